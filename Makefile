@@ -19,7 +19,7 @@ demo: $(VENV)/.base               ## install, refresh the sample edition, show i
 test: $(VENV)/.test               ## install what the tests need (with torch), run them, but for the slow ones
 	@$(BIN)/python -m pytest -m "not slow" $(WORKERS)
 
-test-all: $(VENV)/.test           ## the slow ones too: kills at random moments, real servers, thousands of worlds; new examples
+test-all: $(VENV)/.test           ## the slow ones too: kills at random moments, real servers, thousands of simulations; new examples
 	@GRE_BENCH_NEW_EXAMPLES=1 $(BIN)/python -m pytest $(WORKERS)
 
 test-vllm: $(VENV)/.test $(VLLM)/.cpu    ## a real vLLM server on this CPU (3.5 GB), scored against the reference

@@ -1,8 +1,8 @@
-"""What a Prefect server is told of this project besides its deployments: work pools, login, automations.
+"""Sets up a Prefect server for this project, besides its deployments: work pools, login, automations.
 
     PREFECT_API_URL=http://127.0.0.1:4200/api python deployments/server_setup.py [--tell URL]
 
-Run it again after a change: everything is found by its name and brought up to date, nothing is made twice.
+Run it again after a change: everything is found by its name and updated, nothing is made twice.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from prefect.settings import PREFECT_API_URL
 from prefect.workers.process import ProcessWorker
 
 POOLS = {"gre-bench-cpu": 2, "gre-bench-gpu": 1}
-"""Work pools, and how many flow runs each has at a time: a GPU holds one evaluation LM."""
+"""Work pool → flow runs at a time; a GPU holds one evaluation LM."""
 LOGIN = {"openreview-username": "OPENREVIEW_USERNAME", "openreview-password": "OPENREVIEW_PASSWORD"}
 HEARTBEAT_S = 30
-"""Seconds between two signs of life of a flow run; Prefect takes no less."""
+"""Seconds between two heartbeats of a flow run; Prefect accepts no less."""
 RUN = "prefect.flow-run."
-"""What the names of a flow run's events begin with; the rest is the name of a state, or ``heartbeat``."""
+"""Prefix of the names of a flow run's events; the rest is the name of a state, or ``heartbeat``."""
 ALL, SCHEDULED, ANNUAL = "gre-bench", "gre-bench-scheduled", "annual"
 
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Seconds until something is done about a run.
+    """Seconds until the server acts on a run.
 
-    *silence*: without any event it has crashed; a few signs of life may be lost where the server's database is locked.
-    *rest*: a crashed one goes on; whatever crashes at once is tried six times an hour, not without end.
-    *late*: one that should have begun so long ago is told.
+    *silence*: without any event, the run counts as crashed; a few heartbeats may be lost while the server's database is
+    locked. *rest*: a crashed run is restarted; one that crashes at once is tried six times an hour, not continuously.
+    *late*: a run that should have begun this long ago is reported.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
@@ -51,7 +51,10 @@ class Waits:
 
 
 def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> EventTrigger:
-    """One of *expect* comes to a flow run with this *tag*; given *after*: none comes so long after one of these."""
+    """Returns a trigger that fires when one of the events *expect* comes to a flow run with this *tag*.
+
+    With *after*, it fires when none of *expect* comes within *within_s* seconds after one of the events *after*.
+    """
     return EventTrigger(
         expect={RUN + name for name in expect.split()},
         after={RUN + name for name in after.split()},
@@ -66,8 +69,8 @@ def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> Eve
     )
 
 
-def automations(told: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
-    """Every automation; those that tell somebody only where there is a block that knows whom."""
+def automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
+    """Yields every automation; those that notify somebody only if there is a notification block."""
     yield AutomationCore(
         name="gre-bench: a silent run has crashed",
         description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
@@ -80,23 +83,23 @@ def automations(told: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
         trigger=events(SCHEDULED, "Crashed"),
         actions=[RunDeployment(source="inferred", schedule_after=timedelta(seconds=waits.rest))],
     )
-    if told is None:
+    if notification_block is None:
         return
     news = (
         ("a run that did not end well is told", events(ALL, "Failed Crashed")),
         ("a late run is told", events(ALL, "Running Cancelled Crashed Failed", "Late Pending", waits.late)),
         ("a finished refresh is told", events(ANNUAL, "Completed")),
-        # Its budget is reached, which only a hand can raise. A paused fetch goes on by itself.
+        # Its budget is used up, and only a person can raise it. A paused fetch continues by itself.
         ("a paused refresh is told", events(ANNUAL, "Paused")),
     )
     for name, trigger in news:
         body = "{{ flow.name }} {{ flow_run.name }}: {{ flow_run.state.name }}. {{ flow_run.state.message }}"
-        notice = SendNotification(block_document_id=told, subject=f"GRE-bench: {name}", body=body)
+        notice = SendNotification(block_document_id=notification_block, subject=f"GRE-bench: {name}", body=body)
         yield AutomationCore(name=f"gre-bench: {name}", trigger=trigger, actions=[notice])
 
 
 def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterator[str]:
-    """Makes or updates all of it; one line for each thing that is there now, or is not."""
+    """Makes or updates work pools, secrets, the notification block and automations; yields one line for each."""
     for pool, limit in POOLS.items():
         job = ProcessWorker.get_default_base_job_template()
         job["variables"]["properties"]["env"]["default"] = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S)}
@@ -109,25 +112,25 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
             yield f"secret {block}: from {variable}"
         else:
             yield f"secret {block}: as it was; set {variable} and run this again to change it"
-    told = None
+    notification_block = None
     if tell:
         hook = CustomWebhookNotificationBlock(
             name="gre-bench", url="{{url}}", json_data={"text": "{{subject}}\n{{body}}"}, secrets={"url": tell}
         )
-        told = hook.save("gre-bench-news", overwrite=True)
+        notification_block = hook.save("gre-bench-news", overwrite=True)
     else:
         yield 'nobody is told of crashed, failed, late, paused and finished runs; --tell URL posts {"text": ...} there'
-    for wanted in automations(told, waits):
-        there = client.read_automations_by_name(wanted.name)
-        if there:
-            client.update_automation(there[0].id, wanted)
+    for wanted in automations(notification_block, waits):
+        existing = client.read_automations_by_name(wanted.name)
+        if existing:
+            client.update_automation(existing[0].id, wanted)
         else:
             client.create_automation(wanted)
         yield f"automation {wanted.name}"
 
 
 def answering(client: SyncPrefectClient, wait_s: float) -> None:
-    """Returns when the server answers; `httpx.TransportError` if it does not within *wait_s*."""
+    """Returns when the server answers; raises `httpx.TransportError` if it does not within *wait_s*."""
     deadline = time.monotonic() + wait_s
     while error := client.api_healthcheck():
         if time.monotonic() >= deadline:
@@ -137,22 +140,22 @@ def answering(client: SyncPrefectClient, wait_s: float) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tell", metavar="URL", help="webhook that is told of what needs eyes; kept as a secret")
-    for wait, said in (("silence", "a run without a sign of life has crashed"), ("rest", "a crashed run goes on"),
+    parser.add_argument("--tell", metavar="URL", help="webhook to notify of runs that need attention; kept as a secret")
+    for wait, meaning in (("silence", "a run without a sign of life has crashed"), ("rest", "a crashed run goes on"),
                        ("late", "a run that has not begun is told")):  # fmt: skip
         parser.add_argument(f"--{wait}", metavar="S", type=float, default=getattr(Waits(), wait),
-                            help=f"seconds until {said}; %(default).0f")  # fmt: skip
+                            help=f"seconds until {meaning}; %(default).0f")  # fmt: skip
     parser.add_argument(
         "--wait", metavar="S", type=float, default=120.0, help="seconds to wait for a server that starts"
     )
-    asked = parser.parse_args()
-    waits = Waits(asked.silence, asked.rest, asked.late)
+    arguments = parser.parse_args()
+    waits = Waits(arguments.silence, arguments.rest, arguments.late)
     if not (server := PREFECT_API_URL.value()):
         parser.error("name the server: export PREFECT_API_URL=http://127.0.0.1:4200/api")
     try:
         with get_client(sync_client=True) as client:
-            answering(client, asked.wait)
-            for line in set_up(client, asked.tell, waits):
+            answering(client, arguments.wait)
+            for line in set_up(client, arguments.tell, waits):
                 print(line)
     except httpx.HTTPStatusError as error:
         parser.error(f"the Prefect server at {server} cannot do it: {str(error).splitlines()[0]}; look at its log")

@@ -1,9 +1,9 @@
-"""Do metrics agree with how good humans found the reviews? (Xu et al. 2025, §4.1; examiners of the other papers too.)
+"""Correlates metrics with human grades of reviews (Xu et al. 2025, §4.1; also the examiners of the other papers).
 
     import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
 
-Nothing is drawn: every item with a graded review counts. A review is scored against each other review of its item, and
-its score is their mean; a metric that needs no reference scores it once.
+There is no sample: every item with a graded review counts. A review is scored against each other review of its item,
+and its score is their mean. A metric that needs no reference scores it once.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ from gre_bench.tasks.protocol import Steps
 def agree_with_humans(
     settings: Settings = Settings(), state: Path = Path("state"), retry_failed: bool = False, wait_s: float = 0.0
 ) -> dict[str, Any]:
-    """Scores an edition's graded reviews by every metric; the summary has each metric's agreement with the grades."""
+    """Scores an edition's graded reviews by every metric; returns the agreement of each metric with the grades."""
     return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps.under_prefect())
 
 
 def agree(job: Job, run: Steps) -> dict[str, Any]:
-    """`agree_with_humans` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `agree_with_humans` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:
@@ -78,7 +78,10 @@ def agree(job: Job, run: Steps) -> dict[str, Any]:
 def plan_graded(
     store: Store, job: Job, run: Steps, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], Work]:
-    """The items with graded reviews, everything written, and the plan of their pairs; *ungraded*: all human reviews."""
+    """Writes the judgments of the graded items and plans their pairs; returns the items and the plan.
+
+    *ungraded*: use all human reviews, graded or not.
+    """
     parts = job.settings.scoring.synopsis_of
     items = graded_items(store, parts, None, ungraded)[: job.limit]
     if not items and ungraded:
@@ -99,7 +102,7 @@ def plan_graded(
         if recipe.formula == "specific":
             moved[recipe.source] = moved_reviews(items, recipe, writer, scoring.chance_seed)
     elsewhere = {
-        source: {(one.candidate_id, one.paper_id): one.response for one in found} for source, found in moved.items()
+        source: {(item.candidate_id, item.paper_id): item.response for item in group} for source, group in moved.items()
     }
     planned = [
         (signatures[recipe.name].signature_id, pair)
@@ -115,9 +118,9 @@ def plan_graded(
 def graded_items(
     store: Store, parts: Sequence[Part], judged_by: str | None = None, ungraded: bool = False
 ) -> list[GradedItem]:
-    """Every item that has a graded review, with all its reviews and what was written of them.
+    """Returns every item that has a graded review, with all its reviews, judgments and synopses.
 
-    *ungraded*: every item with two human reviews, with these.
+    *ungraded*: every item with two human reviews, with these reviews.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -135,16 +138,16 @@ def graded_items(
         if review.grade is not None:
             grades[review.paper_id][review.review_id] = review.grade
     papers = {paper.paper_id: paper for paper in known_papers(store)}
-    given = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
+    categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
     return [
-        GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, given, parts))
+        GradedItem(papers[name], tuple(by_paper[name]), grades[name], synopses(papers[name], {}, categories, parts))
         for name in sorted(by_paper if ungraded else grades)
         if not ungraded or len(by_paper[name]) > 1
     ]
 
 
 def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
-    """Every metric's agreement with the grades, into the store."""
+    """Computes every metric's agreement with the grades, stores it, and returns its rows."""
     words = {
         review.review_id: len(text.split())
         for item in items
@@ -160,11 +163,13 @@ def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem
                   None if row["value"] is not None else Problem(row["reason"], ""))
             for row in finished
         ]  # fmt: skip
-        found = agreements(
+        agreements_of_metric = agreements(
             review_scores(items, planned, scores), words, not metric.endswith("length"),
             job.settings.validation.resamples, job.settings.validation.seed,
         )  # fmt: skip
-        rows += [asdict(item) | {"signature_id": signature.signature_id, "metric": metric} for item in found]
+        rows += [
+            asdict(item) | {"signature_id": signature.signature_id, "metric": metric} for item in agreements_of_metric
+        ]
     store.write(
         ("put_agreements", [{name: row[name] for name in row if name != "metric"} | {"run_id": run_id} for row in rows])
     )

@@ -2,8 +2,8 @@
 
     import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
 
-The store is the checkpoint. Each stage asks it what is missing, hands just that to a step, and writes what comes
-back; a run that is killed anywhere is started again and goes on.
+The store is the checkpoint. Each stage asks it what is missing, gives just that to a step, and writes the result. A
+run that is killed at any point continues when it is started again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gre_bench.pipeline.runs.runners import check_runner
 from gre_bench.pipeline.runs.unchanged import remember
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import score, separate
-from gre_bench.pipeline.validation_records import certify
+from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries.board import LEADERBOARD
@@ -61,7 +61,7 @@ def annual_refresh(
 ) -> dict[str, Any]:
     """Brings one edition up to date; the summary says what was done and what is still missing.
 
-    *strict*: a run that ends neither done nor paused fails, so that whoever watches the flow runs sees it.
+    *strict*: a run that ends neither done nor paused fails the flow run, so that monitoring sees it.
     """
     chosen = tuple(candidates) if candidates else None
     return ended(
@@ -70,8 +70,8 @@ def annual_refresh(
 
 
 def refresh(job: Job, run: Steps) -> dict[str, Any]:
-    """`annual_refresh` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
-    asked, job = job, in_domain(usable(job))
+    """Runs `annual_refresh` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    given_job, job = job, in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
@@ -81,12 +81,12 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
             clear_rank_statistics(store, work.signature_ids)
         score(store, job, workers, work, progress)
         summary = publish(store, job, run, work, progress)
-    remember(store, asked, summary)
+    remember(store, given_job, summary)
     return summary
 
 
 def usable(job: Job) -> Job:
-    """*job*; `SettingsError` for what cannot be asked, before anything is made."""
+    """Returns *job* with its candidates' names in full; raises `SettingsError` before any work if it cannot be done."""
     store = Store(job.state, job.settings.edition.edition)
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
@@ -104,7 +104,7 @@ def usable(job: Job) -> Job:
 
 
 def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """*names*, each the candidate of the edition that it is the end of, if only one is; unknown ones as they are."""
+    """Returns *names* in full: the edition's only candidate that ends so; unknown names stay as they are."""
     if not store.read_file.is_file():
         return tuple(names)
     known = [row["candidate"] for row in store.read_mended(KNOWN_CANDIDATES)]
@@ -112,9 +112,9 @@ def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
-    """Everything of a refresh that is written, by rule or by LMs, and nothing that an evaluation LM is needed for.
+    """Writes all texts of a refresh, by rule or by LMs, without the evaluation LM.
 
-    So a machine without a GPU buys the texts, and the one that has it finds them in the store.
+    So a machine without a GPU can buy the texts, and the one with a GPU finds them in the store.
     """
     job = in_domain(usable(job))
     store = Store(job.state, job.settings.edition.edition)
@@ -129,7 +129,7 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """Everything before the first score: import, sample, read, write, plan."""
+    """Does everything before the first score: import, sample, read, write, plan."""
     with drawn_sample(store, job, progress) as notes:
         work = write_and_plan(store, job, run, progress)
     work.notes[:0] = [*notes, *reading_notes(store, job.limit)]
@@ -140,9 +140,9 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
 
 @contextmanager
 def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
-    """Imports what the settings name and draws the sample; the notes of it.
+    """Imports what the settings name and draws the sample; yields its notes.
 
-    Where the work on a fresh sample is refused, the edition is left free to be drawn otherwise.
+    If the work on a new sample is refused, the sample is deleted, so that it can be drawn with other settings.
     """
     if job.retry_failed:
         store.write(("forget_unwritten", {}))
@@ -160,7 +160,7 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
 
 
 class Texts(NamedTuple):
-    """What was written: of which *papers*, the reviewers and the changes by candidate, and the other writers."""
+    """The sampled *papers*, *names* (reviewers and makers of changes by candidate), and the other writers."""
 
     papers: list[Paper]
     names: dict[str, str]
@@ -173,7 +173,7 @@ class Texts(NamedTuple):
 
 
 def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts:
-    """The texts of the sampled papers, and what is written of them."""
+    """Reads the sampled papers' texts, and writes reviews, changes, judgments and synopses."""
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit)
     names = reviewers(store, job, run)
@@ -185,7 +185,7 @@ def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts
 
 
 def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """The texts, and the plan of the pairs."""
+    """Writes the texts, and plans the pairs."""
     texts = write_texts(store, job, run, progress)
     progress.stage("planning")
     by = texts.judgments_by, texts.assw_by
@@ -194,7 +194,7 @@ def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Wo
 
 
 def require_texts(store: Store, job: Job, work: Work) -> None:
-    """`UnfinishedError` while pairs of the candidates asked for wait for a text, such as judgments."""
+    """Raises `UnfinishedError` while pairs of the requested candidates wait for a text, such as judgments."""
     names = list(job.candidates or ())
     waiting = store.rows(WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names)
     if waiting:
@@ -206,11 +206,11 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
 
 
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
-    """The board for readers, the separation of same-paper from other-paper scores, and the summary of the run."""
+    """Updates separation, validation records and rank statistics, copies the board for readers, returns the summary."""
     progress.stage("publishing")
     for signature_id in work.signature_ids:
         separate(store, signature_id)
-    certify(store, job.state, work.signature_ids)
+    store_validation_records(store, job.state, work.signature_ids)
     store_rank_statistics(store, job, _signed(work), progress.status["run_id"])
     store.copy_for_readers()
     run.show_leaderboard(store.key, store.rows(LEADERBOARD, signature_ids=work.signature_ids))
@@ -240,7 +240,7 @@ def _signed(work: Work) -> list[Row]:
 
 
 def outcome_of(metrics: Sequence[Row], reasons: Sequence[Row]) -> tuple[str, str]:
-    """``done``, ``incomplete`` (pairs still missing) or ``fault`` (the evaluation LM misbehaved), and why."""
+    """Returns ``done``, ``incomplete`` (pairs are missing) or ``fault`` (the evaluation LM misbehaved), and why."""
     broken = [row for row in reasons if row["broken"]]
     missing = sum(row["missing"] for row in metrics)
     if broken:

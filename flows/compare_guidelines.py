@@ -1,9 +1,9 @@
-"""Ratings under guidelines against human ratings: which guideline brings an LM closest to human reviewers.
+"""Compares LM ratings under guidelines with human ratings: which guideline brings an LM closest to humans?
 
     papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
 
 "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". Every reply is archived before
-it is read: a study that is killed anywhere is started again and pays for nothing twice.
+it is read, so a study that is killed at any point can be started again and pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class GuidelineJob:
-    """A study: its *name*, whose ratings of which papers, and under which conditions.
+    """A study: its *name*, the models, the conditions, and the papers to rate.
 
-    The papers are those of an *edition*, or of the files *papers* and *ratings*. *guidelines*: files of one's own, by
-    name. *again*: refusals and empty replies of earlier runs are asked for anew.
+    The papers are those of an *edition*, or of the files *papers* and *ratings*. *guidelines*: the user's own files, by
+    name. *again*: ask again where earlier runs got a refusal or an empty reply.
     """
 
     name: str
@@ -54,42 +54,42 @@ class GuidelineJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Where the models and the reply archive are, and who pays."""
+        """Returns the models file, the reply archive and the account that pays."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines; the summary has every outcome, and the folder that holds all of it."""
+    """Compares guidelines; the summary has every outcome and the folder of the files."""
     return ended(compare, job, steps.under_prefect())
 
 
 def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
-    """`compare_guidelines` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `compare_guidelines` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     material, chosen = prepared(job)
     papers = list(material.contents.items())
     ratings: list[Rating] = []
-    with bounded(job.writer_context, study_folder(job.state, job.name, material.source)) as standing:
+    with bounded(job.writer_context, study_folder(job.state, job.name, material.source)) as status:
         for model in job.models:
             for condition in chosen:
                 ratings += run.rate_papers(model, job.writer_context, condition, papers)
         signed = {f"{model} · {condition.name}": signature(job, model, condition)
                   for model in job.models for condition in chosen}  # fmt: skip
         summary = keep(Study(job.name, material.source, ratings, material.human, signed, job.seed), job.state)
-        standing.say(summary["outcome"], summary["message"])
+        status.say(summary["outcome"], summary["message"])
     return summary
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """The same for reviews written elsewhere (`gre_bench.ingest.datasets.rated_reviews`): nothing is asked."""
+    """Compares reviews written elsewhere (`gre_bench.ingest.datasets.rated_reviews`) in the same way; asks no LM."""
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
     return keep(Study(name, source, ratings, human, {}, seed), state)
 
 
 def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
-    """What is to be asked about, and how; `SettingsError` or `SourceError` for what cannot be asked."""
+    """Returns the papers and the conditions; raises `SettingsError` or `SourceError` if they cannot be used."""
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
     for model in job.models:
@@ -105,7 +105,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """All that a rating depends on besides the paper: the LM, its sampling, the prompt with its guideline."""
+    """Returns what a rating depends on besides the paper: LM, sampling, and prompt with guideline."""
     lm = examine.guided(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
@@ -117,7 +117,7 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 
 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
-    """What the study would still ask for, about what it would cost, and which bounds it may break; nothing is sent."""
+    """Returns what the study would still request, its cost, and which limits it may exceed; sends nothing."""
     material, chosen = prepared(job)
     able = [content for content in material.contents.values() if content]
     rows = []

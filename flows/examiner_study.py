@@ -1,10 +1,10 @@
-"""Examiners against human scores: which way of asking an LM to grade a text follows humans most closely, at what cost.
+"""Compares examiners with human scores: which way of asking an LM to grade a text agrees best, and at what cost?
 
     texts with human scores → instructions that LMs write → grades by every examiner of every LM → the panel → the pairs
     → correlations, differences, tables
 
-Kim et al. 2023, Kotonya et al. 2023 and PRE. Every reply is archived before it is read: a study that is killed
-anywhere is started again and pays for nothing twice.
+After Kim et al. 2023, Kotonya et al. 2023 and PRE. Every reply is archived before it is read, so a study that is killed
+at any point can be started again and pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -41,46 +41,46 @@ from gre_bench.tasks.protocol import Steps
 
 @flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
-    """Compares examiners; the summary has every outcome, and the folder that holds all of it."""
+    """Compares examiners; the summary has every outcome and the folder of the files."""
     return ended(study, job, steps.under_prefect())
 
 
 def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
-    """`examiner_study` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """Runs `examiner_study` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``.
 
-    Progress goes to the error stream, one line an examiner: the tables and the JSON stand alone.
+    Prints progress to standard error, one line per examiner, so that standard output holds the results alone.
     """
     material, models = prepared(job)
-    with bounded(job.writer_context, study_folder(job.state, job.name, material.source, KIND)) as standing:
+    with bounded(job.writer_context, study_folder(job.state, job.name, material.source, KIND)) as status:
         summary = _compared(job, run, material, models)
-        standing.say(summary["outcome"], summary["message"])
+        status.say(summary["outcome"], summary["message"])
     return summary
 
 
 def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mapping[str, Model]) -> dict[str, Any]:
-    """Everything that is asked, and what comes of it."""
+    """Asks the examiners, the panel and the pairs; writes and returns the results."""
     written, unsound = instructions(job.settings, run, job.writer_context, material.kind)
     chosen = grid(job.settings, material.kind, written)
     columns = [baseline(name, material.items, job.settings.embedder) for name in job.settings.baselines]
     signatures: dict[str, dict[str, Any]] = {}
-    due = _asked(job.settings, chosen)
-    for place, (name, examiner, model) in enumerate(due, 1):
+    due = _askings(job.settings, chosen)
+    for index, (name, examiner, model) in enumerate(due, 1):
         column, signed = _column(job, run, material, models, name, examiner, model)
         columns.append(column)
         signatures[column.title] = signed
         cost = column.cost
         done = f"{len(column.values)} of {len(column.grades)} graded, {cost.replies} replies, {column.seconds:.0f} s"
-        print(plain(f"{place} of {len(due)}: {column.title}: {done}"), file=sys.stderr)
+        print(plain(f"{index} of {len(due)}: {column.title}: {done}"), file=sys.stderr)
     columns += lost(job.settings.models, material.items, unsound)
     columns = [replace(column, excluded=dict(material.lacks)) for column in columns]
-    panel, asked = panel_of(job.settings.panel, material, chosen, columns) if job.settings.panel else (None, set())
+    panel, exam_texts = panel_of(job.settings.panel, material, chosen, columns) if job.settings.panel else (None, set())
     columns += panel.columns if panel else []
-    played = _pairs(job, run, material, asked)
+    played = _pairs(job, run, material, exam_texts)
     return keep(Study(job.name, job.settings, material, chosen, columns, panel, played, signatures, written), job.state)
 
 
-def _asked(settings: StudySettings, chosen: Grid) -> list[tuple[str, Examiner, str | None]]:
-    """Every examiner with every LM it asks; with None where it asks none of the models file."""
+def _askings(settings: StudySettings, chosen: Grid) -> list[tuple[str, Examiner, str | None]]:
+    """Returns every examiner with every LM that it asks; the LM is None if it asks none of the models file."""
     return [
         (name, examiner, model)
         for name, examiner in chosen.examiners.items()
@@ -104,22 +104,24 @@ def _column(
     identity = examine.grader_of(examiner, model, job.writer_context, lm)[1]
     by = model or (identity.name if lm and examiner.aggregation == "logprob" else "")
     usd = _usd(sum((grade.cost for grade in grades), FREE), models.get(model or ""))
-    taken = time.monotonic() - started
-    column = Column(name, by, "examiner", tuple(binned), {}, counts.before, counts.after, taken, usd if model else 0.0)
+    seconds = time.monotonic() - started
+    column = Column(
+        name, by, "examiner", tuple(binned), {}, counts.before, counts.after, seconds, usd if model else 0.0
+    )
     return column, asdict(identity) | {"signature": identity.lm_id}
 
 
 def _usd(cost: Cost, model: Model | None) -> float | None:
-    """What the replies cost at the prices of *model*, USD; None where they are unknown."""
+    """Returns the cost of the replies at the prices of *model*, USD; None if unknown."""
     if model is None or model.price_in is None or model.price_out is None:
         return None
     return (cost.prompt_tokens * model.price_in + cost.reply_tokens * model.price_out) / 1e6
 
 
-def _pairs(job: ExaminerJob, run: Steps, material: GradedItems, asked: set[str]) -> Sequence[dict[str, Any]]:
+def _pairs(job: ExaminerJob, run: Steps, material: GradedItems, exam_texts: set[str]) -> Sequence[dict[str, Any]]:
     if job.settings.pairwise is None:
         return []
     texts = [text for text in material.texts if text.item_id not in material.lacks]
     pairs = pairs_of(texts, job.settings.pairwise)
     said = {model: run.prefer_pairs(model, job.writer_context, pairs, material.kind) for model in job.settings.models}
-    return reports(pairs, said, texts, job.settings.pairwise, job.settings.panel, asked)
+    return reports(pairs, said, texts, job.settings.pairwise, job.settings.panel, exam_texts)

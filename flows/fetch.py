@@ -1,9 +1,9 @@
-"""Bringing an edition's papers and reviews home from OpenReview, within its limits, over days if need be.
+"""Fetches an edition's papers and reviews from OpenReview, within its limits, over days if need be.
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal is the checkpoint: a fetch that is killed, paused or refused anywhere is started again and goes on. Another
-host has a journal of its own.
+The journal is the checkpoint: a fetch that is killed, paused or refused continues when it is started again. Each host
+has its own journal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAP_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch is asked to do. *again*: ask for all of it anew, though a snapshot is there."""
+    """What a fetch is asked to do. *again*: fetch everything again, even if there is a snapshot."""
 
     settings: Settings
     state: Path
@@ -51,13 +51,14 @@ def fetch(
 ) -> dict[str, Any]:
     """Fetches one venue-year into a snapshot; the summary says what is there and, if paused, until when.
 
-    Run it again as often as you like. *strict*: a service that gives no usable answer fails the flow; a pause does not.
+    It can be run any number of times. *strict*: a service that gives no usable reply fails the flow run; a pause does
+    not.
     """
     return ended(bring, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
 
 
 def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """`fetch` with the steps given; *tell* gets a line where it pauses."""
+    """Runs `fetch` with the given steps; calls *tell* with a line when it pauses."""
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
     request = FetchRequest(job.settings, str(job.state), run_of(job).name, time.time())
@@ -86,7 +87,7 @@ def run_of(job: FetchJob) -> Path:
 
 
 def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
-    """How far the notes and then the sampled papers come."""
+    """Fetches the notes and then the sampled papers; returns how far it came."""
     reached = run.fetch_notes(request)
     if reached.paused_until is not None or reached.message:
         return reached
@@ -96,22 +97,22 @@ def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
 
 
 def _sleep_until(moment: float) -> None:
-    """Sleeps in naps: a machine that was suspended wakes up to the right time, and one whose clock is set back too."""
-    over = time.monotonic() + moment - time.time()
-    while (left := min(moment - time.time(), over - time.monotonic())) > 0:
+    """Sleeps in short intervals, so that it wakes on time after a suspend or a change of the clock."""
+    deadline = time.monotonic() + moment - time.time()
+    while (left := min(moment - time.time(), deadline - time.monotonic())) > 0:
         time.sleep(min(NAP_S, left))
 
 
 def _difference(state: Path, folder: str) -> dict[str, Any]:
-    """What changed since the snapshot before this one, if that is still there."""
-    made = Snapshot.open(Path(folder))
-    if made.manifest.previous is None:
+    """Returns what changed since the previous snapshot, if that still exists."""
+    snapshot = Snapshot.open(Path(folder))
+    if snapshot.manifest.previous is None:
         return {"changes": None}
     for other in sorted((state / "snapshots").glob("*/manifest.json")):
         try:
             before = Snapshot.open(other.parent)
         except SourceError:
             continue
-        if before.digest == made.manifest.previous:
-            return {"changes": changes(before, made)}
+        if before.digest == snapshot.manifest.previous:
+            return {"changes": changes(before, snapshot)}
     return {"changes": None}

@@ -1,9 +1,9 @@
-"""Which human reviews are good: the five criteria, three groups, and a guideline made from a group.
+"""Grades human reviews by five criteria, samples three groups, and makes a guideline from a group.
 
     notes → fields → points by rule → points by an LM → totals → Good, Middle, Bad → a guideline of each
 
-"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A. What is not
-computable stays so: no group holds a review whose total is missing.
+"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A. A review whose
+total cannot be computed is in no group.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class QualityJob:
     """Reviews of the venue-year of *edition* in the file *notes*, judged by the LM *judge* (None: by rule only).
 
-    *dated*: False where the dates of the notes are not to be believed. *size* reviews are drawn of each group.
+    *dated*: False if the dates of the notes are unreliable. *size*: reviews to sample of each group.
     """
 
     name: str
@@ -67,36 +67,36 @@ class QualityJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Where the models and the reply archive are, and who pays."""
+        """Returns the models file, the reply archive and the account that pays."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
 def review_quality(job: QualityJob) -> dict[str, Any]:
-    """Judges reviews and draws the groups; the summary has counts, the folder the rest."""
+    """Judges reviews and samples the groups; the summary has counts, the folder the rest."""
     return ended(judged, job, steps.under_prefect())
 
 
 def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
-    """`review_quality` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `review_quality` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
         examine.guided(job.judge, job.writer_context)
     folder = study_folder(job.state, job.name, source)
-    with bounded(job.writer_context, folder) as standing:
+    with bounded(job.writer_context, folder) as status:
         summary = _judged(job, run, source, reviews, folder)
-        standing.say(summary["outcome"], summary["message"])
+        status.say(summary["outcome"], summary["message"])
     return summary
 
 
 def _judged(
     job: QualityJob, run: Steps, source: Mapping[str, str], reviews: Sequence[FieldedReview], folder: Path
 ) -> dict[str, Any]:
-    """Everything that is asked, and what comes of it, into *folder*."""
+    """Asks the judge, computes points and groups, and writes the files to *folder*; returns the summary."""
     verdicts: dict[tuple[str, str], Points] = {}
-    for name, able in _asked(job, reviews).items():
+    for name, able in _judgeable(job, reviews).items():
         answers = run.judge_reviews(job.judge, job.writer_context, name, able) if able else []
         verdicts |= {
             (review.review_id, name): answer.problem if answer.value is None else answer.value
@@ -115,12 +115,12 @@ def _judged(
 
 
 def estimate(job: QualityJob) -> dict[str, Any]:
-    """What the judge would still be asked for, about what it would cost, and which bounds it may break."""
+    """Returns what the judge would still be asked, its cost, and which limits it may exceed."""
     reviews = fielded(job)
     rows = []
     if job.judge:
         lm = examine.guided(job.judge, job.writer_context)
-        chats = [CRITERIA[name].chat(review) for name, able in _asked(job, reviews).items() for review in able]
+        chats = [CRITERIA[name].chat(review) for name, able in _judgeable(job, reviews).items() for review in able]
         rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
     return {
         "study": job.name,
@@ -130,8 +130,8 @@ def estimate(job: QualityJob) -> dict[str, Any]:
     }
 
 
-def _asked(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """The reviews that the judge is asked about, by criterion."""
+def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
+    """Returns the reviews to ask the judge about, by criterion."""
     if job.judge is None:
         return {}
     return {name: [review for review in reviews if not review.lacking(criterion.needs)]
@@ -139,22 +139,22 @@ def _asked(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[
 
 
 def fielded(job: QualityJob) -> list[FieldedReview]:
-    """The human reviews of the notes by their fields; `SourceError` if there are none."""
+    """Returns the human reviews of the notes by their fields; raises `SourceError` if there are none."""
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)
-    found = review_fields(read_notes_file(job.notes), venue)
-    if not found:
+    reviews = review_fields(read_notes_file(job.notes), venue)
+    if not reviews:
         raise SourceError(f"{job.notes.name} has no human reviews of {venue.name}")
-    return [FieldedReview(one.review_id, one.paper_id, one.fields, one.written_ms) for one in found]
+    return [FieldedReview(item.review_id, item.paper_id, item.fields, item.written_ms) for item in reviews]
 
 
 def generate(
     name: str, group: str, model: str, out: Path, writer_context: WriterContext, run: Steps, state: Path
 ) -> dict[str, Any]:
-    """Writes a guideline made from the *group* of the study *name* by *model* to *out*; how it was made.
+    """Writes a guideline that *model* makes from the *group* of the study *name* to *out*; returns how it was made.
 
-    `SettingsError` if there is no such group or it is empty; `SourceError` if the LM gave no checklist.
+    Raises `SettingsError` if the group is unknown or empty, and `SourceError` if the LM gave no checklist.
     """
     if group not in GROUPS:
         raise SettingsError(f"no group {group!r}; the groups are {', '.join(GROUPS)}")
@@ -165,10 +165,10 @@ def generate(
         )
     reviews = [FieldedReview(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
     if not reviews:
-        raise SettingsError(f"group {group} of study {name} has no reviews: no points that are computable belong to it")
-    with bounded(writer_context, path.parent) as standing:
+        raise SettingsError(f"group {group} of study {name} has no reviews: no computed total falls into it")
+    with bounded(writer_context, path.parent) as status:
         answer = run.generate_guideline(model, writer_context, reviews)
-        standing.say("done" if answer.problem is None or answer.problem.final else "incomplete")
+        status.say("done" if answer.problem is None or answer.problem.final else "incomplete")
     if answer.value is None:
         raise SourceError(
             f"{model} gave no guideline for group {group}: {answer.problem.code}: {answer.problem.message}"
@@ -207,9 +207,9 @@ def _summary(
 
 
 def _counts(points: Any) -> dict[str, int]:
-    """How often each number of points, or each reason for none, was given."""
-    found = Counter(f"{one.code}: {one.message}" if isinstance(one, Problem) else str(one) for one in points)
-    return dict(sorted(found.items()))
+    """Returns how often each number of points, or each reason for none, occurs."""
+    counts = Counter(f"{item.code}: {item.message}" if isinstance(item, Problem) else str(item) for item in points)
+    return dict(sorted(counts.items()))
 
 
 def _row(quality: Quality) -> dict[str, Any]:

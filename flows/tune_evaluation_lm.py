@@ -1,4 +1,4 @@
-"""Training and fine-tuning of evaluation LMs on real judgments (Xu et al. 2025, appendix E)."""
+"""Trains and fine-tunes evaluation LMs on real judgments (Xu et al. 2025, appendix E)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """What an evaluation LM is fine-tuned from: *base*, *judgments* and rows to *train* on; *out* is its folder.
+    """A fine-tuning of *base* on *judgments* and rows to *train* on; *out* is the new folder.
 
-    Each file of *judgments* has its rows in *train*; *choose* are rows of the first, kept aside.
-    *papers*: a file with the papers' abstracts (and texts). *state*: where replies of paid writers are kept.
+    Each file of *judgments* has its rows in *train*; *choose*: held-out rows of the first file. *papers*: a file with
+    the papers' abstracts (and texts). *state*: keeps the replies of paid writers.
     """
 
     base: Path
@@ -46,7 +46,7 @@ class TuningJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Where the reply archive is, and who pays."""
+        """Returns the reply archive and the account that pays."""
         return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
@@ -54,31 +54,34 @@ class TuningJob:
 def tune_cache_ngram(
     judgments: Path, train: str, choose: str | None, out: Path, writer: str | None = None
 ) -> dict[str, Any]:
-    """Trains `cache-ngram` on the human judgments of rows *train*, chosen on rows *choose*; held-out figures."""
+    """Trains `cache-ngram` on the human judgments of rows *train*, with weights chosen on rows *choose*.
+
+    Returns its scores on held-out papers.
+    """
     return ended(tune, judgments, train, choose, out, writer, steps.under_prefect())
 
 
 def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Steps) -> dict[str, Any]:
-    """`tune_cache_ngram` with the steps given; done already, its figures again."""
+    """Runs `tune_cache_ngram` with the given steps; if it is done already, returns the recorded result."""
     papers, kept = texts_apart(judgments, train, choose, writer)
-    asked = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
+    inputs = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
 
     def work() -> dict[str, Any]:
         figures = run.train_cache_ngram(papers, kept, out)
         return {"trained_on": len(papers), "chosen_on": len(kept or ()), "held_out": asdict(figures)}
 
-    made = record.once(out, asked, work)
-    return {"folder": str(out), **{name: made[name] for name in ("trained_on", "chosen_on", "held_out")}}
+    training = record.once(out, inputs, work)
+    return {"folder": str(out), **{name: training[name] for name in ("trained_on", "chosen_on", "held_out")}}
 
 
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
 def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
-    """Fine-tunes an evaluation LM; its training record, and the folder it is in."""
+    """Fine-tunes an evaluation LM; returns its training record and its folder."""
     return ended(tune_lm, job, steps.under_prefect())
 
 
 def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
-    """`tune_evaluation_lm` with the steps given."""
+    """Runs `tune_evaluation_lm` with the given steps."""
     learnt = _learnt(job)
     kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []
     check_apart(_ids(learnt), _ids(kept), ", ".join(job.train), job.choose)
@@ -95,12 +98,12 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
         "writer": job.writer,
         "papers": _sha256(job.papers) if job.papers else None,
     }
-    made = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
-    return {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), **made}
+    training = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
+    return {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), **training}
 
 
 def _learnt(job: TuningJob) -> list[JudgedPaper]:
-    """The papers to learn from, of each file in turn; `SettingsError` if a paper is in two of them."""
+    """Returns the papers to train on, of each file in turn; raises `SettingsError` if a paper is in two of them."""
     if len(job.judgments) != len(job.train):
         raise SettingsError(
             f"{len(job.judgments)} files of judgments and {len(job.train)} ranges of rows; "
@@ -116,14 +119,14 @@ def _learnt(job: TuningJob) -> list[JudgedPaper]:
 
 
 def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
-    """For each paper of *rows* with human judgments, its judgments; `SourceError` if there are none."""
+    """Returns the judgments of each paper of *rows* with human judgments; raises `SourceError` if there are none."""
     return _texts(_several(file, rows, writer))
 
 
 def texts_apart(
     file: Path, train: str, choose: str | None, writer: str | None
 ) -> tuple[list[list[str]], list[list[str]] | None]:
-    """`papers_of` rows *train* and of rows *choose*, None without; `SettingsError` if a paper is in both."""
+    """Returns `papers_of` rows *train* and of rows *choose* (or None); raises `SettingsError` if a paper is in both."""
     learnt = _several(file, train, writer)
     kept = _several(file, choose, writer) if choose else []
     check_apart(_ids(learnt), _ids(kept), train, choose)
@@ -131,7 +134,7 @@ def texts_apart(
 
 
 def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str | None) -> None:
-    """`SettingsError` naming a paper, by id, that is to be learnt from and kept aside."""
+    """Raises `SettingsError` naming a paper that is both trained on and held out."""
     if both := set(learnt) & set(kept):
         raise SettingsError(f"paper {min(both)} is in rows {train} and {choose}; keep them apart")
 
@@ -152,21 +155,23 @@ def _texts(papers: Iterable[JudgedPaper]) -> list[list[str]]:
 
 
 def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
-    """Papers of *rows* with human judgments by *writer*, or by the only one there is.
+    """Returns the papers of *rows* with human judgments by *writer*, or by the file's only writer.
 
-    `SourceError` if there are none, `SettingsError` if there are *several* writers and that is not meant.
+    Raises `SourceError` if there are none, and `SettingsError` for judgments by several writers unless *several*.
     """
-    taken = reviews_from(file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True)
-    human = {review.review_id: review.paper_id for review in taken.reviews if review.candidate == HUMAN}
+    imported = reviews_from(
+        file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
+    )
+    human = {review.review_id: review.paper_id for review in imported.reviews if review.candidate == HUMAN}
     papers: dict[str, list[str]] = {}
     writers = set()
-    for item in taken.judgments:
+    for item in imported.judgments:
         if item.review_id in human and writer in (None, item.writer):
             papers.setdefault(human[item.review_id], []).append(item.text)
             writers.add(item.writer)
     if not papers:
         by = f" by {writer}" if writer else ""
-        why = f"; first row refused: {taken.refusals[0].reason}" if taken.refusals else ""
+        why = f"; first row refused: {imported.refusals[0].reason}" if imported.refusals else ""
         raise SourceError(f"{file.name}: rows {rows} have no human judgments{by}{why}")
     if len(writers) > 1 and not several:
         raise SettingsError(f"{file.name} has judgments by {', '.join(sorted(writers))}; choose one with --writer")
@@ -174,7 +179,7 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
 
 
 def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
-    """The metrics of the settings; unless they say, gem, and gem_s_abstract where there are abstracts."""
+    """Returns the metrics of the settings; by default gem, and gem_s_abstract if there are abstracts."""
     chosen = job.settings.metrics
     if chosen is None:
         return ("gem", "gem_s_abstract") if any(paper.abstract for paper in known.values()) else ("gem",)
@@ -186,22 +191,22 @@ def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
 def _with_synopses(
     papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob, run: Steps
 ) -> list[JudgedPaper]:
-    """*papers* with their abstracts and, where a metric reads them, their strengths and weaknesses."""
-    found = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
+    """Returns *papers* with their abstracts and, if a metric needs them, their strengths and weaknesses."""
+    papers_known = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}
     if "gem_s_assw" in metrics:
         folder = job.state / job.writer_context.account
         folder.mkdir(parents=True, exist_ok=True)
-        with bounded(job.writer_context, folder) as standing:
-            written = run.write_assw(job.settings.assw, job.writer_context, list(found.values()))
-            standing.say("done")
+        with bounded(job.writer_context, folder) as status:
+            written = run.write_assw(job.settings.assw, job.writer_context, list(papers_known.values()))
+            status.say("done")
         assw = {item.item: item.text for item in written if item.text}
     synopses = {
         paper_id: {
             **({"abstract": paper.abstract} if paper.abstract else {}),
             **({"assw": assw[paper_id]} if paper_id in assw else {}),
         }
-        for paper_id, paper in found.items()
+        for paper_id, paper in papers_known.items()
     }
     return [replace(paper, synopses=synopses.get(paper.paper_id, {})) for paper in papers]
 

@@ -1,9 +1,9 @@
-"""Is the metric any good? Human reviews degraded and manipulated, scored, and judged (Xu et al. 2025, §4.2-4.3).
+"""Validates metrics: degrades and manipulates human reviews, scores them, and judges (Xu et al. 2025, §4.2-4.3).
 
     import → sample → read → change → judge → plan → score → effects → verdicts
 
-The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded
-and must not rise when it is manipulated; the verdict holds for one metric with one evaluation LM and one writer.
+The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded,
+and must not rise when it is manipulated. The verdict holds for one metric with one evaluation LM and one writer.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def validate_metrics(
 
 
 def validate(job: Job, run: Steps) -> dict[str, Any]:
-    """`validate_metrics` with the steps given: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `validate_metrics` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
@@ -70,34 +70,35 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
-    """Effects and verdicts of every metric; the effects. Those of a pilot are not stored: they stand beside no board.
+    """Computes the effects and verdicts of every metric; returns the effects.
 
-    A validation record for each metric whose pairs were all tried: what is still missing may be what is hard to score.
+    A pilot's effects are not stored, because they belong to no board. A metric gets a validation record only if all of
+    its pairs were tried: missing ones may be those that are hard to score.
     """
     rows: list[Row] = []
     whole = work.papers == work.sampled
-    open_still = {row["signature_id"]: row["missing"] for row in counts(store, work)}
+    missing = {row["signature_id"]: row["missing"] for row in counts(store, work)}
     broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
         separate(store, signature.signature_id)
-        found = list(effects_of(store, job, work, metric))
-        rows += [row | {"metric": metric} for row in found]
+        effects = list(effects_of(store, job, work, metric))
+        rows += [row | {"metric": metric} for row in effects]
         if not whole:
             continue
         store.write(
             ("clear_effects", {"signature_id": signature.signature_id}),
-            ("put_effects", [row | {"run_id": run_id} for row in found]),
+            ("put_effects", [row | {"run_id": run_id} for row in effects]),
         )
-        if open_still[signature.signature_id] or metric in broken:
-            work.notes.append(f"{metric}: no certificate before every pair is tried")
-        elif found:
-            grant(job.state, store.key, signature, found, untried(job.settings), job.settings.validation)
+        if missing[signature.signature_id] or metric in broken:
+            work.notes.append(f"{metric}: no validation record before every pair is tried")
+        elif effects:
+            grant(job.state, store.key, signature, effects, untried(job.settings), job.settings.validation)
     certify(store, job.state, work.signature_ids)
     return rows
 
 
 def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]:
-    """One row a change for one metric: its effect on the pairs scored before and after, or why there is none."""
+    """Yields one row per change for one metric: its effect on the pairs scored before and after, or why it has none."""
     signature_id = work.signatures[metric].signature_id
     names = [HUMAN, *job.changes.values()]
     papers = {pair.paper_id for signed, pair in work.planned if signed == signature_id}
@@ -106,29 +107,29 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]
         if row["paper_id"] in papers:
             by_candidate[row["candidate_id"]].append(row)
     words = lengths(pair.case for signed, pair in work.planned if signed == signature_id and pair.case)
-    asked = job.settings.validation
-    found = change_effects(
+    validation = job.settings.validation
+    by_change = change_effects(
         by_candidate[HUMAN],
         {change: by_candidate[candidate] for change, candidate in job.changes.items()},
-        words, asked, by_length=not metric.endswith("length"),
+        words, validation, by_length=not metric.endswith("length"),
     )  # fmt: skip
-    for change, effect in found.items():
+    for change, effect in by_change.items():
         yield as_row(effect) | {
             "signature_id": signature_id,
             "change": change,
             "candidate_id": job.changes[change],
             "family": CHANGES[change].family,
-            "made_by": maker(asked, change),
+            "made_by": maker(validation, change),
         }
 
 
 def as_row(found: ChangeResult) -> Row:
-    """*found* as the columns of the table ``effects``."""
+    """Returns *found* as the columns of the table ``effects``."""
     return asdict(found)
 
 
 def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
-    """The summary of the run: what is scored and missing, every effect, the verdict of each metric."""
+    """Returns the summary of the run: what is scored and missing, every effect, the verdict of each metric."""
     store.copy_for_readers()
     metrics, reasons = counts(store, work), reasons_of(store, work)
     outcome, message = outcome_of(metrics, reasons)
@@ -153,9 +154,9 @@ def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: li
 
 
 def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
-    """One row a metric: its verdict over all changes; it cannot pass while one of the paper's is untried.
+    """Returns one row per metric with its verdict over all changes.
 
-    A metric to which no change applies is undecided: nothing was shown.
+    A metric cannot pass while a change of the paper is untried. A metric to which no change applies is undecided.
     """
     by_metric: dict[str, list[Row]] = {metric: [] for metric in signatures}
     for row in effects:

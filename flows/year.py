@@ -1,9 +1,9 @@
-"""The board of a year, from OpenReview to a release: on a schedule or on demand.
+"""Makes the board of a year, from OpenReview to a release, on a schedule or on demand.
 
     fetch → write → score → validate → verdicts → publish → history
 
-Every stage goes on where it was stopped, and does nothing where all is done: a run that is killed anywhere is started
-again. The year is the newest whose reviews are public (`gre_bench.ingest.records.venue_years`).
+Every stage continues where it was stopped, and does nothing if its work is done. So a run that is killed at any point
+can be started again. The year is the newest whose reviews are public (`gre_bench.ingest.records.venue_years`).
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 
 SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
-"""Deployments in the pool of GPUs, where `YearJob.gpu` has the scoring done."""
+"""Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
 
 YEARLY = "yearly"
-"""The roster of a board whose candidates nobody names."""
+"""The roster of a board whose candidates are not named."""
 
 Summary = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class YearJob:
-    """What a year's board is asked for. *settings* are of the year, *reached* has the summaries of the stages so far.
+    """The job of a year's board. *settings*: of that year; *reached*: the summaries of the stages so far.
 
-    *gpu*: scores and validation are those of deployments in another work pool, whose workers see the same state.
+    *gpu*: deployments in another work pool score and validate; their workers must see the same state.
     """
 
     settings: Settings
@@ -63,7 +63,7 @@ class YearJob:
 
     @property
     def work(self) -> Job:
-        """The job of a refresh with these settings."""
+        """Returns the job of a refresh with these settings."""
         return Job(self.settings, self.state, retry_failed=self.retry_failed)
 
 
@@ -87,9 +87,9 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has that of each stage.
 
-    *roster*: who is ranked; ``yearly`` if neither it nor the settings say.
-    *year*: the newest whose reviews are public *on* the day (today) if not given. *gpu*: score in the pool of GPUs.
-    *strict*: a run that ends neither well nor waiting for somebody fails, so that whoever watches sees it.
+    *roster*: who is ranked; ``yearly`` if neither it nor the settings say. *year*: by default the newest whose reviews
+    are public *on* that day (today). *gpu*: score in the pool of GPUs. *strict*: a run that ends neither well nor
+    waiting for somebody fails the flow run, so that monitoring sees it.
     """
     job = year_job(venue, roster, year, settings, state, gpu, retry_failed, on)
     return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
@@ -99,7 +99,10 @@ def year_job(
     venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
     on: date | None,
 ) -> YearJob:  # fmt: skip
-    """The job of the board that is asked for; `SettingsError` for what cannot be, before anything is sent."""
+    """Returns the job of the requested board.
+
+    Raises `SettingsError` for what is impossible, before anything is sent.
+    """
     given = settings.model_dump(exclude_unset=True)
     named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
     chosen = parse({**given, "roster": named}) if named else settings
@@ -107,9 +110,9 @@ def year_job(
 
 
 def make_board(job: YearJob, run: Steps, shown: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
-    """The stages one after another, each as it is *shown*; it ends at the first that is not done.
+    """Runs the stages in order, each through *shown*; ends at the first that is not done.
 
-    `LMError` or `SettingsError` before the first where a model of the roster cannot be asked.
+    Raises `LMError` or `SettingsError` before the first stage if a model of the roster cannot be asked.
     """
     check_models(job.settings)
     for name, stage in STAGES.items():
@@ -124,7 +127,7 @@ def make_board(job: YearJob, run: Steps, shown: Callable[[str, Callable[[], Summ
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
-    """Papers and reviews of the year as a snapshot, as far as OpenReview allows; none where the settings name some."""
+    """Fetches the papers and reviews of the year into a snapshot; does nothing if the settings name papers."""
     sources = job.settings.sources
     if sources.notes or sources.papers or sources.snapshot:
         return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
@@ -134,17 +137,17 @@ def fetched(job: YearJob, run: Steps) -> Summary:
 
 
 def written(job: YearJob, run: Steps) -> Summary:
-    """Reviews, judgments and synopses by the roster's models and writers, within the budget."""
+    """Writes reviews, judgments and synopses by the roster's models and writers, within the budget."""
     return write_ahead(job.work, run)
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """The refresh of the edition: what is left to it is to plan, score and rank."""
+    """Refreshes the edition: what is left to do is to plan, score and rank."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 
 def validated(job: YearJob, run: Steps) -> Summary:
-    """The validation of the metrics that have none yet with this evaluation LM and these writers."""
+    """Validates the metrics that have no record yet with this evaluation LM and these writers."""
     board = job.store.read(CURRENT_SIGNATURES)
     new = [row["metric"] for row in board if validation_record(job.state, row["signature_id"], job.store.key) is None]
     if not new:
@@ -157,7 +160,7 @@ def validated(job: YearJob, run: Steps) -> Summary:
 
 
 def judged(job: YearJob, run: Steps) -> Summary:
-    """Which boards may be published: those whose metric has not failed its validation and has one."""
+    """Decides which boards may be published: those whose metric has a validation record that does not fail."""
     board = job.store.read(CURRENT_SIGNATURES)
     bad = unproven(job.state, job.store.key, board)
     asked = job.settings.release.unvalidated
@@ -169,14 +172,14 @@ def judged(job: YearJob, run: Steps) -> Summary:
 
 
 def published(job: YearJob, run: Steps) -> Summary:
-    """The release of the edition; the latest one where it holds the same tables already."""
+    """Publishes a release of the edition; returns the latest one if it holds the same tables already."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.store, releases(job.state, job.store.key), hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 
 def told(job: YearJob, run: Steps) -> Summary:
-    """Candidates through the years of the venue, this one the last."""
+    """Compares the candidates through the years of the venue; this year is the last."""
     own = edition_of(job.store.key)
     same = [key for key in find_editions(job.state) if _is_sibling(edition_of(key), own)]
     try:
@@ -199,7 +202,7 @@ STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """*stage* as a flow run of its own within that of the year, which ends as the stage ends."""
+    """Runs *stage* as its own flow run within that of the year; it ends as the stage ends."""
 
     @flow(name=name, flow_run_name=name, timeout_seconds=None, persist_result=False)
     def run_stage() -> Summary:
@@ -209,7 +212,7 @@ def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
 
 
 def plainly(name: str, stage: Callable[[], Summary]) -> Summary:
-    """*stage* as it is, without Prefect."""
+    """Runs *stage* without Prefect."""
     return stage()
 
 

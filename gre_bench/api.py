@@ -1,4 +1,4 @@
-"""The public API: scores of two reviews, boards as data frames, one's own reviews on a board.
+"""The public API: scores of two reviews, boards as data frames, and ranking your own reviews.
 
 Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchError` whose text is one line.
 """
@@ -35,11 +35,11 @@ Text = str | Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a candidate's judgments tell of a reference's: pointwise mutual information in nats (Xu et al. 2025, §3).
+    """The information that a candidate's judgments give about a reference's: PMI in nats (Xu et al. 2025, §3).
 
-    *tokens*, *conditional* and *marginal* have the length of the reference in tokens, the end of turn included:
-    each token's text, its log-probability given the candidate, and the same without it. *tokens* is None where the
-    evaluation LM's tokenizer is not at hand.
+    *tokens*, *conditional* and *marginal* have the length of the reference in tokens, end of turn included. They are
+    each token's text, its log-probability given the candidate, and the same without it. *tokens* is None if the
+    evaluation LM's tokenizer is not available.
     """
 
     nats: float
@@ -50,7 +50,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class OpenedLM:
-    """An evaluation LM that is open: what `score` asks. *pieces* tells its tokens as text, if its tokenizer is here."""
+    """An open evaluation LM, for `score`. *pieces* returns the text of its tokens, if its tokenizer is available."""
 
     lm: EvaluationLM
     pieces: Pieces | None
@@ -61,26 +61,26 @@ class OpenedLM:
 
 
 def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
-    """The evaluation LM *name*: a backend such as ``cache-ngram`` or ``gem-smollm2``, a pretrained model, or a folder.
+    """Opens the evaluation LM *name*: a backend such as ``cache-ngram``, a pretrained model, or a folder.
 
-    *settings* are those of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``.
-    Raises `SettingsError` for a name that is not known, `LMError` for a model that cannot be used.
+    *settings* are those of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``. Raises
+    `SettingsError` for an unknown name, and `LMError` for a model that cannot be used.
     """
-    known = str(name) in catalog.BACKENDS
-    tree = {"backend": str(name)} if known else {"backend": "transformers", "folder": str(name)}
+    is_backend = str(name) in catalog.BACKENDS
+    tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}
     chosen = configuration.parse({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm
     return OpenedLM(catalog.open_lm(chosen), pieces_of(chosen))
 
 
 def judgments(review: str) -> list[str]:
-    """The judgments of *review* by rule, one a line, without an LM; empty if the review judges nothing."""
+    """Returns the judgments of *review* by rule, without an LM; empty if the review judges nothing."""
     return judgments_of(review).splitlines()
 
 
 def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
-    """GEM of *candidate* against *reference*, both judgments; GEM-S if a *synopsis* of the paper is given.
+    """Returns GEM of *candidate* against *reference*, both judgments; GEM-S if a *synopsis* of the paper is given.
 
-    Raises `SettingsError` for a blank text, `SpanError` where the LM cannot score one, such as one that is too long.
+    Raises `SettingsError` for a blank text, and `SpanError` if the LM cannot score one, such as one that is too long.
     """
     x, y = _text("candidate", candidate), _text("reference", reference)
     conditional, marginal = _spans(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)])
@@ -94,10 +94,11 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
 
 
 def leaderboard(edition: str | Path, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
-    """The board of an *edition* of a *state* folder, or of a release (its folder): one row a metric and candidate.
+    """Returns the board of an *edition* in a *state* folder, or of a release: one row per metric and candidate.
 
-    The validated metrics come first, and the best candidate of each. Scores are in the metric's unit: nats for GEM.
-    Raises `SettingsError` if there is no such edition, release, or *metric*.
+    *edition*: its name, a release, or a release's folder. Validated metrics come first, and each metric's best
+    candidate. Scores are in the metric's unit: nats for GEM. Raises `SettingsError` if there is no such edition,
+    release, or *metric*.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         return _frame(release_boards(folder, metric))
@@ -109,9 +110,9 @@ def leaderboard(edition: str | Path, metric: str | None = None, state: str | Pat
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Each planned pair of *metric*, or of one *candidate*: its state, and its score or the reason why it has none.
+    """Returns each planned pair of *metric*, or of one *candidate*: its state, and its score or why it has none.
 
-    *edition*: as for `leaderboard`, whose errors are raised too.
+    *edition*: as for `leaderboard`; the same errors are raised.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         return _frame(release_pairs(folder, metric, candidate))
@@ -127,8 +128,8 @@ def rank(
 ) -> pandas.DataFrame:
     """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's rows.
 
-    *reviews*: a file or folder as ``gre-bench rank`` takes it, or a frame with the columns paper_id and review.
-    With *replace* they take the place of all that the candidate has there. Raises what the command prints.
+    *reviews*: a file or folder for ``gre-bench rank``, or a frame with the columns paper_id and review. With *replace*
+    they replace all reviews that the candidate has there. Raises the errors that the command prints.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring

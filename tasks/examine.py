@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 def rate_papers(
     name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Ratings of *papers*, each (paper id, content), by the LM *name* under a guideline *condition*."""
+    """Returns ratings of *papers*, each (paper id, content), by the LM *name* under a guideline *condition*."""
     from gre_bench.guidelines.reviewing import rate
 
     lm = guided(name, writer_context)
@@ -44,17 +44,17 @@ def rate_papers(
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ParsedReply[int]]:
-    """Points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
+    """Returns the points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
 
-    lm, asked = guided(name, writer_context), CRITERIA[criterion]
-    return ask(lm.writer, lm.sampling, [asked.chat(review) for review in reviews], asked.points)
+    lm, rubric = guided(name, writer_context), CRITERIA[criterion]
+    return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
 @task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """A guideline made from a group of *reviews* by the LM *name*."""
+    """Returns a guideline that the LM *name* makes from a group of *reviews*."""
     from gre_bench.guidelines.generation import generate
 
     lm = guided(name, writer_context)
@@ -62,7 +62,7 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
 
 
 def guided(name: str, writer_context: WriterContext) -> ExaminerLM:
-    """The LM *name* of the models file, for work under guidelines; `SettingsError` names the known ones."""
+    """Returns the LM *name* of the models file, for work under guidelines; `SettingsError` names the known ones."""
     from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(writer_context.models)):
@@ -76,9 +76,9 @@ def grader_of(
     writer_context: WriterContext,
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> tuple[Grader, LMIdentity]:
-    """What grades as *examiner* says, asking the LM *name* of the models file, and what of both goes into signatures.
+    """Returns the grader for *examiner* with the LM *name* of the models file, and the identity for signatures.
 
-    Aggregation logprob asks the *evaluation_lm* if there is one, else the endpoint's likeliest tokens.
+    Aggregation logprob uses the *evaluation_lm* if there is one, else the endpoint's likeliest tokens.
     """
     from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
 
@@ -87,11 +87,15 @@ def grader_of(
     if examiner.aggregation == "logprob" and evaluation_lm is not None:
         lm = chat_lm(open_lm(evaluation_lm))
         return by_lm(examiner, lm), asked(examiner, lm=lm.identity)
-    found = open_examiner(name, writer_context)
+    opened = open_examiner(name, writer_context)
     if examiner.aggregation != "logprob":
-        return by_writer(examiner, found.writer, found.sampling), asked(examiner, found.writer.identity, found.sampling)
+        return by_writer(examiner, opened.writer, opened.sampling), asked(
+            examiner, opened.writer.identity, opened.sampling
+        )
     shown = open_logprobs(name, writer_context)
-    return by_endpoint(examiner, shown, found.writer, found.sampling), asked(examiner, shown.identity, found.sampling)
+    return by_endpoint(examiner, shown, opened.writer, opened.sampling), asked(
+        examiner, shown.identity, opened.sampling
+    )
 
 
 @task(name="grade by examiner", task_run_name="{examiner.name} by {name}", **WRITING)
@@ -102,13 +106,13 @@ def grade_items(
     items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:
-    """Grades of *items* as *examiner* says, by the LM *name*: one grade or problem each, in order, binning aside."""
+    """Returns grades of *items* by *examiner* with the LM *name*: a grade or problem each, in order, before binning."""
     return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
 @task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
 def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
-    """Which text of each of *pairs* the LM *name* prefers, asked in both orders."""
+    """Returns which text of each of *pairs* the LM *name* prefers, asked in both orders."""
     from gre_bench.examiners.panel.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, writer_context).writer, item)
@@ -116,9 +120,9 @@ def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair]
 
 @task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
-    """Instructions for examiners by the LM *name*, sound by the checks of `gre_bench.examiners.generated`."""
+    """Returns instructions for examiners by the LM *name*, checked by `gre_bench.examiners.generated`."""
     from gre_bench.examiners.asking import ask
     from gre_bench.examiners.generated import sound
 
-    found = open_examiner(name, writer_context)
-    return ask(found.writer, [chat], found.sampling, sound)[0]
+    opened = open_examiner(name, writer_context)
+    return ask(opened.writer, [chat], opened.sampling, sound)[0]

@@ -1,4 +1,4 @@
-"""Tasks that fetch an edition from OpenReview, and what they know of secrets."""
+"""Tasks that fetch an edition from OpenReview, and the lookup of secrets."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ from gre_bench.tasks.policy import FETCHING, HOUR
 
 @task(name="fetch notes", task_run_name="notes of {request.run}", **FETCHING)
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
-    """Submissions and reviews of a venue-year into the fetch's journal, as far as OpenReview allows."""
+    """Fetches submissions and reviews of a venue-year into the journal; returns how far OpenReview allowed."""
     return bring_notes(request, secret)
 
 
 @task(name="fetch papers", task_run_name="papers of {request.run}", **FETCHING)
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
-    """Versions and PDFs of the sampled papers into the fetch's journal, as far as OpenReview allows."""
+    """Fetches versions and PDFs of the sampled papers into the journal; returns how far OpenReview allowed."""
     return bring_papers(request, secret)
 
 
 @task(name="seal snapshot", tags=["cpu"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
-    """The snapshot of what was fetched: its folder, digest and counts."""
+    """Makes the snapshot of what was fetched; returns its folder, digest and counts."""
     return freeze(request)
 
 
 def secret(where: str) -> str:
-    """What ``env:NAME`` (a variable of the environment) or ``block:NAME`` (a Prefect Secret) holds; empty if unset."""
+    """Returns the value of ``env:NAME`` (environment variable) or ``block:NAME`` (Prefect Secret); empty if unset.
+
+    Raises `SettingsError` for an unknown block.
+    """
     kind, _, name = where.partition(":")
     if kind == "env":
         return os.environ.get(name, "").strip()

@@ -1,4 +1,4 @@
-"""How often and how long Prefect tries a task, and how a pause is shown."""
+"""Retries and time limits of Prefect tasks, and how a pause is shown."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Faults of the moment are tried again; what the user must mend is not."""
+    """Returns whether to retry: yes for transient faults, no for what the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Has a task run that a pause ended shown as ``Paused`` and completed: nothing failed, the next run goes on.
+    """Shows a task run that a pause ended as ``Paused`` and completed, because nothing failed.
 
-    To the flow the pause is raised all the same; the state it failed in stays in the task run's history.
+    The pause is still raised to the flow. The state ``Failed`` stays in the task run's history.
     """
     pause = state.result(raise_on_failure=False)
     if not isinstance(pause, Paused):

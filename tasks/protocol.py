@@ -1,6 +1,6 @@
-"""What the pipeline asks for, as types: every step of a run. `gre_bench.tasks.steps` has them with and without Prefect.
+"""Every step of a run as a typed protocol; `gre_bench.tasks.steps` implements it with and without Prefect.
 
-Plain values in, plain values out, over a batch; no step opens the store.
+A step takes and returns plain values, over a batch. No step opens the store.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What metrics ask: an evaluation LM, an embedder, an examiner. Each is opened when a metric first asks it."""
+    """What metrics use: an evaluation LM, an embedder, an examiner. Each is opened when a metric first needs it."""
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings

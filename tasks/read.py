@@ -1,4 +1,4 @@
-"""The task that reads papers: texts that were given, and PDFs."""
+"""The task that reads papers: given texts, and PDFs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from gre_bench.tasks.policy import HOUR
 
 @task(name="read papers", tags=["cpu"], timeout_seconds=2 * HOUR, cache_policy=NO_CACHE, persist_result=False)
 def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Texts of some papers of a snapshot, rows of the table ``texts``; a paper without PDF or text has no row.
+    """Returns texts of papers in a snapshot, as rows of the table ``texts``; a paper without PDF or text has no row.
 
-    Each row has *words* too: (page, words by fate) of each page, or of page 0 for a text that is given.
-
-    PDFs are read in child processes with limits, as many at a time as there are cores.
+    Each row also has *words*: (page, words by fate) of each page; page 0 for a given text. PDFs are read in child
+    processes with limits, as many at a time as there are cores.
     """
     opened = Snapshot.open(Path(snapshot))
     rows = {paper_id: _given_text(paper_id, opened.text(paper_id)) for paper_id in paper_ids}
-    # Bytes are fetched one file at a time, as each is read: hundreds of PDFs do not fit into memory.
+    # Files are loaded one at a time: hundreds of PDFs do not fit into memory.
     known = opened.papers()
     due = {paper_id: known[paper_id]["pdf"] for paper_id in paper_ids if rows[paper_id] is None and paper_id in known}
     due = {paper_id: sha256 for paper_id, sha256 in due.items() if sha256}
@@ -48,7 +47,7 @@ def _given_text(paper_id: str, text: str | None) -> dict[str, Any] | None:
 
 
 def _pdf_text(paper_id: str, sha256: str, read: PdfText) -> dict[str, Any]:
-    """The row of a PDF, and its words by page and fate; without its text where that is not the paper's."""
+    """Returns the row of a PDF with its words by page and fate; without its text if that is not the paper's."""
     row = {"paper_id": paper_id, "origin": "pdf", "sha256": sha256, "status": read.status, "pages": read.pages}
     words = [(page.page, dict(page.words)) for page in read.words]
     return row | {"abstract": read.abstract, "text": read.usable, "notes": read.remarks(), "words": words}

@@ -1,4 +1,4 @@
-"""The tasks that show a board, and the boards of the years, in Prefect."""
+"""Tasks that show a board and a venue's history in Prefect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prefect.cache_policies import NO_CACHE
     persist_result=False,
 )
 def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The leaderboard as a Prefect table artifact, ``leaderboard-<edition>``."""
+    """Makes the leaderboard a Prefect table artifact, ``leaderboard-<edition>``."""
     from prefect.artifacts import create_table_artifact
 
     key = "leaderboard-" + "".join(mark if mark.isalnum() else "-" for mark in edition.lower())
@@ -35,7 +35,7 @@ def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
     persist_result=False,
 )
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Candidates through the years as a Prefect table artifact, ``history-<venue>``."""
+    """Makes the candidates' history a Prefect table artifact, ``history-<venue>``."""
     from prefect.artifacts import create_table_artifact
 
     key = "history-" + "".join(mark if mark.isalnum() else "-" for mark in venue.lower())
@@ -43,7 +43,7 @@ def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """*rows* as an artifact takes them, which is JSON: nothing is an empty text, a day its ISO form."""
+    """Returns *rows* for an artifact, which is JSON: None becomes an empty text, a date its ISO form."""
     return [{name: _cell(value) for name, value in row.items()} for row in rows]
 
 

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 def sign_metrics(
     backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
-    """Identity of the evaluation LM (of nothing, if no metric asks it), and the signature of each metric's scores."""
+    """Returns the identity of the evaluation LM (`NOTHING` if no metric uses it), and the signature of each metric."""
     recipes = {name: recipe_of(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
     return identity, {
         name: signature(
             recipe,
-            identity if recipe.formula else _asked(recipe, backends, scoring),
+            identity if recipe.formula else _identity(recipe, backends, scoring),
             scoring,
             writer,
             assw_writer,
@@ -44,8 +44,8 @@ def sign_metrics(
     }
 
 
-def _asked(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
-    """Identity of what *recipe* asks that asks no evaluation LM."""
+def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
+    """Returns the identity of what *recipe* uses instead of an evaluation LM."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders.catalog import open_embedder
 
@@ -66,7 +66,7 @@ def _asked(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMId
 
 
 def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: ScoringSettings) -> Metric:
-    """The metric of *recipe* that asks no evaluation LM."""
+    """Returns the metric of *recipe*, which uses no evaluation LM."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders.catalog import open_embedder
         from gre_bench.metrics.bertscore import BertScore
@@ -80,15 +80,15 @@ def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: Scor
     if recipe.asks == "writer":
         from gre_bench.metrics.lm_examiner import LMExaminer
 
-        found = open_examiner(scoring.examiner, backends.writer_context)
-        return LMExaminer(found.writer, found.sampling, signature_id)
+        opened = open_examiner(scoring.examiner, backends.writer_context)
+        return LMExaminer(opened.writer, opened.sampling, signature_id)
     from gre_bench.metrics.overlap import Overlap, measure_of
 
     return Overlap(measure_of(recipe), signature_id)
 
 
 def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
-    """The examiner of the settings that *recipe* names; `SettingsError` for a combination that cannot be."""
+    """Returns the examiner of the settings that *recipe* names; raises `SettingsError` if its options conflict."""
     from gre_bench.examiners.examiner import examiner_of
 
     name = recipe.name.removeprefix(EXAMINER)
@@ -114,7 +114,7 @@ def score_papers(
     works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Scores of all *works* of some papers; *known* spans (by address) are not computed again."""
+    """Returns the scores of all *works* of some papers; *known* spans, by prediction, are not computed again."""
 
     def other(recipe: Recipe, signature_id: str) -> Metric:
         return _opened(recipe, signature_id, backends, scoring)

@@ -1,4 +1,4 @@
-"""The steps of a run (`gre_bench.tasks.protocol.Steps`) with Prefect and without: everything works either way."""
+"""The steps of a run (`gre_bench.tasks.protocol.Steps`), with Prefect and without. Both give the same results."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ R = TypeVar("R")
 
 
 def plain(step: Task[P, R]) -> Callable[P, R]:
-    """The function that *step* decorates; *step* itself where Prefect's decorators are taken off."""
+    """Returns the function that *step* decorates, or *step* itself if it is not decorated."""
     return getattr(step, "fn", step)
 
 
 class UnderPrefect:
-    """Each step is a Prefect task: retried, timed, shown by the server."""
+    """The steps as Prefect tasks: retried, timed, shown by the server."""
 
     fetch_notes = staticmethod(fetch.fetch_notes)
     fetch_papers = staticmethod(fetch.fetch_papers)
@@ -48,7 +48,7 @@ class UnderPrefect:
 
 
 class Undecorated:
-    """Each step is a plain function: no engine, no server, no artifacts."""
+    """The steps as plain functions: no engine, no server, no artifacts."""
 
     fetch_notes = staticmethod(plain(fetch.fetch_notes))
     fetch_papers = staticmethod(plain(fetch.fetch_papers))
@@ -74,18 +74,18 @@ class Undecorated:
 
     @staticmethod
     def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Nothing: without Prefect there is nobody to show it to."""
+        """Does nothing, because artifacts need Prefect."""
 
     @staticmethod
     def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Nothing, as above."""
+        """Does nothing, because artifacts need Prefect."""
 
 
 def under_prefect() -> UnderPrefect:
-    """The steps as Prefect tasks."""
+    """Returns the steps as Prefect tasks."""
     return UnderPrefect()
 
 
 def undecorated() -> Undecorated:
-    """The steps as plain functions."""
+    """Returns the steps as plain functions."""
     return Undecorated()

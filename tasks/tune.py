@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     name="train cache-ngram", tags=["training"], timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False
 )
 def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path) -> HeldOut:
-    """Trains the evaluation LM on the judgments of *papers*, writes it to *folder*, gives its held-out figures."""
+    """Trains `cache-ngram` on the judgments of *papers*, saves it in *folder*, and returns its held-out scores."""
     from gre_bench.tuning.cache_ngram import save, train
 
     model, figures = train(papers, kept)
@@ -45,7 +45,7 @@ def fine_tune_lm(
     folder: Path,
     data: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Fine-tunes the evaluation LM in *base* (Xu et al. 2025, appendix E) into *folder*; its training record."""
+    """Fine-tunes the evaluation LM *base* into *folder* (Xu et al. 2025, appendix E); returns its training record."""
     from gre_bench.tuning.fine_tuning import fine_tune
 
     return fine_tune(base, papers, kept, metrics, settings, folder, data)

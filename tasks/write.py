@@ -1,4 +1,4 @@
-"""Tasks that write texts: reviews, changed reviews, judgments, synopses; and who the writers are."""
+"""Tasks that write texts: reviews, changed reviews, judgments, synopses; and the identities of writers."""
 
 from __future__ import annotations
 
@@ -16,53 +16,53 @@ from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 
 
 def writer_identity(name: str, task_name: str, writer_context: WriterContext) -> str:
-    """What of the writer *name* goes into signatures; `SettingsError` if there is no such writer."""
+    """Returns the identity of the writer *name* for signatures; raises `SettingsError` if there is no such writer."""
     return text_writer(name, writer_context).identity(task_name)
 
 
 def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
-    """Those of *names* that can be asked for reviews; the others are known by reviews that were imported."""
+    """Returns those of *names* that can be asked for reviews; the others only have imported reviews."""
     return [name for name in names if writes_reviews(name, writer_context)]
 
 
 @task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
 def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Reviews of *papers* by the candidate *name* (Xu et al. 2025, C.3)."""
+    """Returns reviews of *papers* by the candidate *name* (Xu et al. 2025, C.3)."""
     return text_writer(name, writer_context).reviews(papers)
 
 
 def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
-    """What of *change*, made by a rule or by the writer *name*, goes into the record of its texts."""
-    made, task = changes.identity(change, like), CHANGES[change].task
-    return made if task is None else f"{text_writer(name, writer_context).identity(task)} · {made}"
+    """Returns the identity of *change* by a rule or the writer *name*, for the record of its texts."""
+    rule, task = changes.identity(change, like), CHANGES[change].task
+    return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"
 
 
 @task(name="write changes", task_run_name="{change} by {name}", **WRITING)
 def write_changes(
     change: str, name: str, writer_context: WriterContext, materials: Sequence[ChangeInput]
 ) -> list[Written]:
-    """*materials* changed, by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4)."""
-    made: dict[str, Written] = {}
+    """Returns *materials* changed by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4)."""
+    written: dict[str, Written] = {}
     for item in materials:
         try:
-            found = changes.check(change, "review", item)
-            if found.task is None:
-                made[item.key] = Written(item.key, changes.apply(change, "review", item), "ok")
+            checked = changes.check(change, "review", item)
+            if checked.task is None:
+                written[item.key] = Written(item.key, changes.apply(change, "review", item), "ok")
         except ChangeError as error:
-            made[item.key] = Written(item.key, None, error.code, str(error))
-    due, task_name = [item for item in materials if item.key not in made], CHANGES[change].task
+            written[item.key] = Written(item.key, None, error.code, str(error))
+    due, task_name = [item for item in materials if item.key not in written], CHANGES[change].task
     if due and task_name is not None:
-        made |= {item.item: item for item in text_writer(name, writer_context).changed(task_name, due)}
-    return [made[item.key] for item in materials]
+        written |= {item.item: item for item in text_writer(name, writer_context).changed(task_name, due)}
+    return [written[item.key] for item in materials]
 
 
 @task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
 def write_judgments(name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-    """Judgments of *reviews*, each (review id, text), by the writer *name* (Xu et al. 2025, C.1)."""
+    """Returns judgments of *reviews*, each (review id, text), by the writer *name* (Xu et al. 2025, C.1)."""
     return text_writer(name, writer_context).judgments(reviews)
 
 
 @task(name="write synopses", task_run_name="synopses by {name}", **WRITING)
 def write_assw(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Author-stated strengths and weaknesses of *papers* by the writer *name* (Xu et al. 2025, C.4)."""
+    """Returns author-stated strengths and weaknesses of *papers* by the writer *name* (Xu et al. 2025, C.4)."""
     return text_writer(name, writer_context).assw(papers)

@@ -68,14 +68,14 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
     "Study": {"study": study.app},
     "Operate": {"models": models.app, "doctor": doctor},
 }  # fmt: skip
-"""Commands and groups of commands in the order of ``--help``, by the heading they stand under.
+"""The commands and groups under each heading of ``--help``, in its order.
 
-`import_domains` adds its commands to the group that `imports` opens.
+`import_domains` adds its commands to the group that `imports` defines.
 """
 
 
 class Program(TopGroup):
-    """The top level, in the order of `PANELS`."""
+    """The top-level group; it lists its commands in the order of `PANELS`."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
@@ -90,8 +90,8 @@ app = Commands(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         screen.say(f"gre-bench {version('gre-bench')}")
         raise typer.Exit
 
@@ -102,7 +102,7 @@ def program(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Holds the options of the program itself."""
+    """Declares the options of the program itself."""
 
 
 for _panel, _entries in PANELS.items():
@@ -116,7 +116,7 @@ for _panel, _entries in PANELS.items():
 
 @stopping.listening()
 def main() -> None:
-    """Runs the command; an expected failure is one line on standard error and an exit code."""
+    """Runs the command. An expected failure prints one line on standard error and sets the exit code."""
     try:
         screen.settle_encoding()
         try:
@@ -129,14 +129,14 @@ def main() -> None:
         screen.error(str(error))
         sys.exit(exit_code(error))
     except BrokenPipeError:
-        # The reader has left. Throw the rest away, or Python would try once more to write it.
+        # The reader has left. Without this, Python would try to write the rest when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        given, machine = fault_of_a_path(error), fault_of_the_machine(error)
-        if not (line := given or machine):
+        path_fault, machine_fault = fault_of_a_path(error), fault_of_the_machine(error)
+        if not (line := path_fault or machine_fault):
             raise
         screen.error(line)
-        sys.exit(BAD_INPUT if given else FAULT)
+        sys.exit(BAD_INPUT if path_fault else FAULT)
     except (KeyboardInterrupt, Stopped, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not (interrupted(error) or isinstance(error, typer.Abort)):
             raise
@@ -144,7 +144,10 @@ def main() -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """2 for what the user must mend, 3 for what can be done later (a busy edition, a pause, half a board), 1 else."""
+    """Returns 2 for what the user must correct, 3 for what can be done later, else 1.
+
+    Later means: the edition is busy, the service has paused, or the board is not complete.
+    """
     if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE
     return BAD_INPUT if isinstance(error, SettingsError | SourceError | PromptError | LMError) else FAULT

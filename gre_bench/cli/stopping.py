@@ -1,8 +1,8 @@
-"""Ctrl-C and SIGTERM: the first ends the command in good order, the second at once; none takes longer than `LONGEST_S`.
+"""Ends a command on Ctrl-C or SIGTERM: the first lets it finish cleanly, the second stops it at once.
 
-What is committed survives a kill at any moment, so an end without ceremony costs what is in flight and nothing else. A
-thread counts the signals as the system hands them out: the main thread may be inside a library that does not listen, or
-that has taken the handlers for itself, as Prefect does.
+No end takes longer than `LONGEST_S`. Committed work survives a kill at any moment, so an abrupt end loses only what is
+in flight. A thread reads the signals from a wakeup pipe. The main thread may be inside a library that does not listen,
+or that installed its own handlers, as Prefect does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gre_bench.core.errors import Stopped
 EXIT_CODE = 130
 LONGEST_S = 4.5
 ONE_STOP_S = 0.3
-"""A second signal within so many seconds belongs to the first: a terminal and ``timeout`` both pass theirs on."""
+"""Seconds within which a second signal counts as the first: a terminal and ``timeout`` may each send one."""
 LINE = "stopped; what was done is kept, the same command goes on from there"
 SIGNS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
@@ -34,7 +34,7 @@ _raised, _told = threading.Lock(), threading.Lock()
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Within it, in the main thread, the first signal raises `Stopped`, and the end that follows is watched."""
+    """Within the block, in the main thread, the first signal raises `Stopped` and starts a time limit on the end."""
     before = {sign: signal.signal(sign, _stop) for sign in SIGNS}
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -45,7 +45,7 @@ def listening() -> Iterator[None]:
     except Stopped:
         end()
     finally:
-        # After a signal the watch goes on until the process is gone: a library's last words may take long.
+        # After a signal the watch stays until the process ends, because a library's shutdown may take long.
         if not _heard.is_set():
             signal.set_wakeup_fd(woken)
             os.close(writing)
@@ -54,7 +54,10 @@ def listening() -> Iterator[None]:
 
 
 def end() -> NoReturn:
-    """Says that the command was stopped and ends it; at once if a signal did it, as nothing is left to be done."""
+    """Prints that the command was stopped, and ends the process.
+
+    After a signal it ends at once with `os._exit`, because nothing is left to be done.
+    """
     if not _heard.is_set():
         print(LINE, file=sys.stderr)
         sys.exit(EXIT_CODE)
@@ -64,13 +67,13 @@ def end() -> NoReturn:
 
 
 def _stop(number: int, _frame: Any) -> None:
-    """Raises `Stopped` for the first signal; a later one does not disturb the end that is under way."""
+    """Raises `Stopped` for the first signal. Later ones do not interrupt the shutdown."""
     if _raised.acquire(blocking=False):
         raise Stopped(signal.Signals(number).name)
 
 
 def _watch(reading: int) -> None:
-    """Ends the process `LONGEST_S` after the first signal, or with the second one."""
+    """Ends the process `LONGEST_S` after the first signal, or at the second one."""
     while (heard := os.read(reading, 1)) and heard[0] not in SIGNS:
         pass
     if not heard:
@@ -86,14 +89,17 @@ def _watch(reading: int) -> None:
 
 
 def _tell() -> None:
-    """The one line, once; not by a stream of Python, whose lock a thread may hold that will not go on."""
+    """Prints the one line, once.
+
+    Writes to the file descriptor: a blocked thread may hold the lock of Python's stream.
+    """
     if _told.acquire(blocking=False):
         with suppress(OSError):
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"{LINE}\n".encode())
 
 
 def _end_children() -> None:
-    """Kills what this process started and has not ended; none of it commits anything. Linux only."""
+    """Kills the child processes that are still running; none of them commits anything. Linux only."""
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError, ValueError):
             for child in task.read_text().split():

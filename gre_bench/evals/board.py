@@ -1,6 +1,6 @@
-"""Scores of single reviews as an edition's board would have them: its judgments, plan, evaluation LM and references.
+"""Scores single reviews as an edition's board does: with its judgments, plan, evaluation LM and references.
 
-Everything is read from the copy for readers and nothing is stored, so that many evaluations run beside a refresh.
+Everything is read from the copy for readers and nothing is stored, so many evaluations can run beside a refresh.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 
 METRICS = ("gem", "gem_s_abstract")
-"""Metrics that score a review by itself, against the references of its paper."""
+"""Metrics that score a single review against the references of its paper."""
 
 REVIEWER = "model"
-"""Name of the candidate whose review is scored; no score depends on it."""
+"""Name of the scored candidate; no score depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """What a review scores: *nats* by reference (GEM, `gre_bench.metrics.logprobs`), or the reason why it has no score.
+    """The score of a review: *nats* by reference (GEM, `gre_bench.metrics.logprobs`), or why it has none.
 
-    *problem* tells of a reference without a score too. *judgments*: what was scored in the review's place.
+    *problem*: also set if only some references lack a score. *judgments*: the judgments of the review, which were
+    scored.
     """
 
     nats: dict[str, float] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class ReviewScore:
 
 
 class ReviewBoard:
-    """The board of one edition, as something to score reviews with; see `open_board`."""
+    """The board of one edition, to score reviews with; see `open_board`."""
 
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)
@@ -75,13 +76,15 @@ class ReviewBoard:
         self._lock = Lock()
 
     def papers(self, limit: int | None = None) -> list[Paper]:
-        """The first *limit* papers of the sample in the edition's order; those of the board if None."""
+        """Returns the first *limit* papers of the sample in the edition's order; those of the board if None."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit {limit}: a review needs at least one paper")
         return sampled_papers(self._store, limit or limit_of(self._store))
 
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
-        """What *review*, of a paper of the sample, scores by *metric*; one at a time, for an evaluation LM is one."""
+        """Returns the score of *review*, of a paper of the sample, by *metric*. Calls run one at a time, as there is
+        one LM.
+        """
         entry = self._entries.get(paper_id)
         if entry is None:
             return ReviewScore(problem="unknown_paper", detail=f"{paper_id} is no paper of the sample of {self.key}")
@@ -95,15 +98,15 @@ class ReviewBoard:
 
     def _scored(self, metric: str, entry: Entry, review: str, judgments: str) -> ReviewScore:
         response = Response(f"{entry.paper.paper_id}:{REVIEWER}", review, {self._writer: judgments})
-        planned = plan(
+        planned_pairs = plan(
             [replace(entry, responses={REVIEWER: response})],
             [Candidate(REVIEWER, "model")],
             recipe_of(metric),
             self._writer,
             self._scoring.form,
         )
-        cases = tuple(pair.case for pair in planned if pair.case)
-        lacking = next((pair for pair in planned if pair.case is None), None)
+        cases = tuple(pair.case for pair in planned_pairs if pair.case)
+        lacking = next((pair for pair in planned_pairs if pair.case is None), None)
         problem, detail = (lacking.reason or "", lacking.detail or "") if lacking else ("", "")
         if not cases:
             return ReviewScore({}, problem, detail, judgments)
@@ -118,10 +121,13 @@ class ReviewBoard:
         return ReviewScore(nats, problem, detail, judgments)
 
     def _writers(self) -> tuple[str, str]:
-        """The writer of the board's judgments, by identity and by name; `SettingsError`: nothing here writes them."""
-        writer, at_work = writer_of_boards(self._store, self._job, self._run)
+        """Returns identity and name of the writer of the board's judgments.
+
+        Raises `SettingsError` if the settings name no such writer.
+        """
+        writer, configured = writer_of_boards(self._store, self._job, self._run)
         name = self._job.settings.writing.judgments
-        if writer is None or at_work is None or name is None:
+        if writer is None or configured is None or name is None:
             raise SettingsError(
                 f"{self.key} is scored with judgments by {writer}, which nothing here writes; make an edition of the "
                 f"same papers whose judgments are written by rule: {by_rule(self._job.settings)}"
@@ -133,9 +139,9 @@ class ReviewBoard:
 
 
 def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
-    """The board of *edition* in the folder *state*; opened once for as long as it stays as it is.
+    """Returns the board of *edition* in the folder *state*; it is opened again only when the edition has changed.
 
-    `SettingsError`: there is no such edition, it has no board, or its scores could not be added to now.
+    Raises `SettingsError` if there is no such edition, if it has no board, or if its signatures have changed.
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:

@@ -1,4 +1,4 @@
-"""The task ``gre_bench/review``: a model reviews the papers of an edition and is scored as on its board."""
+"""The inspect_ai task ``gre_bench/review``: a model reviews the papers of an edition and is scored as on its board."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _log = logging.getLogger(__name__)
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
     """Reviews of the papers of *edition*, in the folder *state*, scored by GEM and GEM-S against its human reviews.
 
-    *limit*: the first papers of its sample only. The prompt is that of Xu et al. 2025, C.3; temperature and the limit
-    of tokens are those of the benchmark's own writers, and inspect_ai's options replace them.
+    *limit*: use the first papers of its sample only. The prompt is that of Xu et al. 2025, C.3. Temperature and token
+    limit are those of the benchmark's own writers, unless inspect_ai's options change them.
     """
     with told():
         board = open_board(edition, state)
@@ -57,7 +57,7 @@ def review(edition: str, state: str = "state", limit: int | None = None) -> Task
 
 @solver
 def review_prompt() -> Solver:
-    """Asks for a review of the paper that is the sample's input, as the benchmark's own writers ask (C.3)."""
+    """Asks for a review of the paper in the sample's input, with the prompt of the benchmark's own writers (C.3)."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         chat = chat_of(PROMPT, state.input_text)

@@ -1,4 +1,4 @@
-"""GEM and GEM-S as scorers of inspect_ai, in nats, and the metrics that make them a board's numbers.
+"""GEM and GEM-S as scorers of inspect_ai, in nats, and metrics that aggregate them as a board does.
 
 They score any log whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
 """
@@ -22,7 +22,7 @@ from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 
 @contextmanager
 def told() -> Iterator[None]:
-    """An expected failure as inspect_ai tells one: its line, without a traceback."""
+    """Turns an expected failure into inspect_ai's error for users: its line, without a traceback."""
     try:
         yield
     except GreBenchError as error:
@@ -31,7 +31,7 @@ def told() -> Iterator[None]:
 
 @metric
 def mean() -> Metric:
-    """Mean over pairs of a review and a reference, as on a board: a paper weighs by its references. In nats."""
+    """Mean in nats over pairs of a review and a reference, as on a board: a paper counts once per reference."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, _ = _pairs(scores)
@@ -42,7 +42,7 @@ def mean() -> Metric:
 
 @metric
 def stderr() -> Metric:
-    """Standard error of that mean in nats, clustered by paper, as a board's intervals have it; NaN of one paper."""
+    """Standard error of that mean in nats, clustered by paper as a board's intervals; NaN for one paper."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, papers = _pairs(scores)
@@ -53,13 +53,13 @@ def stderr() -> Metric:
 
 @scorer(metrics=[mean(), stderr()])
 def gem(edition: str, state: str = "state") -> Scorer:
-    """GEM of a review against the human reviews of its paper, as the board of *edition* has it (Xu et al. 2025, §3)."""
+    """GEM of a review against the human reviews of its paper, as on the board of *edition* (Xu et al. 2025, §3)."""
     return _scorer("gem", edition, state)
 
 
 @scorer(metrics=[mean(), stderr()])
 def gem_s_abstract(edition: str, state: str = "state") -> Scorer:
-    """GEM-S: the same given the paper's abstract (Xu et al. 2025, §3.2)."""
+    """GEM-S: the same conditional on the paper's abstract (Xu et al. 2025, §3.2)."""
     return _scorer("gem_s_abstract", edition, state)
 
 
@@ -77,29 +77,31 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
         if review is None:
             return Score.unscored(reason=problem, explanation=f"the output is {problem}")
         paper_id = paper_of(state.sample_id, state.metadata)
-        found = await anyio.to_thread.run_sync(board.score, name, paper_id, review)
-        return _told_of(found, board.signatures[name].signature_id)
+        scored = await anyio.to_thread.run_sync(board.score, name, paper_id, review)
+        return _told_of(scored, board.signatures[name].signature_id)
 
     return score
 
 
-def _told_of(found: ReviewScore, signature_id: str) -> Score:
-    """*found* as a score: the mean over references in nats, each reference's nats among its metadata."""
-    metadata = {"nats": found.nats, "signature": signature_id}
-    if not found.nats:
-        more = {"answer": found.judgments, "metadata": metadata}
-        return Score.unscored(reason=found.problem, explanation=found.detail or found.problem, **more)
-    value = math.fsum(found.nats.values()) / len(found.nats)
-    lacking = f"some references have no score ({found.problem}: {found.detail})" if found.problem else None
-    return Score(value=value, answer=found.judgments, explanation=lacking, metadata=metadata)
+def _told_of(scored: ReviewScore, signature_id: str) -> Score:
+    """Returns *scored* as a score of inspect_ai: the mean over references in nats, with each reference's in its
+    metadata.
+    """
+    metadata = {"nats": scored.nats, "signature": signature_id}
+    if not scored.nats:
+        judged = {"answer": scored.judgments, "metadata": metadata}
+        return Score.unscored(reason=scored.problem, explanation=scored.detail or scored.problem, **judged)
+    value = math.fsum(scored.nats.values()) / len(scored.nats)
+    lacking = f"some references have no score ({scored.problem}: {scored.detail})" if scored.problem else None
+    return Score(value=value, answer=scored.judgments, explanation=lacking, metadata=metadata)
 
 
 def _pairs(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
-    """Each paper's value once for each of its references, and whose it is."""
+    """Returns each paper's value once per reference, and the paper of each."""
     values: list[float] = []
     papers: list[str] = []
-    for place, item in enumerate(scores):
+    for index, item in enumerate(scores):
         count = len((item.score.metadata or {}).get("nats", ())) or 1
         values += [item.score.as_float()] * count
-        papers += [str(item.sample_id if item.sample_id is not None else place)] * count
+        papers += [str(item.sample_id if item.sample_id is not None else index)] * count
     return values, papers

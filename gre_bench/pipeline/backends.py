@@ -1,4 +1,4 @@
-"""What the steps of a run work with: the writers' writer context, and what the metrics ask."""
+"""What the steps of a run receive: the writers' context and the backends of the metrics."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from gre_bench.writing.catalog import WriterContext
 
 
 def writer_context(store: Store, job: Job) -> WriterContext:
-    """Where writers find the models file and the reply archive, which all editions of a state share, and who pays."""
+    """Returns the models file, the reply archive shared by all editions of a state, and the account that pays."""
     replies = store.folder.parent.parent / "replies"
-    asked = job.settings
-    return WriterContext(replies, asked.writing.models, job.retry_failed, asked.edition.domain, store.key, asked.budget,
-                asked.writing.sampling, asked.writing.over_long)  # fmt: skip
+    settings = job.settings
+    edition, writing = settings.edition, settings.writing
+    return WriterContext(replies, writing.models, job.retry_failed, edition.domain, store.key, settings.budget,
+                writing.sampling, writing.over_long)  # fmt: skip
 
 
 def backends(store: Store, job: Job) -> Backends:
-    """The evaluation LM, the embedder and the examiner's writer context of a run."""
+    """Returns the evaluation LM, the embedder and the examiner's writer context of a run."""
     return Backends(job.settings.evaluation_lm, job.settings.embedder, writer_context(store, job))

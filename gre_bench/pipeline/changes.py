@@ -1,4 +1,4 @@
-"""The human candidates' reviews, degraded and manipulated: candidates that a validation plans and scores like any."""
+"""Degrades and manipulates the human candidates' reviews. A validation plans and scores the results as candidates."""
 
 from __future__ import annotations
 
@@ -28,58 +28,61 @@ from gre_bench.tasks.protocol import Steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Candidate by change, of the changes that the settings ask for, in the order in which tables print them.
+    """Returns the candidate of each change in the settings, in the order in which tables print them.
 
-    Not asked for any: those of the domain that can be made at the level. `SettingsError` for one that cannot be.
+    Without any in the settings, they are the domain's changes that can be made at the level. Raises `SettingsError` for
+    a change that cannot be made.
     """
-    level, asked = settings.validation.level, settings.validation.changes
+    level, chosen = settings.validation.level, settings.validation.changes
     domain = domain_of(settings.edition.domain)
-    if asked is None:
-        asked = tuple(name for name in domain.changes if CHANGES[name].at(level))
-    if not asked:
+    if chosen is None:
+        chosen = tuple(name for name in domain.changes if CHANGES[name].at(level))
+    if not chosen:
         raise SettingsError(f"validation.changes names no change; those of {domain.name}: {', '.join(domain.changes)}")
-    for name in asked:
+    for name in chosen:
         why_not = domain.why_not(name)
         if why_not is None and not named(name).at(level):
             why_not = f"it cannot be made at the level of {level}"
         if why_not is not None:
             raise SettingsError(f"validation.changes: leave out {name}: {why_not}")
-    one, other = settings.validation.rephrase
-    if one == other and {"rephrase_1", "rephrase_2"} <= set(asked):
-        raise SettingsError(f"validation.rephrase names {one} twice: rephrasing is tried by two writers")
-    return {name: candidate_of(name, level) for name in CHANGES if name in asked}
+    first, other = settings.validation.rephrase
+    if first == other and {"rephrase_1", "rephrase_2"} <= set(chosen):
+        raise SettingsError(f"validation.rephrase names {first} twice: rephrasing needs two different writers")
+    return {name: candidate_of(name, level) for name in CHANGES if name in chosen}
 
 
 def untried(settings: Settings) -> list[str]:
-    """The paper's changes that apply in the domain and are not asked for: without them no metric passes.
+    """Returns the paper's changes that apply in the domain and are not chosen; without them no metric passes.
 
-    Random replacement is the paper's where there is no abstract to review (A.4); elsewhere it is more than it asks.
+    Random replacement is one of the paper's changes only where there is no abstract to review (A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
-    more = () if "abstract_only" in domain.left_out else ("random_replacement",)
-    return [name for name in domain.changes if CHANGES[name].source != "ours" and name not in (*more, *chosen)]
+    beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
+    return [
+        name for name in domain.changes if CHANGES[name].source != "ours" and name not in (*beyond_the_paper, *chosen)
+    ]
 
 
 def changed(store: Store, job: Job) -> list[Candidate]:
-    """The candidates that the job's changes make, controls aside.
+    """Returns the candidates that the job's changes make, without controls.
 
-    `SettingsError` for judgments that were changed with another seed before: unlike reviews they are made anew by each
-    run, and their scores are not.
+    Raises `SettingsError` for judgments that an earlier run changed with another seed. Changed judgments are made again
+    by each run, unlike reviews, but their scores are kept.
     """
-    asked = job.settings.validation
+    validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
-    found = []
+    candidates = []
     for name, candidate in job.changes.items():
         if CHANGES[name].control:
             continue
-        made_by = maker(asked, name)
-        if asked.level == "judgments":
-            made_by = f"{name}-{CHANGES[name].version} · seed {asked.seed}"
-            known = before.get(candidate, made_by)
-            if known != made_by and known.startswith(f"{name}-"):
-                raise SettingsError(_mixed(name, store.key, known, made_by))
-        found.append(Candidate(candidate, "change", prompt=made_by, change=name))
-    return found
+        made_by = maker(validation, name)
+        if validation.level == "judgments":
+            made_by = f"{name}-{CHANGES[name].version} · seed {validation.seed}"
+            earlier = before.get(candidate, made_by)
+            if earlier != made_by and earlier.startswith(f"{name}-"):
+                raise SettingsError(_mixed(name, store.key, earlier, made_by))
+        candidates.append(Candidate(candidate, "change", prompt=made_by, change=name))
+    return candidates
 
 
 def _mixed(change: str, edition: str, before: str, now: str) -> str:
@@ -90,7 +93,7 @@ def _mixed(change: str, edition: str, before: str, now: str) -> str:
 
 
 def maker(settings: ValidationSettings, change: str) -> str:
-    """Who makes *change*: ``rule``, or the writer that the settings name for it."""
+    """Returns who makes *change*: ``rule``, or the writer that the settings name for it."""
     task = CHANGES[change].task
     if task == "rephrase":
         return settings.rephrase[0 if change == "rephrase_1" else 1]
@@ -98,12 +101,12 @@ def maker(settings: ValidationSettings, change: str) -> str:
 
 
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
-    """The human candidates' reviews changed in every way asked for; by candidate, what made it."""
+    """Writes every chosen change of the human candidates' reviews; returns the maker of each by candidate."""
     if job.settings.validation.level == "judgments":
         return {}
-    materials = [material(job.settings, entries, place) for place in range(len(entries))][: job.limit]
+    materials = [material(job.settings, entries, index) for index in range(len(entries))][: job.limit]
     made_by = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR)}
-    found: dict[str, str] = {}
+    makers: dict[str, str] = {}
     for change, candidate in job.changes.items():
         if CHANGES[change].control:
             continue
@@ -111,7 +114,7 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
         writer = run.change_identity(change, name, writer_context(store, job), materials[0])
         if made_by.get(candidate, writer) != writer:
             raise SettingsError(_mixed(change, store.key, made_by[candidate], writer))
-        found[candidate] = writer
+        makers[candidate] = writer
         known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == candidate}
         lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
         due = [item for item in materials if item.key not in known | lost]
@@ -126,20 +129,20 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
             ]
 
         write(store, job, progress, "review", writer, due, step, name, rows, candidate)
-    return found
+    return makers
 
 
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
-    """*entries* with the human candidates' judgments by *writer* changed, where judgments are what is changed."""
+    """Returns *entries* with the human candidates' judgments by *writer* changed, if the level is judgments."""
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)
-    asked = {name: candidate for name, candidate in job.changes.items() if not CHANGES[name].control}
+    candidate_of_change = {name: candidate for name, candidate in job.changes.items() if not CHANGES[name].control}
     return [
         replace(entry, responses={**entry.responses, **{
-            candidate: _judgments(name, candidate, material(job.settings, entries, place, writer), writer, entry.human)
-            for name, candidate in asked.items()
+            candidate: _judgments(name, candidate, material(job.settings, entries, index, writer), writer, entry.human)
+            for name, candidate in candidate_of_change.items()
         }})
-        for place, entry in enumerate(entries)
+        for index, entry in enumerate(entries)
     ]  # fmt: skip
 
 
@@ -153,18 +156,21 @@ def _judgments(change: str, candidate: str, item: ChangeInput, writer: str, huma
         return Response(review_id, None, {}, {"judgments": Lack(error.code, detail=str(error))})
 
 
-def material(settings: Settings, entries: Sequence[Entry], place: int, writer: str | None = None) -> ChangeInput:
-    """What the changes of one paper's human candidate are made of: its review, or its judgments by *writer*."""
+def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
+    """Returns the text that the changes of one paper need: its human review, or its judgments by *writer*.
+
+    *index*: the paper's index in *entries*.
+    """
 
     def text_of(entry: Entry) -> str:
         return (entry.human.text if writer is None else entry.human.judgments.get(writer)) or ""
 
-    entry, asked = entries[place], settings.validation
+    entry, validation = entries[index], settings.validation
     first = max(1, len(entries) // 2)
-    apart = {(place + first + step) % len(entries) for step in range(CONCATENATED)} - {place}
-    order = sorted(apart, key=lambda other: (other - place - first) % len(entries))
+    other_indices = {(index + first + step) % len(entries) for step in range(CONCATENATED)} - {index}
+    order = sorted(other_indices, key=lambda other: (other - index - first) % len(entries))
     others = tuple(text for other in order if (text := text_of(entries[other])))
     return ChangeInput(
-        entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, asked.seed,
-        asked.splitter, headings_of(settings),
+        entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, validation.seed,
+        validation.splitter, headings_of(settings),
     )  # fmt: skip

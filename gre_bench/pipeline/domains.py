@@ -1,4 +1,4 @@
-"""A run in its domain: which prompts, synopsis, sections and changes its edition's reviews call for."""
+"""Applies a run's domain: its prompts, synopsis, headings and changes."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
-    """*job* with what its edition's domain decides, where the settings do not; `SettingsError` for an unknown one.
+    """Returns *job* with its domain's defaults where the settings give none.
 
-    The domain is that of the settings, or the one that an imported file told.
+    The domain is that of the settings, else that of an imported file. Raises `SettingsError` for an unknown one.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
     if "domain" not in edition.model_fields_set and store.read_file.is_file():
-        told = [row["domain"] for row in store.read_mended(IMPORTED_DOMAIN)]
-        edition = edition.model_copy(update={"domain": told[0]}) if told else edition
+        imported = [row["domain"] for row in store.read_mended(IMPORTED_DOMAIN)]
+        edition = edition.model_copy(update={"domain": imported[0]}) if imported else edition
     domain = domain_of(edition.domain)
-    given: dict[str, Any] = {"synopsis_of": domain.synopsis_of}
+    defaults: dict[str, Any] = {"synopsis_of": domain.synopsis_of}
     if "prompt" not in scoring.model_fields_set:
-        given["prompt"] = domain.predict
-    update = {"edition": edition, "scoring": scoring.model_copy(update=given)}
+        defaults["prompt"] = domain.predict
+    update = {"edition": edition, "scoring": scoring.model_copy(update=defaults)}
     return replace(job, settings=job.settings.model_copy(update=update))
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
-    """The synopsis of *paper* in *domain*; None where a part of it is missing."""
+    """Returns the synopsis of *paper* in *domain*; None if a part of it is missing."""
     return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
 
 
 def headings_of(settings: Settings) -> tuple[str, ...]:
-    """The headings of the reviews' form: those asked for, those of the venue-year, else those of the domain."""
+    """Returns the headings of the review form: of the settings, else the venue-year, else the domain."""
     if settings.validation.headings is not None:
         return settings.validation.headings
     try:

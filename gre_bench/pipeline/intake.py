@@ -1,4 +1,4 @@
-"""Files of papers and reviews into an edition's store; a report says what was refused and why."""
+"""Imports files of papers and reviews into an edition's store, and reports what was refused and why."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from gre_bench.store.queries.writing import JUDGMENTS
 
 EXAMPLES = 3
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
-"""A query and its rows or parameters, as `Store.write` takes it."""
+"""A named query and its rows or parameters, an argument of `Store.write`."""
 
 
 def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> dict[str, Any]:
-    """Adds the papers of *path*; the report."""
+    """Adds the papers of *path*; returns the report."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
     return keep(store, run_id, path, "papers", papers_from(path, known, rows))
 
@@ -44,24 +44,25 @@ def import_reviews(
     only: bool = False,
     epoch: int | None = None,
 ) -> dict[str, Any]:
-    """Adds the reviews and judgments of *path*, by the candidate *by* where a row names none; the report.
+    """Adds the reviews and judgments of *path*; returns the report.
 
-    With *only* they are all *by*'s, whatever the file calls it; *epoch*: of logs, the one whose reviews are read.
+    *by*: the candidate of rows that name none. With *only*, all rows are by *by*, whatever the file says. *epoch*:
+    which epoch of inspect_ai logs is read.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
-    taken = read_reviews(store, path, known, by=by, only=only, **how)
-    if by is not None and not only and not taken.unnamed and taken.named not in ((), (by,)):
+    imported = read_reviews(store, path, known, by=by, only=only, **how)
+    if by is not None and not only and not imported.unnamed and imported.named not in ((), (by,)):
         raise SourceError(
-            f"{path.name} names its candidates itself, in its column candidate ({listed(taken.named)}): leave out --as "
-            "and --human"
+            f"{path.name} names its candidates itself, in its column candidate ({listed(imported.named)}): "
+            "leave out --as and --human"
         )
-    report = keep(store, run_id, path, "reviews", taken)
-    return report | {"judged": described(store, taken.reviews, taken.judgments, known)}
+    report = keep(store, run_id, path, "reviews", imported)
+    return report | {"judged": described(store, imported.reviews, imported.judgments, known)}
 
 
 def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
-    """`reviews_from` *path* what is not among the *known* reviews and their judgments; nothing is stored."""
+    """Returns the reviews and judgments in *path* that are not yet known; stores nothing."""
     reviews = {review.review_id: review for review in known}
     judged = {
         (row["review_id"], row["writer"]): row["text"] for row in store.rows(JUDGMENTS) if row["review_id"] in reviews
@@ -70,25 +71,25 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
 
 
 def row_range(text: str | None) -> range | None:
-    """``0:300`` as a range; `SettingsError` if it is not written so or holds no row."""
+    """Returns ``0:300`` as a range; raises `SettingsError` if it is malformed or empty."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+):(\d+)", text)
-    if found is None:
+    match = re.fullmatch(r"(\d+):(\d+)", text)
+    if match is None:
         raise SettingsError(f"rows {text!r} are not written as FIRST:END, such as 0:300")
-    rows = range(int(found[1]), int(found[2]))
+    rows = range(int(match[1]), int(match[2]))
     if not rows:
         raise SettingsError(f"rows {text!r} hold no row: END is the first row left out, so write it above FIRST")
     return rows
 
 
 def known_papers(store: Store) -> list[Paper]:
-    """All papers of the edition's venue-year, sampled or not."""
+    """Returns all papers of the edition's venue-year, sampled or not."""
     return [Paper(**row) for row in store.rows(PAPERS)]
 
 
 def known_reviews(store: Store) -> list[Review]:
-    """All reviews that are known, human and of candidates."""
+    """Returns all stored reviews, by humans and by candidates."""
     return [Review(**row) for row in store.rows(REVIEWS)]
 
 
@@ -101,7 +102,7 @@ def keep(
     domain: str | None = None,
     before: Sequence[Step] = (),
 ) -> dict[str, Any]:
-    """Adds what was *taken* from *path* in one transaction, after the steps *before*; the report of the import."""
+    """Stores what was *taken* from *path* in one transaction, after the steps *before*; returns the report."""
     report: dict[str, Any] = {
         "file": str(path.resolve()),
         "kind": kind,
@@ -140,21 +141,21 @@ def keep(
 
 
 def judged(judgments: Judgments) -> dict[str, Any]:
-    """*judgments* as a row of the table, its lines counted."""
+    """Returns *judgments* as a row of the table, with the numbers of lines and stray lines."""
     lines, strays = count(judgments.text)
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
 
 def unknown_papers(store: Store, taken: Imported) -> dict[str, Any] | None:
-    """How many rows are of papers that are not known, with examples of these and of known ones; as a line too."""
+    """Returns how many rows name unknown papers, with examples and a line for users; None if none does."""
     rows = [str(refusal.paper_id) for refusal in taken.refusals if refusal.code == UNKNOWN]
     if not rows:
         return None
     unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store))
-    there = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
+    known_line = f"{len(known):,} are known, such as {', '.join(known[:EXAMPLES])}" if known else "none is known"
     line = (
         f"{_counted(len(rows), 'row')} of {_counted(len(unknown), 'paper')} that {store.key} does not know, such as "
-        f"{', '.join(unknown[:EXAMPLES])}; {there}; import papers first, or mend the ids"
+        f"{', '.join(unknown[:EXAMPLES])}; {known_line}; import papers first, or correct the ids"
     )
     return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
 
@@ -173,7 +174,7 @@ def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> s
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file, hex; of a folder that of all its files' names and digests, as ``sha256sum`` writes them."""
+    """Returns the SHA-256 of a file, hex; for a folder, that of its files' names and digests as ``sha256sum`` lists."""
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         lines = "".join(f"{file_sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files)

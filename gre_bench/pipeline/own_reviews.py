@@ -1,7 +1,7 @@
-"""Reviews that somebody brings to be ranked: taken as one candidate's, understood, and judged by the edition's writer.
+"""Imports a user's own reviews as those of one candidate, to be ranked on an edition's board.
 
-Judgments by different writers are never paired. So nothing is stored where a review has no judgments by the writer of
-the edition's judgments and nothing here writes them, and nothing is scored while some of them are still to be written.
+Judgments by different writers are never paired. If a review has no judgments by the edition's writer and the settings
+name no such writer, nothing is stored. Nothing is scored while judgments are missing.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from gre_bench.tasks.protocol import Steps
 def bring(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False
 ) -> tuple[Job, dict[str, Any]]:
-    """Calls `take` under the edition's lock. Returns the job that scores the candidate, and what was understood."""
+    """Calls `take` under the edition's lock. Returns the job that scores the candidate, and the import's report."""
     with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
-        taken = take(store, job, run, progress.status["run_id"], file, name, writer, replace)
+        report = take(store, job, run, progress.status["run_id"], file, name, writer, replace)
         job = changed(job, candidates=(name,), limit=limit_of(store))
         progress.end("done")
-    return job, taken
+    return job, report
 
 
 def take(
     store: Store, job: Job, run: Steps, run_id: str, file: Path, name: str, writer: str | None, replace: bool
 ) -> dict[str, Any]:
-    """Stores the reviews of *file* as those of the candidate *name*, in the place of its earlier ones where asked.
+    """Stores the reviews of *file* as those of the candidate *name*; with *replace*, in place of its earlier ones.
 
-    What was understood: the report of an import, with the sampled papers that have a review and those that have none.
-    `SettingsError` or `SourceError` if they cannot be ranked; then nothing was changed.
+    Returns the report of the import, with the sampled papers that have a review and those that have none. Raises
+    `SettingsError` or `SourceError` if the reviews cannot be ranked; then nothing is changed.
     """
     if not store.rows(CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -56,49 +56,51 @@ def take(
     if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows(ASKED_FOR)):
         raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
     others = [review for review in known if review.candidate != name]
-    taken = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
+    imported = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
     if before and not replace:
-        _refuse_conflicts(store, name, taken)
+        _refuse_conflicts(store, name, imported)
     sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))
-    reviews = {review.paper_id: review for review in (*(() if replace else before), *taken.reviews)}
+    reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
     matched = [paper for paper in sampled if paper in reviews]
     if not matched:
-        raise SettingsError(f"{file.name} has no review of a paper of {store.key}: {_mismatch(store, taken, sampled)}")
-    judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], taken, replace)
-    report = keep(store, run_id, file, "reviews", taken, before=forgetting(store, name) if replace else ())
+        raise SettingsError(
+            f"{file.name} has no review of a paper of {store.key}: {_mismatch(store, imported, sampled)}"
+        )
+    judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
+    report = keep(store, run_id, file, "reviews", imported, before=forgetting(store, name) if replace else ())
     store.copy_for_readers()
     lacking = [paper for paper in sampled if paper not in reviews]
     return report | {
         "edition": store.key,
         "candidate": name,
-        "columns": [column for column in taken.columns if column not in taken.ignored_columns],
+        "columns": [column for column in imported.columns if column not in imported.ignored_columns],
         "replaced": len(before) if replace else 0,
         "sampled": len(sampled),
         "matched": len(matched),
         "outside": sum(paper not in sampled for paper in reviews),
         "lacking": lacking,
         "writer": judged_by,
-        "judged": described(store, [reviews[paper] for paper in matched], taken.judgments, others),
+        "judged": described(store, [reviews[paper] for paper in matched], imported.judgments, others),
     }
 
 
 def _refuse_conflicts(store: Store, name: str, taken: Imported) -> None:
-    """`SettingsError` if *name* has other reviews of some of the papers of *taken*."""
-    if lost := [one.paper_id for one in taken.refusals if one.code == CONFLICT]:
+    """Raises `SettingsError` if *name* has other reviews of some of the papers of *taken*."""
+    if lost := [refusal.paper_id for refusal in taken.refusals if refusal.code == CONFLICT]:
         raise SettingsError(
-            f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): --replace takes "
-            "the file's in their place, or give another name with --as"
+            f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
+            "replace them with --replace, or give another name with --as"
         )
 
 
 def _mismatch(store: Store, taken: Imported, sampled: Sequence[str]) -> str:
-    """Why no review of *taken* is of a *sampled* paper."""
+    """Returns why no review of *taken* is of a *sampled* paper."""
     unknown = unknown_papers(store, taken)
     return unknown["line"] if unknown else _first_refusal(taken) or f"its {len(sampled)} papers are others"
 
 
 def limit_of(store: Store) -> int | None:
-    """The papers of a board that is a pilot, so that a candidate is scored on the same; None of a whole one."""
+    """Returns the number of papers of a pilot's board, so that a candidate is scored on the same; else None."""
     ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
     boards = store.rows(LEADERBOARD, signature_ids=ids)
     papers = max((row["plan_papers"] or 0 for row in boards), default=0)
@@ -106,38 +108,38 @@ def limit_of(store: Store) -> int | None:
 
 
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
-    """The writer whose judgments the edition's boards score, and the same if the settings name it; None: nobody.
+    """Returns the writer whose judgments the boards score, and the same if the settings name it; else None.
 
-    `SettingsError` if the settings name a writer that now writes otherwise.
+    Raises `SettingsError` if the settings name a writer whose identity has changed since.
     """
     signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
-    at_work = None if named is None else run.writer_identity(named, "judgments", writer_context(store, job))
-    if at_work is not None and at_work != writer:
+    configured = None if named is None else run.writer_identity(named, "judgments", writer_context(store, job))
+    if configured is not None and configured != writer:
         raise SettingsError(
-            f"{store.key} is scored with judgments by {writer}, and {named} now writes as {at_work}; judgments by "
+            f"{store.key} is scored with judgments by {writer}, and {named} now writes as {configured}; judgments by "
             f"different writers are never mixed: refresh the edition first (gre-bench refresh --edition {store.key})"
         )
-    return writer, at_work
+    return writer, configured
 
 
 def _judges(
     store: Store, job: Job, run: Steps, reviews: Sequence[Review], taken: Imported, replace: bool
 ) -> str | None:
-    """The writer whose judgments the edition's boards score; None if they score none.
+    """Returns the writer whose judgments the edition's boards score; None if they score none.
 
-    `SettingsError` if some of *reviews* have no judgments by it and the settings name nobody who writes as it does.
+    Raises `SettingsError` if some of *reviews* have no judgments by it and the settings do not name it.
     """
-    writer, at_work = writer_of_boards(store, job, run)
+    writer, configured = writer_of_boards(store, job, run)
     if writer is None:
         return None
-    judged = {one.review_id for one in taken.judgments if one.writer == writer}
+    judged = {item.review_id for item in taken.judgments if item.writer == writer}
     if not replace:
         judged |= {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
     lacking = [review.paper_id for review in reviews if review.review_id not in judged]
-    if lacking and at_work is None:
+    if lacking and configured is None:
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, which nothing here writes, and {len(lacking)} of these "
             f"reviews have none by it ({_some(lacking)}). Nothing was scored. Add them to the file (columns judgments "
@@ -147,26 +149,26 @@ def _judges(
 
 
 def by_rule(settings: Settings) -> str:
-    """The command that makes an edition of the same papers whose judgments are written by rule."""
-    stated = settings.model_dump(mode="json", exclude_defaults=True, exclude={"fetch", "budget", "run"})
-    stated.get("scoring", {}).pop("writer", None)
+    """Returns the command that makes an edition of the same papers whose judgments are written by rule."""
+    tree = settings.model_dump(mode="json", exclude_defaults=True, exclude={"fetch", "budget", "run"})
+    tree.get("scoring", {}).pop("writer", None)
     edition = settings.edition
     key = f"{edition.venue}-{edition.year}-" + ("rule" if edition.sample == "main" else f"{edition.sample}.rule")
     for name in ("venue", "year", "sample"):
-        stated.get("edition", {}).pop(name, None)
-    stated.setdefault("writing", {})["judgments"] = "rule"
+        tree.get("edition", {}).pop(name, None)
+    tree.setdefault("writing", {})["judgments"] = "rule"
     parts = [
         f"--set {shlex.quote(f'{group}.{name}={value if isinstance(value, str) else json.dumps(value)}')}"
-        for group, values in stated.items()
+        for group, values in tree.items()
         for name, value in values.items()
     ]
     sources = settings.sources
-    made = (
+    import_first = (
         ""
         if sources.notes or sources.snapshot or sources.papers or sources.reviews
         else (f"import its papers and human reviews into {key} (--new), then ")
     )
-    return f"{made}gre-bench refresh --edition {key} {' '.join(parts)}"
+    return f"{import_first}gre-bench refresh --edition {key} {' '.join(parts)}"
 
 
 def _some(papers: Sequence[str | None]) -> str:

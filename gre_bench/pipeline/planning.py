@@ -1,4 +1,4 @@
-"""The sample of an edition and the plan of its pairs."""
+"""Draws the sample of an edition and plans its pairs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "refe
 
 @dataclass(slots=True)
 class Work:
-    """What is planned, and under which signatures."""
+    """What is planned, and under which signatures.
+
+    *papers*: planned papers; *sampled*: papers of the whole sample.
+    """
 
     planned: list[tuple[str, Planned]]
     signatures: dict[str, Signature]
@@ -56,30 +59,33 @@ class Work:
 
 
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
-    """Draws the sample if it never was; what is worth a note. `SettingsError` if it was drawn otherwise."""
+    """Draws the sample if there is none yet; returns notes.
+
+    Raises `SettingsError` if the sample was drawn with other settings.
+    """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):
         if not papers:
             raise SourceError(
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
-        drawn = draw(papers, known_reviews(store), settings)
-        asked = {name: getattr(settings, name) for name in DRAW_FIELDS}
-        asked["reference_slots"] = list(settings.reference_slots)
+        sampled = draw(papers, known_reviews(store), settings)
+        fields = {name: getattr(settings, name) for name in DRAW_FIELDS}
+        fields["reference_slots"] = list(settings.reference_slots)
         store.write(
-            ("add_draw", asked | {"known": drawn.known, "eligible": drawn.eligible, "drawn_at": now()}),
-            ("add_sample", drawn.roles),
+            ("add_draw", fields | {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}),
+            ("add_sample", sampled.roles),
         )
-        notes += drawn.notes
-    found = store.rows(DRAW)[0]
-    _same_draw(store.key, settings, found)
+        notes += sampled.notes
+    stored = store.rows(DRAW)[0]
+    _same_draw(store.key, settings, stored)
     _same_papers(store, settings)
-    late = len(papers) - found["known"]
+    late = len(papers) - stored["known"]
     return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])
 
 
 def _same_papers(store: Store, settings: EditionSettings) -> None:
-    """Raises `SettingsError` where the sample holds papers that the list of the settings does not."""
+    """Raises `SettingsError` if the sample holds papers that the list of the settings does not."""
     if settings.only is None:
         return
     listed = set(read_ids(settings.only))
@@ -90,19 +96,19 @@ def _same_papers(store: Store, settings: EditionSettings) -> None:
         )
 
 
-def _same_draw(key: str, settings: EditionSettings, found: Row) -> None:
+def _same_draw(key: str, settings: EditionSettings, stored: Row) -> None:
     for name in DRAW_FIELDS:
-        asked = getattr(settings, name)
-        asked = list(asked) if isinstance(asked, tuple) else asked
-        if asked != found[name]:
+        wanted = getattr(settings, name)
+        wanted = list(wanted) if isinstance(wanted, tuple) else wanted
+        if wanted != stored[name]:
             raise SettingsError(
-                f"edition {key} was drawn with {name} = {found[name]}, the settings ask for {asked}; "
+                f"edition {key} was drawn with {name} = {stored[name]}, the settings ask for {wanted}; "
                 "a drawn sample never changes: set edition.sample to a new name for another one"
             )
 
 
 def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
-    """The first *limit* papers of the sample in the edition's order, with the texts that were read."""
+    """Returns the first *limit* papers of the sample in the edition's order, with the texts that were read."""
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     for row in store.rows(TEXTS):
         paper = papers[row["paper_id"]]
@@ -120,9 +126,9 @@ def sample(
     assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",),
 ) -> list[Entry]:
-    """The sampled papers with all their responses and synopses, and for what is missing the reason, if one is known.
+    """Returns the sampled papers with all responses and synopses, and the known reasons for missing ones.
 
-    *parts*: of an item, that make its synopsis.
+    *parts*: the parts of an item that make its synopsis.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -139,21 +145,21 @@ def sample(
         for item, lack in lacks(store, "review", writer).items():
             paper_id = item.rpartition(":")[0]
             by_candidate[paper_id].setdefault(name, Response(f"{paper_id}:{name}", None, {}, {"review": lack}))
-    stated = lacks(store, "assw", assw_by) | {
+    assw = lacks(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
-    given = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
+    categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
     roles: dict[str, list[Response]] = {}
     for row in store.rows(SAMPLE):
         roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
     return [
-        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, stated, given, parts))
+        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, assw, categories, parts))
         for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
     ]
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
-    """Why texts that were asked for are missing, by item."""
+    """Returns why requested texts are missing, by item."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
@@ -161,44 +167,44 @@ def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
 def synopses(
     paper: Paper, assw: Mapping[str, str | Lack], categories: Mapping[str, str], parts: Sequence[Part]
 ) -> dict[SynopsisKind, str | Lack]:
-    """What is known of *paper*: with author-stated strengths and weaknesses as in Xu et al. 2025, C.4."""
-    found: dict[SynopsisKind, str | Lack] = {}
-    if given := categories.get(paper.paper_id):
-        found["categories"] = given
-    values = {"title": paper.title, "abstract": paper.abstract, "categories": given}
+    """Returns the known synopses of *paper*; *assw* follows Xu et al. 2025, C.4."""
+    known: dict[SynopsisKind, str | Lack] = {}
+    if own_categories := categories.get(paper.paper_id):
+        known["categories"] = own_categories
+    values = {"title": paper.title, "abstract": paper.abstract, "categories": own_categories}
     wanting = [part for part in parts if not (values[part] or "").strip()]
-    found["abstract"] = Lack(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
-    stated = assw.get(paper.paper_id)
-    if isinstance(stated, str):
-        stated = f"{paper.abstract}\n\n{stated}" if paper.abstract else Lack("no_abstract")
-    if stated is not None:
-        found["assw"] = stated
-    return found
+    known["abstract"] = Lack(f"no_{wanting[0]}") if wanting else "\n\n".join(values[part] or "" for part in parts)
+    own_assw = assw.get(paper.paper_id)
+    if isinstance(own_assw, str):
+        own_assw = f"{paper.abstract}\n\n{own_assw}" if paper.abstract else Lack("no_abstract")
+    if own_assw is not None:
+        known["assw"] = own_assw
+    return known
 
 
 def plan_pairs(
     store: Store, job: Job, run: Steps, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
 ) -> Work:
-    """Signs the metrics and plans every pair; what an earlier run scored under the same signature stays scored."""
+    """Signs the metrics and plans every pair. Scores of earlier runs under the same signature are kept."""
     scoring = job.settings.scoring
     writer = scored_writer(entries, scoring.writer, judgments_by)
     if judgments_by is None and not job.changes:
         entries = [_awaiting(entry, writer) for entry in entries]
-    # A validation tries the metrics that it is asked to try; what a change scores by chance is nobody's question.
+    # A validation tests the chosen metrics only; it needs no score by chance.
     metrics = scoring.metrics if job.changes else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
     identity, signatures = run.sign_metrics(backends(store, job), every, writer, assw_by)
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}
-    # By what the metrics read: judgments, or original reviews.
+    # Keyed by what the metrics read: judgments, or original reviews.
     moved = {
         recipe.source: moved_responses(entries, candidates, recipe, writer, scoring.chance_seed)
         for recipe in recipes.values()
         if recipe.formula == "specific"
     }
     elsewhere = {
-        source: {(one.candidate_id, one.paper_id): one.response for one in found} for source, found in moved.items()
+        source: {(item.candidate_id, item.paper_id): item.response for item in items} for source, items in moved.items()
     }
     planned = [
         (signatures[metric].signature_id, pair)
@@ -213,7 +219,7 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """*entry*, the candidates' reviews that nobody has judged waiting for their judgments by *writer*."""
+    """Returns *entry* with the candidates' unjudged reviews marked as waiting for judgments by *writer*."""
     lack = Lack(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
@@ -237,10 +243,11 @@ def add_plan(
     candidates: Sequence[Candidate],
     moved: Sequence[Moved] = (),
 ) -> None:
-    """Stores the plan of a run, in the place of what earlier runs planned of the same.
+    """Stores the plan of a run, in place of what earlier runs planned for the same signatures.
 
-    Reviews that came since may have changed which of them are *moved* where: scores of others are forgotten. What a
-    refresh planned stays its own when a validation plans it too: a board shows what the last refresh planned.
+    New reviews may change which responses are *moved* to which papers; scores of the old ones are deleted. If a
+    validation plans a pair that a refresh planned, it stays the refresh's, because a board shows what the last refresh
+    planned.
     """
     ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
@@ -269,9 +276,9 @@ def add_plan(
     ]
     places = ("signature_id", "paper_id", "candidate_id", "reference_id")
     sources = [
-        {"writer": one.writer, "candidate_id": one.candidate_id, "paper_id": one.paper_id,
-         "review_id": one.response.review_id, "swap": one.swap}
-        for one in moved
+        {"writer": item.writer, "candidate_id": item.candidate_id, "paper_id": item.paper_id,
+                 "review_id": item.response.review_id, "swap": item.swap}
+                for item in moved
     ]  # fmt: skip
     store.write(
         ("forget_moved_scores", [{name: row[name] for name in row if name != "swap"} for row in sources]),
@@ -286,7 +293,7 @@ def add_plan(
 
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
-    """`SourceError` for a metric that lacks every human text: such a run would score nothing and look done."""
+    """Raises `SourceError` for a metric that lacks every human text: such a run would score nothing and look done."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id
@@ -310,19 +317,19 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
         return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(store, job)]
     models = sorted({name for entry in entries for name in entry.responses if not is_changed(name)})
     known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: _written_by(name) for name in models}
-    asked = job.candidates or job.settings.scoring.candidates or tuple(known)
-    unknown = [name for name in asked if name not in known]
+    chosen = job.candidates or job.settings.scoring.candidates or tuple(known)
+    unknown = [name for name in chosen if name not in known]
     if unknown:
         raise SettingsError(
             f"no candidate {', '.join(unknown)} in edition {store.key}; import its reviews first; "
             f"known, nearest first: {listed(nearest(unknown[0], known))}"
         )
     if job.candidates:
-        # The baseline and the controls that are there already come along: all on the same papers.
-        there = {row["candidate_id"] for row in store.rows(PLANNED_CANDIDATES, signature_ids=signature_ids)}
-        asked = (HUMAN, *(name for name in CONTROLS if name in there), *asked)
+        # The baseline and the controls already planned are included: all on the same papers.
+        planned = {row["candidate_id"] for row in store.rows(PLANNED_CANDIDATES, signature_ids=signature_ids)}
+        chosen = (HUMAN, *(name for name in CONTROLS if name in planned), *chosen)
     writers = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR) if row["wrote"]}
-    return [replace(known[name], prompt=writers.get(name)) for name in dict.fromkeys(asked)]
+    return [replace(known[name], prompt=writers.get(name)) for name in dict.fromkeys(chosen)]
 
 
 def _written_by(name: str) -> Candidate:

@@ -1,7 +1,7 @@
-"""Where the texts of a snapshot are from: which version of a review counts, which PDF a paper has, under which licence.
+"""Where the texts of a snapshot come from: the version of each review, each paper's PDF, and the licences.
 
-A fetched snapshot states all of it. One of a user's own notes holds the notes alone: there a licence is what the note
-itself says, as OpenReview's API v2 gives it.
+A fetched snapshot states all of it. A snapshot of a user's own notes holds the notes alone; a licence is then what the
+note itself says (OpenReview API v2).
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from gre_bench.ingest.snapshot.making import UNSTATED
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 
 AS_GIVEN = "as_given"
-"""The rule by which a review counts whose history nobody asked for."""
+"""The rule for a review whose history was not fetched: it counts as it is in the file."""
 
 
 def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Which version of each review of *kept* counts; rows of the table ``review_versions``."""
-    stated = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
+    """Returns which version of each review in *kept* counts; rows of the table ``review_versions``."""
+    fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
     unknown = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
-    given = {
+    unfetched = {
         note_id: unknown | {"review_id": note_id, "licence": licence}
-        for note_id, licence in licences(snapshot, kept - stated.keys()).items()
+        for note_id, licence in licences(snapshot, kept - fetched.keys()).items()
     }
     return [
         {
@@ -34,25 +34,25 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
             "rule": row["rule"],
             "licence": row["licence"],
         }
-        for row in (given | stated).values()
+        for row in (unfetched | fetched).values()
     ]
 
 
 def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Where the PDF of each paper of *kept* is from; rows of the table ``paper_sources``."""
+    """Returns where the PDF of each paper in *kept* comes from; rows of the table ``paper_sources``."""
     known = snapshot.papers()
-    given = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
+    stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
     names = ("pdf_problem", "pdf_version_status")
-    rows = {paper_id: {**UNSTATED, **known.get(paper_id, {})} for paper_id in (known.keys() | given.keys()) & kept}
+    rows = {paper_id: {**UNSTATED, **known.get(paper_id, {})} for paper_id in (known.keys() | stated.keys()) & kept}
     return [
-        {"paper_id": paper_id, "pdf_sha256": row["pdf"], "licence": row["licence"] or given.get(paper_id)}
+        {"paper_id": paper_id, "pdf_sha256": row["pdf"], "licence": row["licence"] or stated.get(paper_id)}
         | {name: row[name] for name in names}
         for paper_id, row in sorted(rows.items())
     ]
 
 
 def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
-    """By note id the licence that each note of *kept* states; those that state none are left out."""
+    """Returns the licence that each note in *kept* states, by note id; notes without one are left out."""
     if not kept:
         return {}
     return {

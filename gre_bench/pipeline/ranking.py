@@ -1,6 +1,6 @@
-"""What a board says beside its means, into the store: exposures, rank statistics, lengths and costs.
+"""Computes and stores what a board shows beside its means: exposures, rank statistics, lengths and costs.
 
-Ranks are tested when a refresh publishes; until then the store holds no claim about an order that has new scores.
+Ranks are tested when a refresh publishes. Until then the store makes no claim about an order with new scores.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ Words = Mapping[tuple[str, str], int]
 """Words of a text by candidate and paper."""
 
 Reading = tuple[str, str, str, int]
-"""What of a signature says which text is counted: source, writer, form, cut."""
+"""The parts of a signature that decide which text is counted: source, writer, form, cut."""
 
 PER_TOKENS = 1_000_000
-"""Prices are listed for this many tokens."""
+"""Prices are listed per this many tokens."""
 
 
 def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) -> None:
-    """Stores who may have learnt from the edition's reviews, and which candidates are ranked with which."""
+    """Stores who may have been trained on the edition's reviews, and the group in which each candidate is ranked."""
     known, day = models.load(job.settings.writing.models), released(job.settings)
-    asked: dict[tuple[Role, str], None] = {}
+    roles: dict[tuple[Role, str], None] = {}
     for row in store.rows(CANDIDATES):
         if row["kind"] == "model":
-            asked["candidate", row["candidate_id"]] = None
+            roles["candidate", row["candidate_id"]] = None
     for row in signatures:
-        for role, name in hands(row).items():
-            asked[role, name] = None
-    rows = [asdict(exposure(role, name, known, day)) for role, name in asked]
+        for role, name in lms_behind(row).items():
+            roles[role, name] = None
+    rows = [asdict(exposure(role, name, known, day)) for role, name in roles]
     board = job.settings.board
     grouped = [
         {"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}
@@ -70,7 +70,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) 
     store.write(("put_exposures", rows), ("group_candidates", grouped))
 
 
-def hands(signature: SignatureRow) -> dict[Role, str]:
+def lms_behind(signature: SignatureRow) -> dict[Role, str]:
     """Who has a hand in the scores of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
@@ -80,7 +80,7 @@ def hands(signature: SignatureRow) -> dict[Role, str]:
 
 
 def released(settings: Settings) -> date | None:
-    """The day on which the edition's reviews were first shown; None where nobody has noted it."""
+    """Returns the day on which the edition's reviews were first public; None if the catalogue does not know it."""
     try:
         return venue_of(settings.edition.venue, settings.edition.year).reviews_released
     except SettingsError:
@@ -88,13 +88,13 @@ def released(settings: Settings) -> date | None:
 
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
-    """Forgets how sure the ranks were: scores are about to change."""
+    """Deletes the rank statistics, because scores are about to change."""
     ids = {"signature_ids": list(signature_ids)}
     store.write(("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids))
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
-    """Stores how sure each rank is, each candidate's length and its score at the human one, and its costs."""
+    """Stores each candidate's rank statistics, its length, its score at the human length, and its costs."""
     known = models.load(job.settings.writing.models)
     counted: dict[Reading, Words] = {}
     judged: dict[str, dict[str, dict[str, Any]]] = {}
@@ -105,7 +105,7 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
         for row in store.rows(RANKED, signature_id=name):
             ranked[row["board"]].setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
         chance = against_chance(store, name, specific_of(signature, signatures))
-        above = {candidate: one.p for candidate, one in chance.items() if one.p is not None}
+        above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
         clean = _group_by_group(pairs, ranked["clean"], above)
         whole = clean if ranked["clean"] == ranked["all"] else _group_by_group(pairs, ranked["all"], above)
         own = {"signature_id": name, "run_id": run_id}
@@ -129,44 +129,45 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
 def _group_by_group(
     pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
 ) -> list[RankStatistics]:
-    """A rank statistics for each ranked candidate, by the tests within its group: each group is a family of its own."""
-    return [one for names in ranked.values() for one in rank_statistics(pairs, names, above)]
+    """Returns rank statistics of each ranked candidate; each group is its own family of tests."""
+    return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
 
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
-    """The first group that names the candidate or has a pattern for it; None: the board's main group."""
+    """Returns the first group that names the candidate or matches it by pattern; None: the board's main group."""
     if name == HUMAN or name in CONTROLS:
         return None
-    return next((group for group, patterns in groups.items() if any(fnmatchcase(name, one) for one in patterns)), None)
+    matching = (group for group, patterns in groups.items() if any(fnmatchcase(name, item) for item in patterns))
+    return next(matching, None)
 
 
 def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> str | None:
-    """The id, among *signatures*, of the specific form of the metric of *signature*; None if it is not there."""
+    """Returns the id of the signature that scores the metric of *signature* by chance; None if there is none."""
     wanted = signature["metric"] + SPECIFIC
     apart = ("metric", "chance", "signature_id")
 
     def rest(row: Row) -> Row:
         return {name: value for name, value in row.items() if name not in apart}
 
-    found = (row for row in signatures if row["metric"] == wanted and rest(row) == rest(signature))
-    return next((row["signature_id"] for row in found), None)
+    matching = (row for row in signatures if row["metric"] == wanted and rest(row) == rest(signature))
+    return next((row["signature_id"] for row in matching), None)
 
 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
-    """How far each candidate that has scores by chance is above them."""
+    """Returns how far above its scores by chance each candidate is, by candidate."""
     if specific_id is None:
         return {}
     rows = store.rows(CHANCE_PAIRS, signature_id=signature_id, specific_id=specific_id)
-    found = {}
+    results = {}
     for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
         own = list(group)
-        found[name] = above_chance(
+        results[name] = above_chance(
             [row["value"] for row in own],
             [row["above"] for row in own],
             [row["paper_id"] for row in own],
             [row["unit"] for row in own],
         )
-    return found
+    return results
 
 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
@@ -185,10 +186,10 @@ def _about(row: JudgedCandidateRow) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "candidate_id"}
 
 
-def _chance_row(candidate: str, found: AboveChance) -> dict[str, Any]:
+def _chance_row(candidate: str, result: AboveChance) -> dict[str, Any]:
     return {
-        "candidate_id": candidate, "chance": found.chance, "above": found.above, "above_low": found.low,
-        "above_high": found.high, "above_p": found.p, "papers": found.papers, "swaps": found.swaps,
+        "candidate_id": candidate, "chance": result.chance, "above": result.above, "above_low": result.low,
+        "above_high": result.high, "above_p": result.p, "papers": result.papers, "swaps": result.swaps,
     }  # fmt: skip
 
 
@@ -200,10 +201,10 @@ def profiles(
     counted: dict[Reading, Words],
     judged: Mapping[str, Row],
 ) -> list[dict[str, Any]]:
-    """Rows of the table ``profiles`` of one signature, one a human or model candidate.
+    """Returns rows of the table ``profiles`` of one signature, one per human or model candidate.
 
-    *counted*: words by what of a signature they depend on, for the next signature. *judged*: by candidate, what its
-    judgments by the signature's writer are like.
+    *counted*: a cache of word counts, filled here and shared by all signatures. *judged*: by candidate, a summary of
+    its judgments by the signature's writer.
     """
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
@@ -232,7 +233,7 @@ def profiles(
             **cost(texts[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
             "human_lines": human_lines,
-            "conflict": conflict(name, hands(signature), known) if kind == "model" else None,
+            "conflict": conflict(name, lms_behind(signature), known) if kind == "model" else None,
         }
         for name, kind in ((row["candidate_id"], row["kind"]) for row in store.rows(CANDIDATES))
         if kind in ("human", "model")
@@ -240,21 +241,21 @@ def profiles(
 
 
 def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
-    """The row of the table ``lengths`` that a row of `profiles` holds; it is taken out of it."""
-    found = profile.pop("extremes")
-    if found is None:
+    """Returns the row of the table ``lengths`` in a row of `profiles`, and removes it there; None without texts."""
+    bounds = profile.pop("extremes")
+    if bounds is None:
         return None
-    return {"candidate_id": profile["candidate_id"], "shortest": found[0], "longest": found[1]}
+    return {"candidate_id": profile["candidate_id"], "shortest": bounds[0], "longest": bounds[1]}
 
 
 def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:
-    """Texts that were asked for, tokens and US dollars; None for what nobody states.
+    """Returns the texts requested, the unusable ones, tokens and US dollars; None for what is not known.
 
-    *first*: the task whose texts come first; where they were imported, nobody here knows what they cost. A text by a
-    rule costs nothing, one from the reply archive what it cost when it was bought.
+    *first*: the task whose texts come first. If these were imported, their cost is unknown. A text by rule costs
+    nothing; one from the reply archive costs what it cost when it was bought.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
-    stated = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)
+    is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)
     prompts, replies = ([row[kind] or 0 for row in bought] for kind in ("prompt_tokens", "reply_tokens"))
     prices = [
         (model.price_in, model.price_out)
@@ -262,7 +263,7 @@ def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) 
         if (model := found(row["writer"], known)) and model.price_in is not None and model.price_out is not None
     ]
     usd: float | None = None
-    if stated and len(prices) == len(bought):
+    if is_known and len(prices) == len(bought):
         usd = sum(
             (prompt * price_in + reply * price_out) / PER_TOKENS
             for prompt, reply, (price_in, price_out) in zip(prompts, replies, prices, strict=True)
@@ -270,7 +271,7 @@ def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) 
     return {
         "asked": sum(row["asked"] for row in texts),
         "unusable": sum(row["unusable"] for row in texts),
-        "prompt_tokens": sum(prompts) if stated else None,
-        "reply_tokens": sum(replies) if stated else None,
+        "prompt_tokens": sum(prompts) if is_known else None,
+        "reply_tokens": sum(replies) if is_known else None,
         "usd": usd,
     }

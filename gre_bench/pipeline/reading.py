@@ -1,4 +1,4 @@
-"""What a run reads: the files that the settings name, frozen where they are notes and PDFs, and the papers' texts."""
+"""Imports what the settings name, freezes notes and PDFs as a snapshot, and reads the papers' texts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gre_bench.tasks.protocol import Steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
-    """Imports what the settings name, papers first; `SourceError` if a row is refused."""
+    """Imports what the settings name, papers first; returns the reports. Raises `SourceError` if a row is refused."""
     sources = settings.sources
     rows = row_range(sources.rows)
     reports = []
@@ -52,13 +52,15 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
     if sources.papers:
         reports.append(import_papers(store, run_id, sources.papers))
     if sources.reviews:
-        made = sources.papers_from_reviews
-        reports.append(import_reviews(store, run_id, sources.reviews, sources.reviews_by, sources.writer, rows, made))
+        make_papers = sources.papers_from_reviews
+        reports.append(
+            import_reviews(store, run_id, sources.reviews, sources.reviews_by, sources.writer, rows, make_papers)
+        )
     for report in reports:
         if report["refused"]:
             first = report["refusals"][0]
-            if found := report["unknown_papers"]:
-                raise SourceError(f"{Path(report['file']).name}: {found['line']}; all: {report['refusals_file']}")
+            if unknown := report["unknown_papers"]:
+                raise SourceError(f"{Path(report['file']).name}: {unknown['line']}; all: {report['refusals_file']}")
             raise SourceError(
                 f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
                 f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
@@ -67,9 +69,9 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 
 
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
-    """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; the report.
+    """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; returns the report.
 
-    Of a fetched snapshot each review counts as it was before the rebuttal (`gre_bench.ingest.records.review_versions`).
+    In a fetched snapshot each review counts as it was before the rebuttal (`gre_bench.ingest.records.review_versions`).
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -77,58 +79,58 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
         snapshot = adopt(store, edition, sources)
     else:
         snapshot = freeze(store, edition, sources, [venue.unverified] if venue.unverified else [])
-    found = read_notes(snapshot.reviewed(), venue)
+    notes = read_notes(snapshot.reviewed(), venue)
     if venue.unverified and sources.unverified_venue == "confirm":
-        confirm_form(venue, found)
+        confirm_form(venue, notes)
     known = {paper.paper_id: paper for paper in known_papers(store)}
-    taken = new_records(found, known, {review.review_id: review for review in known_reviews(store)})
-    report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", taken)
+    imported = new_records(notes, known, {review.review_id: review for review in known_reviews(store)})
+    report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported)
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
-        ("add_review_versions", provenance.versions(snapshot, {review.review_id for review in found.reviews})),
-        ("add_paper_sources", provenance.papers(snapshot, {paper.paper_id for paper in found.papers})),
+        ("add_review_versions", provenance.versions(snapshot, {review.review_id for review in notes.reviews})),
+        ("add_paper_sources", provenance.papers(snapshot, {paper.paper_id for paper in notes.papers})),
         (
             "add_paper_strata",
             [
                 {"paper_id": paper_id, "stratum": stratum, "value": value}
-                for (paper_id, stratum), value in found.strata.items()
+                for (paper_id, stratum), value in notes.strata.items()
             ],
         ),
     )
-    ids = [paper.paper_id for paper in found.papers]
+    ids = [paper.paper_id for paper in notes.papers]
     bodies = sum(snapshot.pdf(name) is not None or snapshot.text(name) is not None for name in ids)
-    more = {"counts": found.counts, "strange": found.strange, "unclear": found.unclear}
-    return report | more | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
+    counts = {"counts": notes.counts, "strange": notes.strange, "unclear": notes.unclear}
+    return report | counts | {"snapshot": str(snapshot.folder), "bodies": bodies, "known_papers": len(ids)}
 
 
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
-    """The snapshot that *sources* name, copied to where the state keeps them if it lies elsewhere.
+    """Returns the snapshot that *sources* name, copied into the state if it lies elsewhere.
 
-    Where they name a folder of snapshots, it is the one of the edition's venue and year that was made last.
+    If they name a folder of snapshots, the newest one of the edition's venue and year is chosen.
     """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
     assert sources.snapshot is not None
-    found = Snapshot.open(_latest(sources.snapshot, edition))
-    stated = (found.manifest.venue, found.manifest.year)
-    if stated != (edition.venue, edition.year):
-        name = " ".join(map(str, stated))
+    snapshot = Snapshot.open(_latest(sources.snapshot, edition))
+    venue_year = (snapshot.manifest.venue, snapshot.manifest.year)
+    if venue_year != (edition.venue, edition.year):
+        name = " ".join(map(str, venue_year))
         raise SourceError(f"snapshot {sources.snapshot} is of {name}, the edition of {edition.venue} {edition.year}")
-    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{found.digest[:12]}"
+    folder = snapshots(store) / f"{edition.venue}-{edition.year}-{snapshot.digest[:12]}"
     with alone(folder):
         if not folder.is_dir():
-            found.verify()
+            snapshot.verify()
             beside = folder.with_name(f".{folder.name}.{uuid.uuid4().hex}")
-            shutil.copytree(found.folder, beside)
+            shutil.copytree(snapshot.folder, beside)
             beside.rename(folder)
     return Snapshot.open(folder)
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """One run at a time puts a snapshot in its place *folder*, of all editions that are made of it.
+    """Holds a lock while a snapshot is put in its place *folder*; the lock is for all editions of the state.
 
-    What a killed one left beside is taken away.
+    What a killed run left unfinished there is deleted.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -151,7 +153,7 @@ def _latest(folder: Path, edition: Edition) -> Path:
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
-    """The snapshot of the files that *sources* name; made, with *remarks*, if there is none of just these files."""
+    """Returns the snapshot of the files that *sources* name; makes it, with *remarks*, if there is none."""
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
             raise no_file(file)
@@ -166,11 +168,11 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
     with alone(folder):
         if folder.is_dir():
             try:
-                found = Snapshot.open(folder)
-                found.verify()
-                return found
+                snapshot = Snapshot.open(folder)
+                snapshot.verify()
+                return snapshot
             except SourceError:
-                # Damaged: kept beside, and made anew from the files that are at hand.
+                # Damaged: it is kept under another name, and made again from the files.
                 folder.rename(folder.with_name(f"{folder.name}.damaged-{now():%Y%m%dT%H%M%S}"))
         texts = read_texts(sources.texts) if sources.texts else {}
         assert sources.notes is not None
@@ -180,12 +182,12 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
 
 
 def snapshots(store: Store) -> Path:
-    """Where all editions of a state keep what they froze."""
+    """Returns the folder that keeps the snapshots of all editions of a state."""
     return store.folder.parent.parent / "snapshots"
 
 
 def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
-    """Reads the texts of sampled papers from the snapshot imported last, some at a time."""
+    """Reads the texts of sampled papers from the snapshot imported last, in chunks."""
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
         return
@@ -210,14 +212,14 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
 
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
-    """What is to be looked at among the texts of the first *limit* sampled papers, by status, each with an example."""
+    """Returns a note for each status of a text that needs a look, among the first *limit* sampled papers."""
     sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
-    found: dict[tuple[str, bool], list[str]] = {}
+    ids_by_status: dict[tuple[str, bool], list[str]] = {}
     for row in store.rows(TEXT_STATES):
         if row["paper_id"] in sampled and row["status"] not in SOUND:
-            found.setdefault((row["status"], bool(row["characters"])), []).append(row["paper_id"])
+            ids_by_status.setdefault((row["status"], bool(row["characters"])), []).append(row["paper_id"])
     return [
         f"papers read with status {status}: {len(ids)} ({'text in use' if text else 'without text'}), first {ids[0]}; "
         f"see gre-bench papers texts {store.key}"
-        for (status, text), ids in sorted(found.items())
+        for (status, text), ids in sorted(ids_by_status.items())
     ]

@@ -1,4 +1,4 @@
-"""A candidate goes, with all that was scored for it; what the others' ranks rest on is tested again."""
+"""Removes a candidate with all its scores, and tests the ranks of the others again."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
 def own_name(name: str) -> str:
-    """*name*, of a candidate whose reviews come from outside; `SettingsError` for one that is the benchmark's."""
+    """Returns *name* if it may be a candidate of the user; raises `SettingsError` for the baseline and controls."""
     if name == HUMAN:
-        raise SettingsError(f"{name} is the baseline; it cannot be taken away or added")
+        raise SettingsError(f"{name} is the baseline; it cannot be removed or added")
     if name in CONTROLS or name in EXTRACTIVE or is_changed(name):
-        raise SettingsError(f"{name} is a control, made by rule; it cannot be taken away or added")
+        raise SettingsError(f"{name} is a control, made by rule; it cannot be removed or added")
     return name
 
 
-def found(store: Store, name: str) -> Row:
-    """How much there is of the candidate *name*, or of the one whose name ends so; for readers.
+def find_candidate(store: Store, name: str) -> Row:
+    """Returns how much the *store* holds of the candidate *name*, or of the one whose name ends so.
 
-    `SettingsError`: there is none, or it is none from outside.
+    Raises `SettingsError` if there is none, or if it was not imported.
     """
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
@@ -40,7 +40,7 @@ def found(store: Store, name: str) -> Row:
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
-    """The steps that take *name* out of the *store*, with what is said of the order that it stood in."""
+    """Returns the steps that delete *name* from the *store*, with the rank statistics that it was part of."""
     ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
     return [
         ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
@@ -49,9 +49,9 @@ def forgetting(store: Store, name: str) -> list[Step]:
 
 
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
-    """Takes the candidate *name* out of the *store* in one transaction and tests the others' ranks again; the report.
+    """Deletes the candidate *name* in one transaction and tests the others' ranks again; returns the report.
 
-    A removal that is stopped in between leaves a board without tests, which the next refresh makes.
+    If it is stopped in between, the board has no tests until the next refresh.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
@@ -63,12 +63,12 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
 
 
 def coming_back(settings: Settings, name: str) -> list[str]:
-    """Why the next refresh with *settings* may bring the candidate *name* back."""
+    """Returns why the next refresh with *settings* may bring the candidate *name* back."""
     notes = []
     if name in settings.writing.candidates:
         others = json.dumps([other for other in settings.writing.candidates if other != name])
         notes.append(
-            f"the settings name {name} among writing.candidates, so that the next refresh asks it anew; leave it out: "
+            f"the settings name {name} among writing.candidates, so the next refresh would ask it again; leave it out: "
             f"--set 'writing.candidates={others}'"
         )
     if settings.sources.reviews is not None:

@@ -1,4 +1,4 @@
-"""What a board of a year asks for, settled before anything is spent: its year, and the models that it ranks."""
+"""Settles what a year's board ranks, before anything is spent: the year and the models."""
 
 from __future__ import annotations
 
@@ -18,38 +18,41 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
 def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
-    """*settings* for the board of *venue* and *year*, the newest whose reviews are public *on* that day if None.
+    """Returns *settings* for the board of *venue* and *year*.
 
-    `SettingsError` where they name no model, or one that is not in the models file.
+    Without a year, it is the newest whose reviews are public *on* that day. Raises `SettingsError` if no model is
+    ranked, or one is not in the models file.
     """
     chosen = newest_year(venue, on) if year is None else year
     venue_of(venue, chosen)
     tree: dict[str, Any] = settings.model_dump(exclude_unset=True)
     tree["edition"] = tree.get("edition", {}) | {"venue": venue, "year": chosen}
-    given = tree.get("sources", {})
-    tree["sources"] = {"unverified_venue": "confirm"} | given
-    found = parse(tree)
-    asked_models(found)
-    return found
+    sources = tree.get("sources", {})
+    tree["sources"] = {"unverified_venue": "confirm"} | sources
+    settings_of_year = parse(tree)
+    asked_models(settings_of_year)
+    return settings_of_year
 
 
 def check_models(settings: Settings) -> None:
-    """Raises `LMError` where the API key of an LM that *settings* name is not set, `SettingsError` where the money is
-    bounded that it may cost and its prices are not known."""
+    """Raises `LMError` if a model's API key is not set.
+
+    Raises `SettingsError` if the budget limits USD and a model's prices are not known.
+    """
     for model in asked_models(settings):
         model.key()
         own = settings.budget.models.get(model.name, settings.budget)
         if (settings.budget.usd or own.usd) is not None and None in (model.price_in, model.price_out):
             raise SettingsError(
-                f"the budget bounds money (usd), and model {model.name} has no prices: give it price_in and price_out "
-                "in the models file, or bound requests or tokens"
+                f"the budget limits money (usd), and model {model.name} has no prices: give it price_in and price_out "
+                "in the models file, or limit requests or tokens"
             )
 
 
 def asked_models(settings: Settings) -> list[Model]:
-    """The LMs that *settings* have asked: those that are ranked, writers, and the examiner of a metric.
+    """Returns the LMs that *settings* use: the ranked ones, the writers, and the examiner of a metric.
 
-    `SettingsError` where none is ranked, or the models file lacks one.
+    Raises `SettingsError` if none is ranked, or the models file lacks one.
     """
     writing, validation = settings.writing, settings.validation
     ranked = [name for name in writing.candidates if name not in EXTRACTIVE]
@@ -62,12 +65,12 @@ def asked_models(settings: Settings) -> list[Model]:
               validation.elongation]  # fmt: skip
     if any(recipe_of(name).asks == "writer" for name in settings.scoring.metrics):
         others.append(settings.scoring.examiner)
-    known, found = load_models(writing.models), dict[str, Model]()
+    known, models = load_models(writing.models), dict[str, Model]()
     for name in dict.fromkeys([*ranked, *(name for name in others if name and not by_rule(name))]):
         model = guided(name)[0]
         if model not in known:
             raise SettingsError(f"the roster names {name}, which the models file has not: {', '.join(known)}")
-        found[model] = known[model].sampled(writing.sampling.get(model))
+        models[model] = known[model].sampled(writing.sampling.get(model))
     if unknown := sorted(writing.sampling.keys() - known.keys()):
         raise SettingsError(f"writing.sampling names {unknown[0]}, which the models file has not")
-    return [*found.values()]
+    return [*models.values()]

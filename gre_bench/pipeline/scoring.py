@@ -1,4 +1,4 @@
-"""Scores of what is due and missing, committed paper by paper."""
+"""Scores the planned pairs that have no score yet, committed paper by paper."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from gre_bench.store.queries.score import (
 )
 
 Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
-"""Some papers, each with its cases by signature."""
+"""Papers, each with its cases by signature id."""
 
 
 def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
-    """Scores what is due and missing, some papers at a time; a paper's scores are committed together."""
+    """Scores the cases without a score, in chunks of papers; a paper's scores are committed together."""
     due = due_cases(store, work)
     progress.stage("scoring", counts(store, work))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
     papers = iter(due.items())
     chunks = iter(lambda: list(islice(papers, job.settings.run.chunk_papers)), [])
-    # What a run has no spans of before its first chunk it need not look for before each: papers share no predictions.
+    # Papers share no predictions. If the store has no span at the start, no chunk needs to look for known ones.
     any_known = bool(store.rows(ANY_SPAN, lm_id=work.lm_id))
 
     def values_of(chunk: Chunk) -> dict[str, Any]:
@@ -54,8 +54,8 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
         settings = {"backends": backends(store, job), "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
-    for chunk, found in workers.scored(chunks, values_of):
-        scored = found if isinstance(found, Scored) else unscored(works_of(chunk, work), found)
+    for chunk, result in workers.scored(chunks, values_of):
+        scored = result if isinstance(result, Scored) else unscored(works_of(chunk, work), result)
         commit(store, work, scored, progress.status["run_id"])
         work.notes += [remark for remark in scored.remarks if remark not in work.notes]
         progress.advance(len(scored.scores))
@@ -63,7 +63,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 
 
 def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
-    """A transient problem for each case of a chunk that was *lost*."""
+    """Returns a transient problem for each case of a chunk that was *lost*."""
     problem = Problem("worker_died", lost.why, final=False)
     cases = [(item.signature_id, case) for item in works for case in item.cases]
     return Scored(
@@ -76,11 +76,11 @@ def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
 
 
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
-    """Cases without a score: paper → signature → cases, papers in the edition's order."""
+    """Returns the cases without a score: paper → signature → cases, papers in the edition's order."""
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for signature_id, planned in groupby(work.planned, itemgetter(0)):
-        _, *places = store.columns(MISSING, signature_ids=[signature_id])
-        missing = set(zip(*places, strict=True))
+        _, *keys = store.columns(MISSING, signature_ids=[signature_id])
+        missing = set(zip(*keys, strict=True))
         for _, pair in planned:
             if pair.case and (pair.paper_id, pair.candidate_id, pair.reference_id) in missing:
                 due[pair.paper_id][signature_id].append(pair.case)
@@ -88,7 +88,7 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
 
 
 def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
-    """The cases of some papers, gathered by metric."""
+    """Returns the cases of a chunk, gathered by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:
         for signature_id, cases in by_signature.items():
@@ -100,30 +100,32 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Spans by the evaluation LM *lm_id*, among those that *works* need, which an earlier run or chunk stored."""
+    """Returns the stored spans by the evaluation LM *lm_id* that *works* need, by prediction."""
     recipes = [(recipe_of(item.metric), item) for item in works]
-    asked = [place for recipe, item in recipes if recipe.formula for place in needed(recipe, item.cases, scoring)]
+    predictions = [
+        prediction for recipe, item in recipes if recipe.formula for prediction in needed(recipe, item.cases, scoring)
+    ]
     return {
         row["prediction"]: SpanLogprob(row["total"], tuple(row["ids"]), tuple(row["logprobs"]), row["escaped"])
-        for row in store.rows(SPANS_OF, lm_id=lm_id, predictions=asked)
+        for row in store.rows(SPANS_OF, lm_id=lm_id, predictions=predictions)
     }
 
 
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
-    """One transaction: the spans, the scores and final problems, and a record of transient ones."""
+    """Commits spans, scores, final problems and a record of transient ones in one transaction."""
     at = now()
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]
     passing = [item for item in scored.scores if item.problem is not None and not item.problem.final]
     spans = [
         {
             "lm_id": work.lm_id,
-            "prediction": place,
+            "prediction": prediction,
             "total": span.total,
             "ids": span.ids,
             "logprobs": span.logprobs,
             "escaped": span.escaped,
         }
-        for place, span in scored.spans.items()
+        for prediction, span in scored.spans.items()
     ]
     scores = [
         {
@@ -157,33 +159,33 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     try:
         store.write(("add_spans", spans), ("add_scores", scores), ("add_problems", problems))
     except Clash:
-        # Two papers with an equal reference share its marginal. To look for that each time costs more, the more there
-        # is in the store, and it is rare.
+        # Two papers with an equal reference share its marginal. This is rare, and a check before each write would
+        # become slower as the store grows.
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
 
 
 def counts(store: Store, work: Work) -> list[ProgressRow]:
-    """The planned pairs of the candidates of *work* by state, one row a metric."""
+    """Returns the planned pairs of the candidates of *work* by state, one row a metric."""
     return store.rows(PROGRESS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
-    """Why pairs of the candidates of *work* have no score."""
+    """Returns why pairs of the candidates of *work* have no score."""
     return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def separate(store: Store, signature_id: str) -> None:
-    """Stores how often a human's score on a paper exceeds one on another paper, where both are there."""
+    """Stores the AUC: how often a human's score on its own paper exceeds one on another paper."""
     same, other = (
         store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
     )
     if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
         store.write(("clear_separation", {"signature_id": signature_id}))
         return
-    found = stats.separation(
+    auc = stats.separation(
         [row["value"] for row in same],
         [row["paper_id"] for row in same],
         [row["value"] for row in other],
         [row["paper_id"] for row in other],
     )
-    store.write(("put_separation", asdict(found) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER}))
+    store.write(("put_separation", asdict(auc) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER}))

@@ -1,9 +1,9 @@
-"""Certificates: what the validation of a metric, with one evaluation LM and one writer, came to.
+"""Validation records: the result of validating a metric with one evaluation LM and one writer.
 
-One JSON file a signature and edition, in ``validations`` of the state folder (those made here) and of ``data`` (those
-that ship); every edition scored under that signature shows what they come to. What has none, or not passed, is
-unvalidated. Where an edition's own validation decided nothing, a failure on another one stands before a pass; what is
-left open, for too few papers, undoes neither.
+There is one JSON file per signature and edition: in ``validations`` of the state folder (made here) and of ``data``
+(shipped). Every edition scored under the signature shows the result. A metric without a record, or without a pass, is
+unvalidated. If an edition's own validation is undecided, a failure on another edition counts before a pass. An
+undecided record overrides neither.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SHIPPED = resource("data", "validations")
 class ValidationRecord:
     """The verdict over all changes of *edition*, with each change's own; *detail* is one line for readers.
 
-    *made_by*: who made each change, a rule or a writer. *papers*: fewest that any effect rests on. *rules*: the margins
-    and the bootstrap by which it was judged.
+    *made_by*: who made each change, a rule or a writer. *papers*: the fewest papers behind any effect. *rules*: the
+    margins and the bootstrap settings behind the verdict.
     """
 
     signature_id: str
@@ -45,7 +45,7 @@ class ValidationRecord:
     rules: dict[str, Any] = field(default_factory=dict)
 
 
-def grant(
+def write_validation_record(
     state: Path,
     edition: str,
     signature: Signature,
@@ -53,10 +53,10 @@ def grant(
     untried: Sequence[str],
     settings: ValidationSettings,
 ) -> ValidationRecord:
-    """Writes the validation record of *signature* into *state*, in the place of an earlier one of the same edition."""
+    """Writes the validation record of *signature* into *state*, and replaces an earlier one of the same edition."""
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
-    wanting = [f"{name} ({found})" for name, found in changes.items() if found != "pass"]
+    wanting = [f"{name} ({verdict})" for name, verdict in changes.items() if verdict != "pass"]
     papers = min((row["papers"] for row in effects if row["d"] is not None), default=0)
     rules = settings.model_dump(mode="json", include=set(_RULES))
     detail = f"passes {len(changes) - len(wanting)} of {len(changes)} changes on {papers} papers"
@@ -64,7 +64,7 @@ def grant(
     unusual = [f"{name} {rules[name]}" for name in ("margin", "smallest") if rules[name] != getattr(usual, name)]
     detail += f" by {', '.join(unusual)}" if unusual else ""
     detail += f"; not {', '.join(wanting)}" if wanting else ""
-    made = ValidationRecord(
+    record = ValidationRecord(
         signature.signature_id,
         overall(changes.values()),
         edition,
@@ -78,17 +78,17 @@ def grant(
     )
     folder = state / "validations" / edition
     folder.mkdir(parents=True, exist_ok=True)
-    beside = folder / f".{made.signature_id}.json"
-    kept = asdict(made)
-    beside.write_text(json.dumps(kept | {"sha256": digest(kept)}, indent=1) + "\n", encoding="utf-8")
-    beside.replace(folder / f"{made.signature_id}.json")
-    return made
+    beside = folder / f".{record.signature_id}.json"
+    content = asdict(record)
+    beside.write_text(json.dumps(content | {"sha256": digest(content)}, indent=1) + "\n", encoding="utf-8")
+    beside.replace(folder / f"{record.signature_id}.json")
+    return record
 
 
-def certify(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Stores what is known of the validation of each signature; what has no validation record any more is forgotten."""
-    found = [made for name in signature_ids if (made := validation_record(state, name, store.key))]
-    rows = [asdict(made) | {"validated_at": datetime.fromisoformat(made.validated_at)} for made in found]
+def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
+    """Stores the validation record of each signature; deletes stored ones without a record."""
+    records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
+    rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
     store.write(
         ("clear_validations", {"signature_ids": list(signature_ids)}),
         ("put_validations", [{name: row[name] for name in _COLUMNS} for row in rows]),
@@ -96,63 +96,64 @@ def certify(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
 
 
 def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
-    """The record that counts for a signature in *edition*: its own if that decides, else the newest that fails.
+    """Returns the record that counts for a signature in *edition*; None if there is none.
 
-    Else the newest that passes, else the newest. Of one edition the one made in *state* counts, not the one that ships.
-    `StoreError` for a file that is damaged.
+    It is the edition's own if that is decided, else the newest that fails, else the newest that passes, else the
+    newest. For one edition, the record in *state* counts before the shipped one. Raises `StoreError` for a damaged
+    file.
     """
-    found: dict[str, ValidationRecord] = {}
+    by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
         for file in (*folder.glob(f"{signature_id}.json"), *folder.glob(f"*/{signature_id}.json")):
-            made = _read(file)
-            found[made.edition] = made
+            record = _read(file)
+            by_edition[record.edition] = record
 
-    def weight(made: ValidationRecord) -> tuple[int, float]:
-        own = made.edition == edition and made.verdict != "undecided"
-        order = -1 if own else ("fail", "pass", "undecided").index(made.verdict)
-        return order, -datetime.fromisoformat(made.validated_at).timestamp()
+    def weight(record: ValidationRecord) -> tuple[int, float]:
+        own = record.edition == edition and record.verdict != "undecided"
+        order = -1 if own else ("fail", "pass", "undecided").index(record.verdict)
+        return order, -datetime.fromisoformat(record.validated_at).timestamp()
 
-    return min(found.values(), key=weight, default=None)
+    return min(by_edition.values(), key=weight, default=None)
 
 
 def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) -> bool:
-    """Whether *metric* was validated with this evaluation LM and a writer of this name, judging by names alone."""
-    made = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
+    """Returns whether *metric* was validated with this evaluation LM and a writer of this name; compares names only."""
+    records = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
     return any(
-        one.signature["metric"] == metric
-        and one.signature["evaluation_lm"] == evaluation_lm
-        and (writer is None or str(one.signature["writer"]).startswith(writer))
-        for one in made
+        record.signature["metric"] == metric
+        and record.signature["evaluation_lm"] == evaluation_lm
+        and (writer is None or str(record.signature["writer"]).startswith(writer))
+        for record in records
     )
 
 
 def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Of the *signatures* of an edition's board those whose metric has not held up.
+    """Returns the *signatures* of an edition's board whose metric failed validation or was never validated.
 
-    Each with its metric, signature_id, verdict and detail. The verdict is ``fail``, or ``missing`` where no record is
-    known; what is undecided was tried on too few papers and is none of these.
+    Each has metric, signature_id, verdict and detail. The verdict is ``fail``, or ``missing`` if there is no record. An
+    undecided one, with too few papers, is left out.
     """
-    found: list[Row] = []
+    rows: list[Row] = []
     for row in signatures:
-        made = validation_record(state, row["signature_id"], edition)
-        told = {"metric": row["metric"], "signature_id": row["signature_id"]}
-        if made is None:
-            found.append(told | {"verdict": "missing", "detail": "never validated"})
-        elif made.verdict == "fail":
-            found.append(told | {"verdict": "fail", "detail": f"{made.detail}, on {made.edition}"})
-    return found
+        record = validation_record(state, row["signature_id"], edition)
+        named = {"metric": row["metric"], "signature_id": row["signature_id"]}
+        if record is None:
+            rows.append(named | {"verdict": "missing", "detail": "never validated"})
+        elif record.verdict == "fail":
+            rows.append(named | {"verdict": "fail", "detail": f"{record.detail}, on {record.edition}"})
+    return rows
 
 
 def _read(file: Path) -> ValidationRecord:
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept.pop("sha256", digest(kept)) != digest(kept):
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if content.pop("sha256", digest(content)) != digest(content):
             raise ValueError(f"{file} is not as it was written")
-        made = ValidationRecord(**kept)
-        datetime.fromisoformat(made.validated_at)
-        if made.verdict not in ("pass", "fail", "undecided") or made.signature_id != file.stem:
+        record = ValidationRecord(**content)
+        datetime.fromisoformat(record.validated_at)
+        if record.verdict not in ("pass", "fail", "undecided") or record.signature_id != file.stem:
             raise ValueError(f"{file} is none")
-        return made
+        return record
     except (OSError, ValueError, TypeError, AttributeError):
         raise StoreError(f"{file} is damaged; remove it, or validate again: gre-bench study validate") from None
 

@@ -1,7 +1,7 @@
-"""Texts that the scores need, written by rule or by LMs: candidates' reviews, judgments, synopses.
+"""Writes the texts that scores need, by rule or by LMs: candidates' reviews, judgments, synopses.
 
-Each stage asks the store which texts are missing, hands some at a time to a step, and commits what comes back. What
-failed for good is not asked for again; what failed for the moment is, by the next run.
+Each stage asks the store which texts are missing, hands them to a step in chunks, and commits the results. A text that
+failed for good is not asked for again; one with a transient failure is, by the next run.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ from gre_bench.writing.catalog import WriterContext
 
 T = TypeVar("T")
 DOWN = 16
-"""So many texts in a row without an answer for now: the endpoint is down, and the rest is left for the next run."""
+"""After this many unanswered texts in a row the endpoint counts as down; the rest is left for the next run."""
 
 
 def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
-    """Who is asked for reviews, and the identity of each: prompt and sampling are part of it.
+    """Returns the candidates to ask for reviews with their identities, which include prompt and sampling.
 
-    The candidates of the settings and those that were asked before; of candidates asked for by name, just these. A
-    candidate whose reviews were imported is not asked for more; `SettingsError` for one that now writes otherwise than
-    it did in this edition.
+    They are the settings' candidates and those asked before; or, if the job names candidates, just these. A candidate
+    with imported reviews is not asked for more. Raises `SettingsError` for one whose identity has changed in this
+    edition.
     """
-    asked = store.rows(ASKED_FOR)
-    before = {row["candidate"]: row["writer"] for row in asked if row["wrote"]}
+    rows = store.rows(ASKED_FOR)
+    before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
     imported = {row["candidate"] for row in store.rows(REVIEWS)} - before.keys()
-    named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in asked)))
+    named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in rows)))
     others = [name for name in job.candidates or () if name not in named and name not in imported]
     able = run.reviewers_among([*named, *others], writer_context(store, job))
     unknown = [name for name in job.settings.writing.candidates if name not in able]
     chosen = [name for name in (*unknown, *able) if job.candidates is None or name in job.candidates]
-    found = {name: run.writer_identity(name, "review", writer_context(store, job)) for name in chosen}
-    for name, identity in found.items():
+    identities = {name: run.writer_identity(name, "review", writer_context(store, job)) for name in chosen}
+    for name, identity in identities.items():
         if before.get(name, identity) != identity:
             raise SettingsError(
                 f"candidate {name} of edition {store.key} wrote as {before[name]!r} and would now write as "
                 f"{identity!r}; reviews of one candidate are never mixed: give the changed model a name of its own"
             )
-    return found
+    return identities
 
 
 def write_reviews(
     store: Store, job: Job, run: Steps, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
 ) -> None:
-    """Reviews of *papers* by each of the candidates *names*."""
+    """Writes reviews of *papers* by each candidate of *names*, candidate → identity."""
     for name, writer in names.items():
         known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == name}
         lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
@@ -74,14 +74,17 @@ def write_reviews(
 
 
 def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> str | None:
-    """Judgments of every review that a score of this run reads, by the writer of the settings; its identity."""
+    """Writes judgments of every review that a score of this run reads; returns the writer's identity.
+
+    Returns None if no metric reads judgments or the settings name no writer.
+    """
     return judge_responses(store, job, run, _scored(entries, job), progress)
 
 
 def judge_responses(
     store: Store, job: Job, run: Steps, responses: Sequence[Response], progress: Progress
 ) -> str | None:
-    """Judgments of *responses* by the writer of the settings, where a metric reads any; its identity."""
+    """Writes judgments of *responses* by the writer of the settings, if a metric reads any; returns its identity."""
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
         return None
@@ -104,7 +107,10 @@ def judge_responses(
 
 
 def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Author-stated strengths and weaknesses of *papers*, where a metric needs them; the writer's identity."""
+    """Writes author-stated strengths and weaknesses of *papers*, if a metric needs them.
+
+    Returns the writer's identity, or None if no metric needs them.
+    """
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
     name = job.settings.writing.assw
@@ -135,15 +141,15 @@ def write(
     rows: Callable[[Sequence[Written]], tuple[str, list[Any]]],
     candidate: str | None = None,
 ) -> None:
-    """Has *due* written some at a time; each part is committed with a record of what became of every text.
+    """Writes *due* in chunks; each chunk is committed with the outcome of every text.
 
-    It ends early where `DOWN` texts in a row get no answer: those that were not asked for are missing, not failed.
-    *candidate*: whose reviews they are, where it is not the writer *name* itself.
+    Ends early if `DOWN` texts in a row get no reply. Texts that were not asked for are missing, not failed.
+    *candidate*: whose reviews they are, if not the writer *name* itself.
     """
     progress.expect(len(due))
     items, whose, unanswered = iter(due), candidate or name, 0
-    while unanswered < DOWN and (some := list(islice(items, job.settings.writing.chunk))):
-        written = step(name, writer_context(store, job), some)
+    while unanswered < DOWN and (chunk := list(islice(items, job.settings.writing.chunk))):
+        written = step(name, writer_context(store, job), chunk)
         store.write(
             rows([item for item in written if item.text]),
             ("add_replies", [_reply(task, writer, whose, item, progress.status["run_id"]) for item in written]),
@@ -165,21 +171,24 @@ def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> 
 
 
 def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
-    """Items that failed for good; what lacked its paper's text is looked at anew, for the text may have come."""
+    """Returns the items that failed for good.
+
+    Items that lacked their paper's text are not among them, because the text may have come since.
+    """
     rows = store.rows(UNWRITTEN, task=task, writer=writer)
     return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
 
 
 def _scored(entries: Sequence[Entry], job: Job) -> list[Response]:
-    """Every response that a score of this run reads, once: the human ones, and those of the candidates in question."""
+    """Returns every response that a score of this run reads, once: the human ones and the candidates'."""
     named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
-    found: dict[str, Response] = {}
-    for place, entry in enumerate(entries[: job.limit]):
+    by_id: dict[str, Response] = {}
+    for index, entry in enumerate(entries[: job.limit]):
         chosen = [
             response
             for name, response in entry.responses.items()
             if (name in named if named is not None else not is_changed(name))
         ]
-        others = (entry.human, *entry.references, controls.other(entries, place).human, *chosen)
-        found |= {response.review_id: response for response in others}
-    return list(found.values())
+        others = (entry.human, *entry.references, controls.other(entries, index).human, *chosen)
+        by_id |= {response.review_id: response for response in others}
+    return list(by_id.values())

@@ -1,4 +1,4 @@
-"""``gre-bench models bench scoring``: how fast this machine scores, by each method, and what an edition would take."""
+"""``gre-bench models bench scoring``: measures how fast each method scores here, and the hours of an edition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is scored: predictions of each paper, and how many (candidate, reference, synopsis) pairs they are."""
+    """What is scored: the predictions of each paper, and their number of (candidate, reference, synopsis) pairs."""
 
     papers: list[list[Prediction]]
     pairs: int
@@ -27,22 +27,22 @@ class Load:
 
     @property
     def texts(self) -> list[str]:
-        """Each text that is read, once."""
-        asked = (one for paper in self.papers for one in paper)
-        return list(dict.fromkeys(text for one in asked for text in (one.x, one.synopsis, one.reply) if text))
+        """Returns each text once."""
+        predictions = (item for paper in self.papers for item in paper)
+        return list(dict.fromkeys(text for item in predictions for text in (item.x, item.synopsis, item.reply) if text))
 
 
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
-    """The judgments in *file* (the sample's if None) as the work of *papers* papers.
+    """Returns the judgments in *file* (the sample's if None) as the predictions of *papers* papers.
 
-    Of each paper the first and last review are references and the second is a candidate; the further candidates are
-    second reviews of other papers, and the synopses other reviews' judgments: texts of true lengths in other roles.
+    In each paper, the first and last reviews are references and the second is a candidate. More candidates are second
+    reviews of other papers, and synopses are judgments of other reviews: texts of real lengths in other roles.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
-    taken = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
-    paper_of = {review.review_id: review.paper_id for review in taken.reviews}
+    imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
+    paper_of = {review.review_id: review.paper_id for review in imported.reviews}
     texts: dict[str, list[str]] = {}
-    for item in taken.judgments:
+    for item in imported.judgments:
         texts.setdefault(paper_of[item.review_id], []).append(item.text)
     usable = [reviews for reviews in texts.values() if len(reviews) >= 3]
     if len(usable) < max(papers, candidates, synopses, 2):
@@ -50,52 +50,52 @@ def load(file: Path | None, rows: str | None, papers: int, candidates: int, syno
             f"{source.name} has {len(usable)} papers with three judged reviews: too few for {papers} "
             f"papers with {candidates} candidates and {synopses} synopses each; give a larger file, or ask for less"
         )
-    chosen = [_paper(usable, place, candidates, synopses) for place in range(papers)]
-    what = f"{papers} papers × {candidates} candidates × 2 references × {synopses} synopses"
-    return Load(chosen, papers * candidates * 2 * synopses, what)
+    chosen = [_paper(usable, index, candidates, synopses) for index in range(papers)]
+    description = f"{papers} papers × {candidates} candidates × 2 references × {synopses} synopses"
+    return Load(chosen, papers * candidates * 2 * synopses, description)
 
 
-def _paper(usable: Sequence[Sequence[str]], place: int, candidates: int, synopses: int) -> list[Prediction]:
-    reviews = usable[place]
-    given = [usable[(place + step) % len(usable)][1] for step in range(candidates)]
-    others = [usable[(place + step) % len(usable)][2] for step in range(1, synopses)]
+def _paper(usable: Sequence[Sequence[str]], index: int, candidates: int, synopses: int) -> list[Prediction]:
+    reviews = usable[index]
+    candidate_texts = [usable[(index + step) % len(usable)][1] for step in range(candidates)]
+    others = [usable[(index + step) % len(usable)][2] for step in range(1, synopses)]
     return [
         Prediction(x, synopsis, y)
         for synopsis in (None, *others)
-        for x in (None, *given)
+        for x in (None, *candidate_texts)
         for y in (reviews[0], reviews[-1])
     ]
 
 
 def bench_scoring(
-    weights: Any, asked: Load, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
+    weights: Any, load: Load, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
     on_round: Callable[[int, str], None],
 ) -> dict[str, Any]:  # fmt: skip
-    """All that is measured, as plain values; see `gre_bench.lm.measurement.report`."""
+    """Returns all measurements as plain values; see `gre_bench.lm.measurement.report`."""
     from gre_bench.lm import measurement
 
-    ways, notes = measurement.methods(weights, budget, server)
+    methods, notes = measurement.methods(weights, budget, server)
     peak = measurement.matmul_peak(weights)
-    timings = measurement.measured(weights, asked.papers, ways, rounds, on_round)
-    found = measurement.report(weights, asked.papers, timings, asked.pairs, peak)
-    for method in found.values():
+    timings = measurement.measured(weights, load.papers, methods, rounds, on_round)
+    measured = measurement.report(weights, load.papers, timings, load.pairs, peak)
+    for method in measured.values():
         method["hours_per_edition"] = EDITION_PAIRS / method["pairs_per_s"] / 3600
     result = {"model": weights.folder.name, "dtype": weights.dtype, "device": str(weights.model.device),
-              "load": asked.described, "pairs": asked.pairs, "rounds": rounds,
-              "matmul_peak_tflops": 2 * peak / 1e12, "methods": found, "notes": notes}  # fmt: skip
-    if growth and "trie" in ways:
-        result["growth"] = _growth(weights, asked, ways["trie"], on_round)
+              "load": load.described, "pairs": load.pairs, "rounds": rounds,
+              "matmul_peak_tflops": 2 * peak / 1e12, "methods": measured, "notes": notes}  # fmt: skip
+    if growth and "trie" in methods:
+        result["growth"] = _growth(weights, load, methods["trie"], on_round)
     return result
 
 
-def _growth(weights: Any, asked: Load, trie: Any, on_round: Callable[[int, str], None]) -> list[dict[str, Any]]:
-    """The engine on 1, 2, 4 and 8 times the papers: seconds and peak memory of each."""
+def _growth(weights: Any, load: Load, trie: Any, on_round: Callable[[int, str], None]) -> list[dict[str, Any]]:
+    """Returns wall and CPU seconds and peak memory of the engine on 1, 2, 4 and 8 times the papers."""
     from gre_bench.lm import measurement
 
-    found = []
+    rows = []
     for times in (1, 2, 4, 8):
-        papers = asked.papers * times
+        papers = load.papers * times
         timing = measurement.measured(weights, papers, {"trie": trie}, 1, on_round)["trie"]
-        found.append({"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu and timing.cpu[0],
+        rows.append({"papers": len(papers), "wall_s": timing.wall[0], "cpu_s": timing.cpu and timing.cpu[0],
                       "peak_memory_bytes": timing.peak_memory})  # fmt: skip
-    return found
+    return rows

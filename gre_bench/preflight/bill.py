@@ -1,4 +1,4 @@
-"""What the texts and grades that LMs are still to give would come to."""
+"""Estimates the cost of the texts and grades that LMs still have to write."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ Item = Paper | Case | tuple[str, str]
 
 @dataclass(slots=True)
 class Bill:
-    """What is to be asked, by task and model, as `Spent` of the future; texts by the LM *judge* follow from reviews."""
+    """Planned requests by task and model, as a future `Spent`.
+
+    Judgments by the LM *judge* are added for each planned review.
+    """
 
     judge: str | None = None
     asked: dict[tuple[str, str], Spent] = field(default_factory=dict)
 
     def add(self, what: str, name: str, items: Sequence[Item]) -> None:
-        """One request for each of *items* to the LM *name*."""
+        """Adds one request for each of *items* to the LM *name*."""
         self._add(what, name, len(items), sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
         if what == "reviews" and self.judge:
             self._add("judgments", self.judge, len(items), len(items) * REVIEW_TOKENS)
@@ -42,23 +45,23 @@ class Bill:
     def _add(self, what: str, name: str, requests: int, tokens: float) -> None:
         if requests:
             reads = round(tokens) + requests * PROMPT_TOKENS
-            more = Spent(requests, reads, requests * WRITES[what])
-            self.asked[what, name] = self.asked.get((what, name), Spent()) + more
+            spent = Spent(requests, reads, requests * WRITES[what])
+            self.asked[what, name] = self.asked.get((what, name), Spent()) + spent
 
     def texts(self) -> dict[str, int]:
-        """How many, by what and whom."""
+        """Returns the number of texts by kind and LM."""
         return {f"{what} by {name}": spent.requests for (what, name), spent in self.asked.items()}
 
     def rows(self, settings: Settings) -> list[dict[str, Any]]:
-        """One row per model: requests, tokens, USD (None: price unknown)."""
-        models, found = load_models(settings.writing.models), dict[str, Spent]()
+        """Returns one row per model: requests, tokens, USD (None: price unknown)."""
+        models, by_model = load_models(settings.writing.models), dict[str, Spent]()
         for (_, name), spent in self.asked.items():
             model = guided(name)[0]
-            found[model] = found.get(model, Spent()) + spent
+            by_model[model] = by_model.get(model, Spent()) + spent
         return [
             {"model": name, "requests": spent.requests, "prompt_tokens": spent.prompt_tokens,
              "reply_tokens": spent.reply_tokens, "usd": cost(models[name], spent.prompt_tokens, spent.reply_tokens)}
-            for name, spent in found.items()
+            for name, spent in by_model.items()
         ]  # fmt: skip
 
 

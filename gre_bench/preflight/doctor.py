@@ -1,6 +1,6 @@
-"""What a run needs of its surroundings, looked at before it starts: each check says what to do where it finds fault.
+"""Checks what a run needs before it starts; each finding says what to do about a problem.
 
-Nothing is paid for, nothing of the edition is changed, and no secret is ever part of a finding.
+No check costs money or changes the edition, and no finding contains a secret.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Verdict = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One *check*: what was *found*, and what *to_do* unless it is ok."""
+    """The result of one *check*: what was *found*, and what *to_do* unless the verdict is ok."""
 
     check: str
     verdict: Verdict
@@ -31,17 +31,17 @@ Check = Callable[[Settings, Path], Iterator[Finding]]
 
 
 def examine(settings: Settings, state: Path) -> Iterator[Finding]:
-    """All findings, as they come; the machine first, then what it reaches."""
+    """Yields all findings as they come: first those on the machine, then those on services and endpoints."""
     from gre_bench.preflight import doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
 
     hidden = secrets_of(settings)
-    for room in (doctor_machine, doctor_disk, doctor_services, doctor_prefect, doctor_openreview):
-        for name, check in room.CHECKS.items():
+    for checks_of in (doctor_machine, doctor_disk, doctor_services, doctor_prefect, doctor_openreview):
+        for name, check in checks_of.CHECKS.items():
             try:
                 for finding in check(settings, state):
                     yield _masked(finding, hidden)
             except GreBenchError as error:
-                yield _masked(Finding(name, "problem", str(error), "mend what the line names"), hidden)
+                yield _masked(Finding(name, "problem", str(error), "correct what the line names"), hidden)
 
 
 def _masked(finding: Finding, hidden: list[str]) -> Finding:

@@ -1,4 +1,4 @@
-"""The doctor's check of the disk: what is free against what the edition of the settings will take at most."""
+"""The doctor's check of the disk: free space against what the edition will take at most."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from gre_bench.writing.catalog import by_rule
 GIB = 2**30
 LITTLE_DISK, TOO_LITTLE_DISK = 10 * GIB, GIB
 PAIR = 22_000
-"""Bytes of a pair in the store with its texts and log-probabilities: 12 kB seen with 1,800 pairs, 22 kB with 640."""
+"""Bytes per pair in the store with texts and log-probabilities: measured 12 kB at 1,800 pairs, 22 kB at 640."""
 STORE = 64 * 2**20
 """Bytes of everything else: an empty store, logs, validation records, Prefect's own files."""
 COPIES = 3
-"""The store, what readers have, and the copy that is being made of it."""
+"""The store, the copy for readers, and the next copy while it is made."""
 PDF = 3_000_000
 REPLY = 64_000
 """Bytes of an archived reply: its prompt holds the paper."""
 
 
 def disk(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Too little is what does not hold the edition; little is less than twice that."""
+    """Checks the free disk space: a problem if the edition does not fit, a warning below twice its need."""
     whole = state.resolve()
-    place = next(folder for folder in (whole, *whole.parents) if folder.exists())
-    free, needed = shutil.disk_usage(place).free, bytes_needed(settings, state)
+    existing = next(folder for folder in (whole, *whole.parents) if folder.exists())
+    free, needed = shutil.disk_usage(existing).free, bytes_needed(settings, state)
     problem, warning = free < max(TOO_LITTLE_DISK, needed), free < max(LITTLE_DISK, 2 * needed)
     verdict = "problem" if problem else "warning" if warning else "ok"
     todo = "" if verdict == "ok" else "free some, or choose another folder by --state"
-    said = f"{free / GIB:.1f} GiB free; {settings.edition.edition.key} takes {needed / GIB:.1f} GiB more at most"
-    yield Finding("disk", verdict, said, todo)
+    free_space = f"{free / GIB:.1f} GiB free; {settings.edition.edition.key} takes {needed / GIB:.1f} GiB more at most"
+    yield Finding("disk", verdict, free_space, todo)
 
 
 def bytes_needed(settings: Settings, state: Path) -> int:
-    """What a fetch and a refresh with *settings* still add to the *state*, at most."""
+    """Returns the bytes that a fetch and a refresh with *settings* still add to the *state*, at most."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
     pairs = edition.papers * (1 + len(CONTROLS) + len(writing.candidates)) * 2 * len(settings.scoring.with_chance)
     reviewers = [name for name in writing.candidates if not by_rule(name)]
     texts = len(reviewers) + (len(reviewers) + 3 if writing.judgments and not by_rule(writing.judgments) else 0)
     fetched = 0 if sources.papers or sources.texts or sources.snapshot else edition.papers * PDF
     store = Store(state, edition.edition)
-    there = sum(file.stat().st_size for file in store.folder.glob("*.duckdb")) if store.exists else 0
-    return max(0, STORE + pairs * PAIR * COPIES - there) + edition.papers * texts * REPLY + fetched
+    stored = sum(file.stat().st_size for file in store.folder.glob("*.duckdb")) if store.exists else 0
+    return max(0, STORE + pairs * PAIR * COPIES - stored) + edition.papers * texts * REPLY + fetched
 
 
 CHECKS: dict[str, Check] = {"disk": disk}

@@ -25,31 +25,33 @@ INSTALL = f"pip install gre-bench -c {resource('constraints.txt')}"
 
 
 def python(settings: Settings, state: Path) -> Iterator[Finding]:
-    found = f"{platform.python_version()} in {sys.prefix}"
+    version = f"{platform.python_version()} in {sys.prefix}"
     fine = sys.version_info >= OLDEST_PYTHON
-    yield Finding("python", "ok" if fine else "problem", found, "" if fine else "use Python 3.11 or newer")
+    yield Finding("python", "ok" if fine else "problem", version, "" if fine else "use Python 3.11 or newer")
 
 
 def packages(settings: Settings, state: Path) -> Iterator[Finding]:
-    """What the base install needs, and whether versions are the tested ones."""
+    """Checks that the packages of the base install are there, and in the tested versions."""
     needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
     missing = [name for name in map(_name, needed) if _version(name) is None]
     if missing:
         yield Finding("packages", "problem", f"not installed: {', '.join(missing)}", INSTALL)
         return
     tested = dict(line.split("==") for line in resource("constraints.txt").read_text().split() if "==" in line)
-    # A build such as 2.13.0+cpu is a build of 2.13.0.
-    here = {name: version.partition("+")[0] for name in tested if (version := _version(name)) is not None}
-    others = [f"{name} {here[name]} (tested: {tested[name]})" for name in here if here[name] != tested[name]]
-    if others:
-        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-        yield Finding("packages", "warning", f"not the tested versions: {', '.join(others[:3])}{more}", INSTALL)
+    # Version 2.13.0+cpu is a build of 2.13.0.
+    installed = {name: version.partition("+")[0] for name in tested if (version := _version(name)) is not None}
+    untested = [
+        f"{name} {installed[name]} (tested: {tested[name]})" for name in installed if installed[name] != tested[name]
+    ]
+    if untested:
+        more = f" and {len(untested) - 3} more" if len(untested) > 3 else ""
+        yield Finding("packages", "warning", f"not the tested versions: {', '.join(untested[:3])}{more}", INSTALL)
     else:
-        yield Finding("packages", "ok", f"{len(here)} in the tested versions")
+        yield Finding("packages", "ok", f"{len(installed)} in the tested versions")
 
 
 def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
-    """torch and what it computes on, as far as the evaluation LM of the settings needs it."""
+    """Checks torch and its devices, if the evaluation LM of the settings needs them."""
     from gre_bench.lm.accelerators import torch_here
 
     lm, torch = settings.evaluation_lm, torch_here()
@@ -78,35 +80,37 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Whether the state can be written, or made."""
-    place = _nearest(state)
+    """Checks that the state folder can be written, or made."""
+    existing = _nearest(state)
     try:
-        with tempfile.NamedTemporaryFile(dir=place, prefix=".gre-bench-doctor-"):
+        with tempfile.NamedTemporaryFile(dir=existing, prefix=".gre-bench-doctor-"):
             pass
-        made = "" if place == state.resolve() else f" (to be made in {place})"
-        yield Finding("state", "ok", f"{state} can be written{made}")
+        to_be_made = "" if existing == state.resolve() else f" (to be made in {existing})"
+        yield Finding("state", "ok", f"{state} can be written{to_be_made}")
     except OSError as error:
-        yield Finding("state", "problem", f"{place} cannot be written: {error.strerror}", "choose another by --state")
+        yield Finding(
+            "state", "problem", f"{existing} cannot be written: {error.strerror}", "choose another by --state"
+        )
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Whether the clock is behind what was written here before: run ids, budgets and schedules go by it."""
+    """Checks that the clock is not behind files written earlier: run ids, budgets and schedules depend on it."""
     files = [*state.glob("editions/*/status.json"), *state.glob("spending.jsonl"), Path(__file__)]
     ahead = max((file.stat().st_mtime - time.time() for file in files if file.is_file()), default=0.0)
-    said = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
+    time_now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
     if ahead > CLOCK_SLACK_S:
-        yield Finding("clock", "problem", f"{said}, {ahead:.0f} s before the newest file here", "set it (NTP)")
+        yield Finding("clock", "problem", f"{time_now}, {ahead:.0f} s before the newest file here", "set it (NTP)")
     else:
-        yield Finding("clock", "ok", said)
+        yield Finding("clock", "ok", time_now)
 
 
 def store(settings: Settings, state: Path) -> Iterator[Finding]:
-    """A store made, written and read on this machine; the edition's own, if there is one, as readers see it."""
+    """Makes, writes and reads a store on this machine; reads the edition's own copy for readers, if there is one."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
-        tried = Store(Path(folder), settings.edition.edition)
-        with tried.lock("doctor"):
-            tried.copy_for_readers()
-        tried.read(LAST_SETTINGS)
+        trial = Store(Path(folder), settings.edition.edition)
+        with trial.lock("doctor"):
+            trial.copy_for_readers()
+        trial.read(LAST_SETTINGS)
     yield Finding("duckdb", "ok", f"{_version('duckdb')}: a store can be made, written and read")
     own = Store(state, settings.edition.edition)
     if own.read_file.is_file():
@@ -121,7 +125,7 @@ CHECKS: dict[str, Check] = {
 
 
 def _nearest(path: Path) -> Path:
-    """*path*, or the nearest folder above it that is there."""
+    """Returns *path*, or the nearest existing folder above it."""
     whole = path.resolve()
     return next(folder for folder in (whole, *whole.parents) if folder.exists())
 

@@ -1,4 +1,4 @@
-"""The doctor's check of OpenReview: is there a login, is it taken, and does the service know the venue?"""
+"""The doctor's check of OpenReview: the login, whether it is accepted, and whether the service knows the venue."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.preflight.doctor import Check, Finding, Verdict
 
-PATIENCE = RetryPolicy(timeout_s=10.0, whole_s=30.0, attempts=1)
+ONE_TRY = RetryPolicy(timeout_s=10.0, whole_s=30.0, attempts=1)
 
 
 def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
-    """The login for fetching; tried with one question, which the service's limits count as any other."""
+    """Checks the login for fetching with one request, which counts against the service's limits."""
     from gre_bench.tasks.fetch import secret
 
     fetch, sources = settings.fetch, settings.sources
-    given = any((sources.notes, sources.snapshot, sources.papers, sources.reviews))
+    has_sources = any((sources.notes, sources.snapshot, sources.papers, sources.reviews))
     login = Login(**{name: secret(getattr(fetch, name)) for name in SECRETS})
     if login.token:
-        whose = f"a token in {fetch.token}"
+        account = f"a token in {fetch.token}"
     elif login.username and login.password:
-        whose = f"an account in {fetch.username} and {fetch.password}"
+        account = f"an account in {fetch.username} and {fetch.password}"
     elif login.username or login.password:
         todo = f"set both {fetch.username} and {fetch.password}"
         yield Finding("OpenReview", "problem", "half a login: a user name without a password, or the reverse", todo)
@@ -37,42 +37,42 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
         todo = "export OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or name notes or a snapshot in the settings"
         yield (
             Finding("OpenReview", "ok", "no login, and these settings need none")
-            if given
+            if has_sources
             else Finding("OpenReview", "warning", "no login: gre-bench fetch would be refused", todo)
         )
         return
     else:
-        whose = "no login"
+        account = "no login"
     try:
         origin(settings)
     except SettingsError as error:
         yield (
-            Finding("OpenReview", "ok", f"{whose}; not asked: {error}")
-            if given
-            else Finding("OpenReview", "warning", f"{whose}; {error}", "or name notes or a snapshot in the settings")
+            Finding("OpenReview", "ok", f"{account}; not asked: {error}")
+            if has_sources
+            else Finding("OpenReview", "warning", f"{account}; {error}", "or name notes or a snapshot in the settings")
         )
         return
-    yield _tried(settings, state, login, whose, "warning" if given and not fetch.host else "problem")
+    yield _tried(settings, state, login, account, "warning" if has_sources and not fetch.host else "problem")
 
 
 CHECKS: dict[str, Check] = {"OpenReview": openreview}
 
 
-def _tried(settings: Settings, state: Path, login: Login, whose: str, verdict: Verdict) -> Finding:
-    """What one question gives. It is taken off the budget that fetches keep in the *state*, where there is one."""
-    asked, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
-    where, invitation = asked.host.partition("//")[2], venue.listings[0]
+def _tried(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
+    """Returns the finding of one request, which is booked on the request budget in *state*, if there is one."""
+    service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
+    where, invitation = service.host.partition("//")[2], venue.listings[0]
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         budget = budget_file(state if state.is_dir() else Path(folder))
-        client = OpenReview(asked.api, asked.host, RequestBudget(budget), login, PATIENCE)  # type: ignore[arg-type]
+        client = OpenReview(service.api, service.host, RequestBudget(budget), login, ONE_TRY)  # type: ignore[arg-type]
         try:
             count = client.count(invitation)
         except Paused as pause:
-            return Finding("OpenReview", "ok", f"{whose}; not asked: {pause}")
+            return Finding("OpenReview", "ok", f"{account}; not asked: {pause}")
         except SourceError as error:
-            todo = "set the login anew, look at the service, or name notes or a snapshot in the settings"
-            return Finding("OpenReview", verdict, f"{whose}; {error}", todo)
+            todo = "set the login again, check the service, or name notes or a snapshot in the settings"
+            return Finding("OpenReview", verdict, f"{account}; {error}", todo)
     if not count:
         todo = f"is {venue.name} open yet? look at its entry in data/venues.toml"
-        return Finding("OpenReview", "warning", f"{where} takes {whose} and lists nothing under {invitation}", todo)
-    return Finding("OpenReview", "ok", f"{where} takes {whose}: {count} submissions under {invitation}")
+        return Finding("OpenReview", "warning", f"{where} takes {account} and lists nothing under {invitation}", todo)
+    return Finding("OpenReview", "ok", f"{where} takes {account}: {count} submissions under {invitation}")

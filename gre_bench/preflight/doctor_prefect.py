@@ -1,4 +1,4 @@
-"""The doctor's look at the Prefect server: does it answer, in our version, with workers for what is scheduled?"""
+"""The doctor's check of the Prefect server: that it answers, in our version, with workers for what is scheduled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEPLOY = "prefect --no-prompt deploy --all --prefect-file deployments/prefect.ya
 
 
 def server(settings: Settings, state: Path) -> Iterator[Finding]:
-    """The server of the environment, if one is named, and what it is told of this project."""
+    """Checks the server of the environment, if one is named, and this project's deployments on it."""
     url = os.environ.get("PREFECT_API_URL", "").strip().rstrip("/")
     if not url:
         yield Finding("prefect", "ok", "no PREFECT_API_URL: each run starts a temporary server of its own")
@@ -30,7 +30,7 @@ def server(settings: Settings, state: Path) -> Iterator[Finding]:
     where = urlsplit(url).hostname or "an address without a host"
     todo = "start it (prefect server start), correct PREFECT_API_URL, or run with --no-prefect"
     try:
-        healthy = _asked(url, "/health") is True
+        healthy = _request(url, "/health") is True
     except (OSError, ValueError) as error:
         yield Finding("prefect", "problem", f"server at {where} does not answer: {type(error).__name__}", todo)
         return
@@ -39,7 +39,7 @@ def server(settings: Settings, state: Path) -> Iterator[Finding]:
         return
     yield Finding("prefect", "ok", f"server at {where} is healthy")
     try:
-        yield _version(_asked(url, "/admin/version"))
+        yield _version(_request(url, "/admin/version"))
         yield from _pools(url)
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield Finding("prefect", "problem", f"server at {where} does not say what it has: {type(error).__name__}",
@@ -58,14 +58,14 @@ def _version(theirs: object) -> Finding:
 
 
 def _pools(url: str) -> Iterator[Finding]:
-    """Each work pool that deployments of this project go to: is it there, and has it a worker?"""
+    """Checks each work pool of this project's deployments: that it exists and has a worker online."""
     scheduled = defaultdict[str, list[str]](list)
-    for one in _asked(url, "/deployments/filter", OURS):
-        active = not one["paused"] and any(schedule["active"] for schedule in one["schedules"])
-        scheduled[one["work_pool_name"] or ""] += [one["name"]] if active else []
+    for deployment in _request(url, "/deployments/filter", OURS):
+        active = not deployment["paused"] and any(schedule["active"] for schedule in deployment["schedules"])
+        scheduled[deployment["work_pool_name"] or ""] += [deployment["name"]] if active else []
     if not scheduled:
         yield Finding("work pools", "warning", "nothing of this project is deployed", f"to schedule it: {DEPLOY}")
-    pools = {pool["name"]: pool for pool in _asked(url, "/work_pools/filter", {})}
+    pools = {pool["name"]: pool for pool in _request(url, "/work_pools/filter", {})}
     for name, waiting in sorted(scheduled.items()):
         due = f"scheduled there: {', '.join(sorted(waiting)) or 'nothing'}"
         if name not in pools:
@@ -74,7 +74,7 @@ def _pools(url: str) -> Iterator[Finding]:
         elif pools[name]["is_paused"]:
             yield Finding("work pools", "warning", f"{name} is paused; {due}", f"prefect work-pool resume {name}")
         else:
-            yield _workers(name, _asked(url, f"/work_pools/{quote(name, safe='')}/workers/filter", {}), waiting, due)
+            yield _workers(name, _request(url, f"/work_pools/{quote(name, safe='')}/workers/filter", {}), waiting, due)
 
 
 def _workers(pool: str, workers: list[dict[str, Any]], waiting: list[str], due: str) -> Finding:
@@ -87,8 +87,8 @@ def _workers(pool: str, workers: list[dict[str, Any]], waiting: list[str], due: 
     return Finding("work pools", "warning", f"{pool} has no worker online; {due}", todo)
 
 
-def _asked(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """The JSON that the server answers; `OSError` or `ValueError` where there is none."""
+def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    """Returns the JSON of the server's reply; raises `OSError` or `ValueError` if there is none."""
     headers = {"content-type": "application/json"}
     if key := os.environ.get("PREFECT_API_KEY", "").strip():
         headers["authorization"] = f"Bearer {key}"

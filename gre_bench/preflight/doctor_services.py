@@ -1,4 +1,4 @@
-"""The doctor's checks of what a run reaches: settings and budget, evaluation LM, endpoints of LMs."""
+"""The doctor's checks of what a run uses: settings and budget, evaluation LM, endpoints of LMs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOCK_SLACK_S = 60.0
 
 
 def use(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Whether a refresh with these settings could start."""
+    """Checks that a refresh with these settings could start."""
     from gre_bench.flows.annual_refresh import usable
     from gre_bench.pipeline.runs.job import Job
 
@@ -31,23 +31,23 @@ def use(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Whether the budget can be kept, and what it leaves."""
+    """Checks that the budget can be kept, and reports what is left of it."""
     from gre_bench.pipeline.runs.spending import check
     from gre_bench.writing.budget import ModelBudget, left, said
     from gre_bench.writing.spend_log import spend_log_of
 
     check(settings.budget, settings.writing.models)
     spend_log, key, bounds = spend_log_of(state), settings.edition.edition.key, settings.budget
-    for model in _asked(settings):
+    for model in _named_models(settings):
         ModelBudget(spend_log, key, bounds, model)
-    spent, found = spend_log.whole(key), spend_log.models(key)
+    spent, by_model = spend_log.whole(key), spend_log.models(key)
     if spend_log.damaged:
-        yield Finding("ledger", "warning", f"{spend_log.damaged} lines cannot be read and are not counted",
-                      f"look at {spend_log.path}; lower the bounds by what they cost")  # fmt: skip
+        yield Finding("spend log", "warning", f"{spend_log.damaged} lines cannot be read and are not counted",
+                      f"look at {spend_log.path}; lower the limits by what they cost")  # fmt: skip
     remaining = left(bounds, spent) | {
         f"models.{name}.{bound}": value
-        for name, own in bounds.models.items() if name in found
-        for bound, value in left(own, found[name]).items()
+        for name, own in bounds.models.items() if name in by_model
+        for bound, value in left(own, by_model[name]).items()
     }  # fmt: skip
     over = [f"budget.{name}" for name, value in remaining.items() if value <= 0]
     if over:
@@ -57,7 +57,7 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
-    """The evaluation LM and the embedder of the settings, opened and asked."""
+    """Opens the evaluation LM and the embedder of the settings, and asks each once."""
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
         from gre_bench.lm.catalog import open_lm
@@ -65,14 +65,14 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
         began = time.monotonic()
         lm = open_lm(settings.evaluation_lm)
-        given, alone = map(checked, lm.logprob([Prediction(LINE, None, LINE), Prediction(None, None, LINE)]))
-        if isinstance(given, SpanError) or isinstance(alone, SpanError):
-            broken = given if isinstance(given, SpanError) else alone
+        conditional, marginal = map(checked, lm.logprob([Prediction(LINE, None, LINE), Prediction(None, None, LINE)]))
+        if isinstance(conditional, SpanError) or isinstance(marginal, SpanError):
+            broken = conditional if isinstance(conditional, SpanError) else marginal
             yield Finding("evaluation LM", "problem", str(broken), "use another model, dtype or engine")
-        elif given.total <= alone.total:
-            said = f"{lm.identity.name}: a review is no likelier after the same review than without it"
+        elif conditional.total <= marginal.total:
+            line = f"{lm.identity.name}: a review is no likelier after the same review than without it"
             yield Finding(
-                "evaluation LM", "warning", said, "its scores may say nothing: gre-bench study validate tells"
+                "evaluation LM", "warning", line, "its scores may say nothing: gre-bench study validate tells"
             )
         else:
             seconds = time.monotonic() - began
@@ -85,34 +85,36 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Keys and endpoints of the LMs that the settings ask; nothing is paid for."""
+    """Checks keys and endpoints of the LMs in the settings, without cost."""
     from gre_bench.writing.endpoint import look
 
-    for model in _asked(settings):
+    for model in _named_models(settings):
         check = f"LM {model.name}"
         try:
-            found = look(model)
+            answer = look(model)
         except LMError as error:
             yield Finding(check, "problem", str(error), f"export {model.key_env}=...")
             continue
         where, key = urlsplit(model.endpoint).netloc, f", key in {model.key_env}" if model.key_env else ""
-        if found.status is None:
-            yield Finding(check, "problem", f"{where} does not answer: {found.trouble}", "start it or correct endpoint")
-        elif found.status in (401, 403):
-            yield Finding(check, "problem", f"{where} refuses the key ({found.status})", f"renew {model.key_env}")
-        elif found.lists is None:
-            yield Finding(check, "warning", f"{where} answers ({found.status}) and lists no models{key}",
+        if answer.status is None:
+            yield Finding(
+                check, "problem", f"{where} does not answer: {answer.trouble}", "start it or correct endpoint"
+            )
+        elif answer.status in (401, 403):
+            yield Finding(check, "problem", f"{where} refuses the key ({answer.status})", f"renew {model.key_env}")
+        elif answer.lists is None:
+            yield Finding(check, "warning", f"{where} answers ({answer.status}) and lists no models{key}",
                           "try it: gre-bench refresh --limit 2")  # fmt: skip
-        elif model.model not in found.lists:
+        elif model.model not in answer.lists:
             yield Finding(check, "warning", f"{where} does not list {model.model}", "correct model in the models file")
         else:
             yield Finding(check, "ok", f"{where} serves {model.model}{key}")
-        if found.ahead_s is not None and abs(found.ahead_s) > CLOCK_SLACK_S:
-            yield Finding("clock", "warning", f"{found.ahead_s:+.0f} s off that of {where}", "set it (NTP)")
+        if answer.ahead_s is not None and abs(answer.ahead_s) > CLOCK_SLACK_S:
+            yield Finding("clock", "warning", f"{answer.ahead_s:+.0f} s off that of {where}", "set it (NTP)")
 
 
 def fit(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Whether the edition's papers fit the LMs that read them; before there are any, whether a usual one does."""
+    """Checks that the edition's papers fit the LMs that read them; without papers, that one of usual length does."""
     from gre_bench.pipeline.backends import writer_context
     from gre_bench.pipeline.planning import sampled_papers
     from gre_bench.pipeline.runs.job import Job
@@ -127,17 +129,19 @@ def fit(settings: Settings, state: Path) -> Iterator[Finding]:
         settings, writer_context(store, Job(settings, state)),
         papers or [Paper("usual", "", None, "x" * round(PAPER_TOKENS * CHARACTERS_A_TOKEN))],
     ):  # fmt: skip
-        what = f"{row.papers} papers" if papers else usual
+        described = f"{row.papers} papers" if papers else usual
         check, todo = f"fit {row.name}", "take an LM with a longer context, or --set writing.over_long=truncate"
         if row.max_output is not None and row.reply > row.max_output:
             yield Finding(check, "problem", row.trouble, "lower sampling.max_tokens in the models file")
         elif row.unknown:
-            yield Finding(check, "warning", f"{what}: its context is not known", "state context in the models file")
+            yield Finding(
+                check, "warning", f"{described}: its context is not known", "state context in the models file"
+            )
         elif row.trouble:
             verdict = "warning" if row.over_long == "truncate" or not row.does_not_fit else "problem"
             yield Finding(check, verdict, row.trouble if papers else f"{usual}: {row.trouble}", todo)
         else:
-            yield Finding(check, "ok", f"{what}: the longest prompt has {row.longest} tokens ({row.basis})")
+            yield Finding(check, "ok", f"{described}: the longest prompt has {row.longest} tokens ({row.basis})")
 
 
 CHECKS: dict[str, Check] = {
@@ -145,8 +149,8 @@ CHECKS: dict[str, Check] = {
 }  # fmt: skip
 
 
-def _asked(settings: Settings) -> list[Model]:
-    """The LMs of the models file that the settings name, each once; `SettingsError` for one that is not there."""
+def _named_models(settings: Settings) -> list[Model]:
+    """Returns the LMs of the models file that the settings name, each once; `SettingsError` for an unknown one."""
     writing, scoring, validation = settings.writing, settings.scoring, settings.validation
     named = [writing.judgments, *writing.candidates, validation.completion, validation.abstract_only,
              *validation.rephrase, validation.elongation]  # fmt: skip

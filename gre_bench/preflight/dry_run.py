@@ -1,6 +1,6 @@
-"""What a refresh would do, and how long it would take: the same stages on a copy that is thrown away.
+"""Estimates what a refresh would do, and how long it takes: runs its stages on a copy that is deleted.
 
-Nothing is bought: texts that an LM would write and grades that it would give are counted and priced, not asked for.
+Nothing is bought. Texts and grades by LMs are counted and priced, not requested.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, by_rule
 
 TRIED_PAPERS = 2
-"""Papers scored to learn the pace."""
+"""Papers scored to measure the pairs per second."""
 
 
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
-    """Pairs by metric and state, what LMs would be asked, pairs due and the seconds they take at the pace of a few.
+    """Returns pairs by metric and state, requests to LMs, pairs due, and the seconds they take at the measured pace.
 
-    *scratch* is an empty folder for the copy.
+    *scratch*: an empty folder for the copy.
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -71,18 +71,18 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "notes": work.notes,
             }
     except SourceError as error:
-        # The report of refused rows goes with the copy.
+        # The report of refused rows is deleted with the copy.
         raise SourceError(str(error).partition("; all of them:")[0]) from None
 
 
 def _fit(store: Store, job: Job) -> list[FitRow]:
-    """Which of the papers to be read fit the LMs that read them."""
+    """Returns how many of the papers to be read fit each LM that reads them."""
     papers = [paper for paper in sampled_papers(store, job.limit) if paper.text]
     return list(fit_rows(job.settings, writer_context(store, job), papers))
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Seconds of the scoring, and what that rests on; what an LM would grade goes on the *bill* and is not tried."""
+    """Returns the seconds of scoring and their basis; grades by an LM go on the *bill* and are not tried."""
     chunk, pairs = list(due.items()), 0
     for item in works_of(chunk, work):
         if recipe_of(item.metric).asks == "writer":
@@ -90,24 +90,24 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
         else:
             pairs += len(item.cases)
     trial = [item for item in works_of(chunk[:TRIED_PAPERS], work) if recipe_of(item.metric).asks != "writer"]
-    tried = sum(len(item.cases) for item in trial)
-    if not tried:
+    tried_pairs = sum(len(item.cases) for item in trial)
+    if not tried_pairs:
         return 0.0, "nothing is due" if not due else "what is due is asked of an LM"
-    nothing = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
+    without_money = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
     began = time.monotonic()
-    run.score_papers("trial", backends(store, replace(job, settings=nothing)), job.settings.scoring, trial, {})
-    return round((time.monotonic() - began) * pairs / tried, 1), f"at the pace of {tried} pairs tried now"
+    run.score_papers("trial", backends(store, replace(job, settings=without_money)), job.settings.scoring, trial, {})
+    return round((time.monotonic() - began) * pairs / tried_pairs, 1), f"at the pace of {tried_pairs} pairs tried now"
 
 
 def _counting(
-    step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, what: str
+    step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """*step* for writers by rule; for an LM an entry on the *bill*, and texts that are still to be written."""
+    """Returns *step* for rule writers; for an LM it adds to the *bill* and marks the texts as to be written."""
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:
         if by_rule(name):
             return step(name, writer_context, items)
-        bill.add(what, name, items)
+        bill.add(kind, name, items)
         ids = [item.paper_id if isinstance(item, Paper) else item[0] for item in items]
         return [Written(item, None, "to_be_written", final=False) for item in ids]
 

@@ -1,4 +1,4 @@
-"""Which papers fit which LM's context and output limit, for the dry run and the doctor. Nothing is sent."""
+"""Reports which papers fit the context and output limit of each LM, for the dry run and the doctor. Sends nothing."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from gre_bench.writing.fit import OverLong, counter, room, verdict
 
 @dataclass(frozen=True, slots=True)
 class FitRow:
-    """How many of *papers* fit *name* in a *task*; *left*: tokens for the prompt beside its longest *reply*.
+    """How many of *papers* fit the LM *name* in a *task*.
 
-    *unknown*: its context is not stated. *basis*: how tokens were counted. *longest*: tokens of the longest prompt.
+    *left*: tokens for the prompt beside its longest *reply*. *unknown*: papers whose fit is unknown, as the context is
+    not stated. *basis*: how tokens were counted. *longest*: tokens of the longest prompt.
     """
 
     name: str
@@ -37,7 +38,7 @@ class FitRow:
 
     @property
     def trouble(self) -> str:
-        """One line where something does not fit; empty where all does, or nothing is known."""
+        """Returns one line if something does not fit; empty if all does, or nothing is known."""
         if self.max_output is not None and self.reply > self.max_output:
             return f"{self.name} is asked for {self.reply:,} tokens and gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:
@@ -52,17 +53,17 @@ class FitRow:
 
 
 def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
-    """One row for each LM that reads whole *papers*: the candidates, and the writer of synopses."""
+    """Yields one row for each LM that reads whole *papers*: the candidates, and the writer of synopses."""
     for name, task in readers(settings):
         text_writer, model = lm_text_writer(name, writer_context)
-        asked, reply = text_writer.chat_of(task), text_writer.sampling.max_tokens
+        chat_of, reply = text_writer.chat_of(task), text_writer.sampling.max_tokens
         (count, basis), left = counter(model), room(model, reply)
-        found = []
+        tokens_of_papers = []
         for paper in papers:
-            chat = asked(paper.whole)
-            found.append(count(chat.system + chat.user))
-        kinds = Counter(verdict(tokens, left) for tokens in found)
-        longest = str(max(found, key=lambda tokens: tokens.most, default=""))
+            chat = chat_of(paper.whole)
+            tokens_of_papers.append(count(chat.system + chat.user))
+        kinds = Counter(verdict(tokens, left) for tokens in tokens_of_papers)
+        longest = str(max(tokens_of_papers, key=lambda tokens: tokens.most, default=""))
         yield FitRow(
             name, task, len(papers), kinds["fits"], kinds["may_not_fit"], kinds["does_not_fit"], kinds["unknown"],
             model.context, reply, model.max_output, left, longest, basis, writer_context.over_long,
@@ -70,9 +71,9 @@ def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence
 
 
 def readers(settings: Settings) -> list[tuple[str, str]]:
-    """The LMs that read whole papers, and what each writes: ``review`` or ``assw``."""
+    """Returns the LMs that read whole papers, and what each writes: ``review`` or ``assw``."""
     writing, metrics = settings.writing, settings.scoring.metrics
-    found = [(name, "review") for name in writing.candidates if not by_rule(name)]
+    named = [(name, "review") for name in writing.candidates if not by_rule(name)]
     if any(recipe_of(name).synopsis == "assw" for name in metrics) and not by_rule(writing.assw):
-        found.append((writing.assw, "assw"))
-    return found
+        named.append((writing.assw, "assw"))
+    return named

@@ -1,6 +1,6 @@
-"""What an edition will take, said before anything is sent: requests, PDFs, hours, tokens, GPU hours, money.
+"""Estimates what an edition will take before anything is sent: requests, PDFs, hours, tokens, GPU hours, cost.
 
-What is known is counted; what is not yet is assumed, and each assumption is stated with the result.
+Known quantities are counted. Others are assumed, and the result states each assumption.
 """
 
 from __future__ import annotations
@@ -50,29 +50,29 @@ class Writing:
 
 
 More = Callable[[int], tuple[list[Writing], int]]
-"""Of so many papers, texts that LMs write and pairs that are scored besides those of a refresh."""
+"""Number of papers → texts that LMs write, and pairs that are scored, in addition to those of a refresh."""
 
 
 def plan_ahead(
     settings: Settings, state: Path, rates: Path | None = None, again: bool = False, more: More | None = None
 ) -> dict[str, Any]:
-    """What a fetch and then a refresh with *settings* would take; nothing is sent and nothing is written.
+    """Returns what a fetch and then a refresh with *settings* would take; sends and writes nothing.
 
     *rates*: the output of ``gre-bench models bench scoring --json`` on the machine that will score. *again*: as if
-    nothing had been fetched. *more*: what is written and scored besides. Seconds are at the limits known now, tokens
-    and USD per LM; None: not known.
+    nothing had been fetched. *more*: additional texts and pairs. Seconds are at the limits known now; tokens and USD
+    are per LM; None: not known.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
     store = Store(state, edition.edition)
-    asked = bool(settings.fetch.host or venue.host)
-    journal = _journal(fetch_run(settings, state)) if asked else None
+    has_host = bool(settings.fetch.host or venue.host)
+    journal = _journal(fetch_run(settings, state)) if has_host else None
     have = _already(state, venue, store, journal)
     papers, drawn = _papers(settings, venue, have["sampled"], journal)
-    fetching = _fetching(settings, state, venue, None if again else journal, assumed) if asked else None
-    besides, pairs = more(papers) if more else ([], 0)
-    texts = [*_writing(settings, store, papers, assumed), *besides]
-    writing = [_cost(one, load_models(settings.writing.models)) for one in texts]
+    fetching = _fetching(settings, state, venue, None if again else journal, assumed) if has_host else None
+    more_texts, pairs = more(papers) if more else ([], 0)
+    texts = [*_writing(settings, store, papers, assumed), *more_texts]
+    writing = [_cost(item, load_models(settings.writing.models)) for item in texts]
     return {
         "edition": store.key,
         "papers": papers,
@@ -88,7 +88,7 @@ def plan_ahead(
 
 
 def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
-    """How many papers the sample has, and whether it is drawn; else how many it has at most."""
+    """Returns the number of papers in the sample and True once it is drawn; else the largest number and False."""
     if sampled:
         return sampled, True
     if journal is not None and is_listed(journal, venue):
@@ -103,7 +103,7 @@ def _journal(folder: Path) -> Journal | None:
 def _fetching(
     settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
 ) -> dict[str, Any]:
-    """Requests by kind, and the seconds until the last of them is allowed."""
+    """Returns the requests by kind, and the seconds until the last of them is allowed."""
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]
     budget = RequestBudget(budget_file(state))
@@ -111,10 +111,10 @@ def _fetching(
     if journal is None or not is_listed(journal, venue):
         requests["notes"] = _pages(journal, fetch.page) + len(venue.listings) - 1
         if not (journal and journal.pages):
-            assumed.append(f"{SUBMISSIONS:,} submissions, as how many there are is not known before they are listed")
+            assumed.append(f"{SUBMISSIONS:,} submissions, as their number is not known before they are listed")
         histories, pdfs = edition.papers * (REVIEWS_A_PAPER + 1) if fetch.histories else 0, edition.papers
         if histories:
-            assumed.append("every sampled paper and review was changed late; versions are asked for where one was")
+            assumed.append("every sampled paper and review was changed late; only for these are versions requested")
     else:
         needs = needs_of(journal, venue, sample_of(journal, venue, edition, fetch.everything), fetch.histories)
         requests["notes"] = len(set(needs.forums) - journal.forums.keys())
@@ -128,8 +128,8 @@ def _fetching(
     seconds = {name: budget.seconds_for(f"{host} {name}", count) for name, count in requests.items()}
     limits = {name: _stated(budget, f"{host} {name}") for name in requests}
     first = max((seconds.get(name, 0.0) for name in ("login", "notes")), default=0.0)
-    then = max((seconds.get(name, 0.0) for name in ("edits", kind)), default=0.0)
-    return {"host": host, "requests": requests, "pdfs": pdfs, "limits": limits, "seconds": max(first, then)}
+    later = max((seconds.get(name, 0.0) for name in ("edits", kind)), default=0.0)
+    return {"host": host, "requests": requests, "pdfs": pdfs, "limits": limits, "seconds": max(first, later)}
 
 
 def _pages(journal: Journal | None, size: int) -> int:
@@ -140,21 +140,21 @@ def _pages(journal: Journal | None, size: int) -> int:
 
 def _stated(budget: RequestBudget, kind: str) -> str:
     known = budget.allowance(kind).limits
-    said = [f"{one.remaining} of {one.limit} in {one.window_s:.0f} s ({name})" for name, one in known.items()]
-    return ", ".join(said) or "none known"
+    limits = [f"{item.remaining} of {item.limit} in {item.window_s:.0f} s ({name})" for name, item in known.items()]
+    return ", ".join(limits) or "none known"
 
 
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """What of the edition is in the state: PDFs and pages fetched, snapshots, and the store's papers."""
-    found = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
+    """Returns what the state has of the edition: listed submissions, versions, PDFs, snapshots, and stored records."""
+    snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if _readable(store) else {}
-    drawn = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if _readable(store) else []
+    sampled = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if _readable(store) else []
     return {
         "submissions_listed": sum(page.notes for page in journal.pages) if journal else 0,
         "versions": len(journal.histories) if journal else 0,
-        "pdfs": sum(one.sha256 is not None for one in journal.pdfs.values()) if journal else 0,
-        "snapshots": [str(path.parent) for path in found],
-        "sampled": len(drawn),
+        "pdfs": sum(pdf.sha256 is not None for pdf in journal.pdfs.values()) if journal else 0,
+        "snapshots": [str(path.parent) for path in snapshots],
+        "sampled": len(sampled),
         **rows,
     }
 
@@ -164,25 +164,25 @@ def _readable(store: Store) -> bool:
 
 
 def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Writing]:
-    """What LMs would write; what is by rule costs nothing. Texts that are written already are counted again."""
+    """Returns what LMs would write; texts by rule cost nothing. Texts that exist already are counted again."""
     writing = settings.writing
     tokens = _paper_tokens(store)
     if tokens is None:
         tokens = PAPER_TOKENS
         assumed.append(f"{PAPER_TOKENS:,} tokens a paper, as none was read yet")
     reviewers = [name for name in writing.candidates if not by_rule(name)]
-    found = [Writing("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS) for name in reviewers]
+    planned = [Writing("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS) for name in reviewers]
     if writing.judgments and not by_rule(writing.judgments):
         texts = papers * (len(writing.candidates) + 3)
-        found.append(Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS))
+        planned.append(Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS))
     if any(recipe_of(name).synopsis == "assw" for name in settings.scoring.metrics) and not by_rule(writing.assw):
-        found.append(Writing("synopses", writing.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS))
-    if found:
+        planned.append(Writing("synopses", writing.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS))
+    if planned:
         assumed.append(
             f"{REVIEW_TOKENS} tokens a review, {JUDGMENT_TOKENS} a review's judgments, {SYNOPSIS_TOKENS} a synopsis; "
             "thinking is not counted"
         )
-    return found
+    return planned
 
 
 def _paper_tokens(store: Store) -> int | None:
@@ -190,32 +190,34 @@ def _paper_tokens(store: Store) -> int | None:
     return round(sum(texts) / len(texts) / CHARACTERS_A_TOKEN) if texts else None
 
 
-def _cost(one: Writing, models: dict[str, Model]) -> dict[str, Any]:
-    model = models.get(guided(one.name)[0])
+def _cost(item: Writing, models: dict[str, Model]) -> dict[str, Any]:
+    model = models.get(guided(item.name)[0])
     if model is None:
-        raise SettingsError(f"no model {one.name!r} in the models file; known: {', '.join(models)}")
-    reads, writes = one.texts * one.reads, one.texts * one.writes
+        raise SettingsError(f"no model {item.name!r} in the models file; known: {', '.join(models)}")
+    reads, writes = item.texts * item.reads, item.texts * item.writes
     usd: float | None = None
     if model.price_in is not None and model.price_out is not None:
         usd = (reads * model.price_in + writes * model.price_out) / 1e6
-    row = {"what": one.what, "model": one.name, "texts": one.texts, "prompt_tokens": reads, "reply_tokens": writes}
+    row = {"what": item.what, "model": item.name, "texts": item.texts, "prompt_tokens": reads, "reply_tokens": writes}
     left = room(model, model.sampling.max_tokens)
-    return row | {"usd": None if usd is None else round(usd, 2), "fits": None if left is None else one.reads <= left}
+    return row | {"usd": None if usd is None else round(usd, 2), "fits": None if left is None else item.reads <= left}
 
 
 def _bought(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the plan as the budget counts it: one request a text, of the model whatever its guideline."""
+    """Returns a row of the plan as the budget counts it: one request per text, to the model without its guideline."""
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
 def _scoring(settings: Settings, papers: int, besides: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Pairs, *besides* among them, and the hours they take at the pace that was measured."""
-    # The human baseline, the controls, and those who review.
+    """Returns the pairs, including *besides*, and the hours they take at the measured pace."""
+    # The human baseline, the controls, and the reviewing models.
     candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)
     pairs = papers * candidates * 2 * len(settings.scoring.with_chance) + besides
     pace = _pace(rates, settings) if rates else None
     if pace is None:
-        assumed.append("no pace of scoring: give --rates, the output of gre-bench models bench scoring --json")
+        assumed.append(
+            "the pace of scoring is not known: give --rates, the output of gre-bench models bench scoring --json"
+        )
     return {"pairs": pairs, "pairs_per_s": pace, "gpu_hours": None if pace is None else round(pairs / pace / 3600, 3)}
 
 

@@ -1,4 +1,4 @@
-"""What the board of a year will take: fetch, texts, scores, and the validation of what was never validated."""
+"""Estimates what the board of a year will take: fetch, texts, scores, and the validation of new metrics."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from gre_bench.writing.catalog import by_rule
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """`plan_ahead` with the validation of the metrics that have none with this evaluation LM and writer.
+    """Returns `plan_ahead` with the validation of the metrics that have no record for this evaluation LM and writer.
 
-    Which those are is judged by names; the run itself goes by signatures.
+    Names decide which metrics these are here; the run itself compares signatures.
     """
-    new = _unvalidated(settings, state)
-    changes = list(chosen_changes(settings)) if new else []
+    unvalidated = _unvalidated(settings, state)
+    changes = list(chosen_changes(settings)) if unvalidated else []
 
-    def more(papers: int) -> tuple[list[Writing], int]:
-        forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
+    def validation_work(papers: int) -> tuple[list[Writing], int]:
+        forms = settings.scoring.model_copy(update={"metrics": tuple(unvalidated)}).with_chance if unvalidated else ()
         return _texts(settings, changes, papers), papers * len(changes) * 2 * len(forms)
 
-    found = plan_ahead(settings, state, rates, more=more)
-    return found | {"validation": {"metrics": new, "changes": changes}}
+    plan = plan_ahead(settings, state, rates, more=validation_work)
+    return plan | {"validation": {"metrics": unvalidated, "changes": changes}}
 
 
 def _unvalidated(settings: Settings, state: Path) -> list[str]:
@@ -35,13 +35,13 @@ def _unvalidated(settings: Settings, state: Path) -> list[str]:
 
 
 def _texts(settings: Settings, changes: list[str], papers: int) -> list[Writing]:
-    """What LMs would write: the changes of the human reviews, and the judgments of what was changed."""
+    """Returns the texts that LMs would write: changed human reviews, and the judgments of these."""
     reads = REVIEW_TOKENS + PROMPT_TOKENS
-    made = [(change, maker(settings.validation, change)) for change in changes]
-    found = [Writing(f"reviews changed by {change}", name, papers, reads, REVIEW_TOKENS)
-             for change, name in made if not by_rule(name)]  # fmt: skip
+    makers = [(change, maker(settings.validation, change)) for change in changes]
+    texts = [Writing(f"reviews changed by {change}", name, papers, reads, REVIEW_TOKENS)
+             for change, name in makers if not by_rule(name)]  # fmt: skip
     judge = settings.writing.judgments
     if changes and judge and not by_rule(judge) and settings.validation.level == "review":
-        texts = papers * len(changes)
-        found.append(Writing("judgments of changed reviews", judge, texts, reads, JUDGMENT_TOKENS))
-    return found
+        count = papers * len(changes)
+        texts.append(Writing("judgments of changed reviews", judge, count, reads, JUDGMENT_TOKENS))
+    return texts

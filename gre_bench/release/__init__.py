@@ -1,1 +1,1 @@
-"""Releases of an edition: what is published, numbered, immutable, and readable without this program."""
+"""Releases of an edition: numbered, immutable, and readable without this program."""

@@ -1,4 +1,4 @@
-"""What a page says of rights and credit: files beside it, licences of the texts, how to cite."""
+"""The parts of a page on rights and credit: files beside it, licences of the texts, how to cite."""
 
 from __future__ import annotations
 
@@ -19,56 +19,56 @@ METHOD = """\
 _TABLES = {
     "scores": "every score, with the keys of its log-probabilities",
     "spans": "log-probabilities, token by token",
-    "plan": "every pair that was planned, and what became of it",
-    "problems": "every failure, as it was told",
+    "plan": "every planned pair and its outcome",
+    "problems": "every failure, with its message",
     "candidates": "who is on the boards",
-    "signatures": "what each score rests on",
+    "signatures": "the signature of each score",
     "rank_statistics": "ranks, ties and tests",
-    "profiles": "lengths, tokens and money",
-    "effects": "what changes of reviews did to the metrics",
-    "judgment_kinds": "how many judgments open in which way",
+    "profiles": "lengths, tokens and costs",
+    "effects": "effects of changes of reviews on the metrics",
+    "judgment_kinds": "judgments counted by their opening words",
     "papers": "the papers, texts where the licence allows it",
     "reviews": "the reviews, texts where the licence allows it",
     "judgments": "the judgments, texts where the licence allows it",
 }
-"""The tables that readers ask for first, and what they hold."""
+"""The tables that most readers need, and what each holds."""
 
 
 def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Files beside the page: address, name, what they hold."""
-    held = [name for name, count in about["tables"].items() if count]
-    first = [name for name in _TABLES if name in held]
+    """Returns address, name and contents of each file beside the page."""
+    with_rows = [name for name, count in about["tables"].items() if count]
+    first = [name for name in _TABLES if name in with_rows]
     listed = [(f"tables/{name}.parquet", f"{name}.parquet", _TABLES[name]) for name in first]
-    listed += [(f"tables/{name}.parquet", f"{name}.parquet", "") for name in held if name not in _TABLES]
+    listed += [(f"tables/{name}.parquet", f"{name}.parquet", "") for name in with_rows if name not in _TABLES]
     return (
-        ("release.duckdb", "release.duckdb", "every table and view below, to be asked with DuckDB 1.4 and later"),
+        ("release.duckdb", "release.duckdb", "every table and view below, for DuckDB 1.4 and later"),
         ("manifest.json", "manifest.json", "SHA-256 of every file; settings, prompts, models, seeds, package versions"),
         *listed,
     )
 
 
 def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
-    """The licence of the program, and those of the texts: how many state which, of how many the words are here."""
+    """Returns lines on the licence of the program and those of the texts: how many state each, how many are here."""
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
-             "are about texts, and are none."]  # fmt: skip
+                 "are no texts."]  # fmt: skip
     lines += _texts(rows(connection, "rights"))
     if about["texts"].startswith("all"):
         lines.append("This release holds texts of any licence: do not pass it on.")
     return tuple(lines)
 
 
-def _texts(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for row in found:
-        here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
+def _texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for row in licences:
+        words_here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
             row["shown"], f"words of {row['shown']:,} are here"
         )
-        yield f"{row['known']:,} {row['texts']} under {row['licence'] or 'no stated licence'}: {here}."
+        yield f"{row['known']:,} {row['texts']} under {row['licence'] or 'no stated licence'}: {words_here}."
 
 
 def citation(about: Mapping[str, Any]) -> str:
-    """The release and the method, as BibTeX."""
+    """Returns BibTeX of the release and the method."""
     name, made = about["release"], about["created_at"]
-    snapshots = ", ".join(one["digest"][:16] for one in about.get("snapshots", ()))
+    snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
     program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()
     notes = [f"made {made[:10]} with {program}", *([f"snapshot {snapshots}"] if snapshots else [])]
     fields = f"  title = {{GRE-bench {name}}},\n  year  = {{{made[:4]}}},\n  note  = {{{'; '.join(notes)}}}"

@@ -1,8 +1,8 @@
 """The public tables of an edition: one DuckDB file, and the same tables as Parquet.
 
-Ids, hashes, scores and log-probabilities are public; a text only where its licence allows that anyone passes it on.
-What is redacted is said by ``sql/release.sql``, which reads the edition; the other tables are public as they
-are. The views of the store work on a release as they do on an edition.
+Ids, hashes, scores and log-probabilities are public. A text is public only if its licence lets anyone pass it on.
+``sql/release.sql`` says what is redacted in each table of `REDACTED`; the tables of `WHOLE` are copied. The views of
+the store work on a release as they do on an edition.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Additions:
 def write_database(
     source: Path, target: Path, additions: Additions, is_free: Callable[[str | None], bool], everything: bool = False
 ) -> dict[str, int]:
-    """Writes the public tables of *source*, a copy of the edition, to the new file *target*; rows by table.
+    """Writes the public tables of *source*, a copy of the edition, to the new file *target*; returns rows by table.
 
-    *is_free* says whether texts under a licence may be passed on. *everything* puts all texts in: for a release that
-    stays with whoever may read them. `StoreError` if *source* cannot be read.
+    *is_free* returns whether texts under a licence may be passed on. With *everything*, all texts are included, for a
+    release that is not passed on. Raises `StoreError` if *source* cannot be read.
     """
     try:
         connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
@@ -64,8 +64,8 @@ def write_database(
             connection.execute(f"attach {quoted(source)} as edition (read_only)")
         except duckdb.Error as error:
             raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
-        there = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
-        if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - there):
+        present = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
+        if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - present):
             raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
         _mark_public(connection, is_free, everything)
         for name in TABLES:
@@ -94,7 +94,7 @@ def write_database(
 
 
 def write_parquet(database: Path, folder: Path) -> None:
-    """Every table of the release's *database* as ``<table>.parquet`` in the new *folder*."""
+    """Writes every table of the release's *database* as ``<table>.parquet`` to the new *folder*."""
     folder.mkdir()
     with opened(database) as connection:
         for name in tables_of(connection):
@@ -103,7 +103,7 @@ def write_parquet(database: Path, folder: Path) -> None:
 
 @contextmanager
 def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A reading connection to a release's *database*; `SourceError` if it is none."""
+    """Yields a read-only connection to a release's *database*; raises `SourceError` if it cannot be read."""
     try:
         connection = duckdb.connect(str(database), read_only=True)
         connection.execute("set timezone = 'UTC'")
@@ -127,22 +127,22 @@ def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, An
 
 
 def streamed(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[dict[str, Any]]:
-    """The same, a few thousand at a time."""
+    """Yields the rows of a statement of ``sql/pages``, fetched a few thousand at a time."""
     cursor = connection.execute(statement("pages", query))
     names = [column[0] for column in cursor.description]
-    while some := cursor.fetchmany(4096):
-        yield from (dict(zip(names, row, strict=True)) for row in some)
+    while fetched := cursor.fetchmany(4096):
+        yield from (dict(zip(names, row, strict=True)) for row in fetched)
 
 
 def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
-    """Names of the tables of a release, sorted."""
+    """Returns the names of a release's tables, sorted."""
     return [row[0] for row in connection.execute(statement("release", "tables_here")).fetchall()]
 
 
-def same_rows(one: Path, other: Path, tables: Sequence[str]) -> bool:
-    """Whether two releases' databases hold the same rows in *tables*, but for who stored them and when."""
-    with opened(one) as connection:
-        connection.execute(f"attach {quoted(other)} as other (read_only)")
+def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
+    """Returns whether two releases' databases hold the same rows in *tables*, ignoring who stored them and when."""
+    with opened(first) as connection:
+        connection.execute(f"attach {quoted(second)} as other (read_only)")
         for name in tables:
             connection.execute(f"create or replace temp view mine as from {name}")
             connection.execute(f"create or replace temp view theirs as from other.{name}")
@@ -154,9 +154,9 @@ def same_rows(one: Path, other: Path, tables: Sequence[str]) -> bool:
 def _mark_public(
     connection: duckdb.DuckDBPyConnection, is_free: Callable[[str | None], bool], everything: bool
 ) -> None:
-    """Temporary tables of the papers and reviews whose texts may be passed on."""
-    stated = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]
-    free = [None, *stated] if everything else [licence for licence in stated if is_free(licence)]
+    """Makes temporary tables of the papers and reviews whose texts may be passed on."""
+    licences = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]
+    free = [None, *licences] if everything else [licence for licence in licences if is_free(licence)]
     connection.execute(statement("release", "add_free_licences"), {"licences": free})
     for name in ("public_papers", "public_reviews", "public_replies"):
         connection.execute(f"create temp table {name} as {statement('release', name)}")
@@ -174,5 +174,5 @@ def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
 
 
 def quoted(path: Path) -> str:
-    """*path* as a string of SQL."""
+    """Returns *path* as an SQL string literal."""
     return "'" + str(path).replace("'", "''") + "'"

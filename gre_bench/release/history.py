@@ -1,6 +1,6 @@
-"""Editions side by side: differences to each edition's own human baseline, never raw scores of two years.
+"""Compares editions by differences to each edition's own human baseline, never by raw scores of two years.
 
-Only latest releases whose scores have the same signature are set beside each other.
+Only latest releases whose scores have the same signature are compared.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Cells = Mapping[tuple[str, str], Row]
 
 
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
-    """For each metric of the new *database* that another edition's latest release has too: its lines, year by year."""
+    """Returns a history for each metric of the new *database* that is also in another edition's latest release."""
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):
         tables[other] = _anchored(ReleaseStore(release_store.folder, other).latest / "release.duckdb")
     editions = tuple(sorted(tables, key=lambda key: (edition_of(key).year, key)))
-    found = []
+    histories_found = []
     for signature, title in dict.fromkeys(
         (row["signature_id"], row["title"] or row["metric"]) for row in tables[release_store.edition]
     ):
@@ -37,14 +37,16 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
             (row["candidate"], edition): row
             for edition in editions for row in tables[edition] if row["signature_id"] == signature
         }  # fmt: skip
-        shared = tuple(edition for edition in editions if any(place == edition for _, place in cells))
+        shared = tuple(
+            edition for edition in editions if any(edition_of_cell == edition for _, edition_of_cell in cells)
+        )
         if len(shared) > 1:
             names = sorted({name for name, _ in cells})
             lines = tuple(
                 (name, tuple(_year(edition, cells.get((name, edition))) for edition in shared)) for name in names
             )
-            found.append(History(title, shared, lines, _changes(names, shared, cells)))
-    return tuple(found)
+            histories_found.append(History(title, shared, lines, _changes(names, shared, cells)))
+    return tuple(histories_found)
 
 
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
@@ -52,29 +54,29 @@ def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tup
 
     Where an edition's papers do not vary, or are fewer than two, there is none.
     """
-    moved = list(_moved(names, editions, cells))
-    adjusted = holm([one.p for *_, one in moved])
+    changes = list(_moved(names, editions, cells))
+    adjusted = holm([test.p for *_, test in changes])
     return tuple(
-        YearChange(name, earlier, later, one.value, one.low, one.high, p)
-        for (name, earlier, later, one), p in zip(moved, adjusted, strict=True)
+        YearChange(name, earlier, later, test.value, test.low, test.high, p)
+        for (name, earlier, later, test), p in zip(changes, adjusted, strict=True)
     )
 
 
 def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Iterator[tuple[str, str, str, Change]]:
     for name in names:
         own = {edition: cells[name, edition] for edition in editions if (name, edition) in cells}
-        there = [edition for edition, row in own.items() if row["se"] and row["kind"] != "control"]
-        for earlier, later in pairwise(there):
-            one, other = (_moment(own[edition]) for edition in (earlier, later))
-            yield name, earlier, later, change(one, other)
+        scored = [edition for edition, row in own.items() if row["se"] and row["kind"] != "control"]
+        for earlier, later in pairwise(scored):
+            before, after = (_moment(own[edition]) for edition in (earlier, later))
+            yield name, earlier, later, change(before, after)
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
-    """Other editions of the venue and sample that have a release."""
+    """Returns the other editions of the venue and sample that have a release."""
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
     known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]
-    return [one.key for one in known if (one.venue, one.sample) == (own.venue, own.sample)]
+    return [edition.key for edition in known if (edition.venue, edition.sample) == (own.venue, own.sample)]
 
 
 def _anchored(database: Path) -> list[dict[str, Any]]:

@@ -27,9 +27,9 @@ _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", 
 
 
 def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
-    """Writes the manifest of all files in *folder*, with what it is *about*, and its own digest beside; the digest.
+    """Writes the manifest of all files in *folder*, with the facts *about* it, and its digest; returns the digest.
 
-    With *key*, the signature too, and in the manifest by which key it is.
+    With *key*, it also writes the signature, and names the key in the manifest.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
@@ -48,12 +48,12 @@ def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) 
 
 
 def is_release(folder: Path) -> bool:
-    """Whether *folder* looks like a release, whatever its state."""
+    """Returns whether *folder* looks like a release, intact or not."""
     return (folder / SEAL).is_file() or (folder / "release.duckdb").is_file()
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """The manifest of the release in *folder*, once its own digest is right; else `SourceError`."""
+    """Returns the manifest of the release in *folder*; raises `SourceError` if it does not match its digest."""
     try:
         text = (folder / NAME).read_bytes()
         sealed = (folder / SEAL).read_bytes()
@@ -72,32 +72,34 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> dict[str, Any]:
-    """The manifest, once every file is read again and is as it was written, none too few and none too many.
+    """Returns the manifest after checking that every file is as it was written, none missing and none added.
 
-    A manifest that names the key that signed it has that key's signature. `SourceError` names the first thing that is
-    not so: also a link, or a folder that holds no file of the release.
+    If the manifest names a key, its signature is checked too. `SourceError` names the first thing that is wrong,
+    including a link, or a folder without files of the release.
     """
     manifest = read(folder)
-    stated = manifest["files"]
+    stated_files = manifest["files"]
     signed = _check_signature(folder, manifest.get(SIGNED_BY))
     files, folders = _inside(folder)
-    for name, of in stated.items():
+    for name, stated_file in stated_files.items():
         if name not in files:
             raise SourceError(f"{folder}: {name} is missing; {_AGAIN}")
         try:
-            same = (folder / name).stat().st_size == of["bytes"] and sha256(folder / name) == of["sha256"]
+            same = (folder / name).stat().st_size == stated_file["bytes"] and sha256(folder / name) == stated_file[
+                "sha256"
+            ]
         except OSError as error:
             raise SourceError(f"{folder}: {name} cannot be read ({error.strerror})") from None
         if not same:
             raise SourceError(f"{folder}: {name} is not as it was written; {_AGAIN}")
-    needed = {parent.as_posix() for name in stated for parent in PurePosixPath(name).parents}
-    if strange := sorted((files - {*stated, NAME, SEAL, *signed}) | (folders - needed)):
-        raise SourceError(f"{folder}: {strange[0]} is not part of the release; take it away")
+    needed = {parent.as_posix() for name in stated_files for parent in PurePosixPath(name).parents}
+    if strange := sorted((files - {*stated_files, NAME, SEAL, *signed}) | (folders - needed)):
+        raise SourceError(f"{folder}: {strange[0]} is not part of the release; remove it")
     return manifest
 
 
 def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
-    """The file with the signature by the key *name*, once it is right; none where none was signed."""
+    """Returns the signature file if the signature by the key *name* is right; nothing if *name* is None."""
     if name is None:
         return ()
     try:
@@ -110,7 +112,7 @@ def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:
-    """Names of the files and of the folders in *folder*; `SourceError` for what is neither, such as a link."""
+    """Returns the names of the files and of the folders in *folder*; raises `SourceError` for a link or the like."""
     files, folders = set[str](), set[str]()
     for path in folder.rglob("*"):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode
@@ -121,18 +123,18 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 
 
 def digest_of(folder: Path) -> str:
-    """The digest of a release: of its manifest, and so of every file."""
+    """Returns the digest of a release: that of its manifest, which covers every file."""
     return sha256(folder / NAME)
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 (hex) of the file *path*."""
+    """Returns the SHA-256 of the file *path*, hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
-    """*settings* without what belongs to a machine: paths become the names of their files, addresses stay behind."""
+    """Returns *settings* without details of the machine: paths become file names, addresses are removed."""
     if isinstance(settings, Mapping):
         return {key: public_settings(value, key) for key, value in settings.items()}
     if isinstance(settings, list | tuple):
@@ -145,6 +147,6 @@ def public_settings(settings: Any, name: str = "") -> Any:
 
 
 def packages() -> dict[str, str]:
-    """Version of every installed package, by name."""
-    found = {(package.metadata["Name"] or "").lower(): package.version for package in distributions()}
-    return {name: found[name] for name in sorted(found) if name}
+    """Returns the version of every installed package, by name."""
+    versions = {(package.metadata["Name"] or "").lower(): package.version for package in distributions()}
+    return {name: versions[name] for name in sorted(versions) if name}

@@ -1,4 +1,4 @@
-"""Names of files made from ids that may hold anything."""
+"""File names for ids that may hold any character."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONGEST = 60
 
 
 def page_of(key: str) -> str:
-    """File name of the page of a paper or candidate: its id where that is plain, else some of it and a hash."""
+    """Returns the file name of the page of a paper or candidate: its id if plain, else part of it and a hash."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
     if plain == key and len(plain) <= _LONGEST and plain.lower() == plain:
         return f"{plain}.html"

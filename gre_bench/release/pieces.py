@@ -1,4 +1,4 @@
-"""The words of the references, token by token, where they may be shown: what a heat map is drawn on."""
+"""The text of each token of the references, for the heat maps; only texts that may be shown."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gre_bench.core.judgments import prepared
 from gre_bench.store import statement
 
 Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
-"""Text and token ids to the piece of text of each token; None where they do not belong together."""
+"""A text and its token ids → the piece of text of each token; None if the ids do not match the text."""
 
 
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
-    """Adds the table ``pieces`` to the release's *database*, empty without *pieces_of*; how many rows it has."""
+    """Adds the table ``pieces`` to the release's *database*, empty without *pieces_of*; returns its number of rows."""
     connection = duckdb.connect(str(database))
     try:
         connection.execute(statement("release", "make_pieces"))

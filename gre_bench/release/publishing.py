@@ -1,8 +1,8 @@
-"""Makes a release of an edition: built beside its place, sealed, moved there in one step, then pointed to.
+"""Makes a release of an edition: builds it in a temporary folder, seals it, moves it into place and points to it.
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
-A publisher that is killed anywhere leaves the earlier release as it was; the next one clears what is left.
+A publisher that is killed at any step leaves the earlier release unchanged; the next one deletes the remains.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from gre_bench.store import now
 
 DERIVED = ("chance", "differences", "lengths", "profiles", "rank_statistics", "separation")
 RECORDS = ("imports", "runs")
-"""Tables that say when something was done, and by which run."""
+"""Tables that record when something was done, and by which run."""
 DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is published: a copy of an edition that does not change meanwhile, what explains it, and what it rests on.
+    """What is published: a fixed copy of an edition, the tables added to it, and its provenance.
 
-    *everything*: all texts, whatever their licence, for a release that is not passed on. *again*: even if no table
-    has changed since the latest release. *key*: what the release is signed with.
+    *everything*: include all texts, whatever their licence, for a release that is not passed on. *again*: publish even
+    if no table has changed. *key*: signs the release.
     """
 
     source: Path
@@ -48,7 +48,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A release and its digest; *new* is False where the latest one holds the same tables already."""
+    """A release and its digest; *new* is False if the latest release already holds the same tables."""
 
     name: str
     folder: Path
@@ -60,7 +60,10 @@ class Published:
 def publish(
     release_store: ReleaseStore, publication: Publication, at: Callable[[str], None] = lambda step: None
 ) -> Published:
-    """Makes a new release; *at* is told each step before it begins. `LockedError` while somebody else makes one."""
+    """Makes a new release; calls *at* with each step before it begins.
+
+    Raises `LockedError` if another process is making one.
+    """
     with release_store.lock():
         at("database")
         latest = release_store.point()
@@ -110,15 +113,17 @@ def _write_pages(release_store: ReleaseStore, room: Path, about: Mapping[str, An
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Whether two releases hold the same tables, of the same program and key, whichever runs brought them about.
+    """Returns whether two releases hold the same tables by the same program and key, ignoring which runs made them.
 
-    What is worked out of other tables (`DERIVED`) is not compared: the same program makes the same of the same.
+    Tables computed from others (`DERIVED`) are not compared: the same program computes the same from the same tables.
     """
-    one, other = read(old), read(new)
-    if any(one.get(name) != other.get(name) for name in ("program", "texts", "hidden_boards", SIGNED_BY)):
+    old_manifest, new_manifest = read(old), read(new)
+    if any(
+        old_manifest.get(name) != new_manifest.get(name) for name in ("program", "texts", "hidden_boards", SIGNED_BY)
+    ):
         return False
     tables = [{name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
-              for manifest in (one, other)]  # fmt: skip
+              for manifest in (old_manifest, new_manifest)]  # fmt: skip
     if tables[0].keys() != tables[1].keys():
         return False
     changed = {Path(name).stem for name in tables[0] if tables[0][name] != tables[1][name]} - {*DERIVED, *RECORDS}

@@ -1,4 +1,4 @@
-"""The contents of a page, read from the database of a release and from nothing else."""
+"""Reads the contents of a page from the database of a release, and from nothing else."""
 
 from __future__ import annotations
 
@@ -25,34 +25,36 @@ _ABOUT = (
 
 
 def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
-    """The boards of a release, in their order."""
+    """Returns the boards of a release, in their order."""
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
-    found = rows(connection, "boards")
+    board_rows = rows(connection, "boards")
     exposures = fetch(connection, EXPOSURES)
     gaps = {row["signature_id"]: row for row in fetch(connection, CLEAN_GAP, signature_ids=list(signatures))}
     return tuple(
         _board(signatures[signature_id], list(group), exposures, gaps.get(signature_id))
-        for signature_id, group in groupby(found, key=lambda row: row["signature_id"])
+        for signature_id, group in groupby(board_rows, key=lambda row: row["signature_id"])
     )
 
 
-def _board(signature: Row, found: Sequence[Row], exposures: Sequence[ExposureRow], gap: CleanGapRow | None) -> Board:
+def _board(
+    signature: Row, board_rows: Sequence[Row], exposures: Sequence[ExposureRow], gap: CleanGapRow | None
+) -> Board:
     auc = signature["auc"]
-    tied = {name for row in found if row["tied"] for name in (row["candidate"], row["next_candidate"])}
-    said = f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f})" if auc is not None else ""
+    tied = {name for row in board_rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
+    auc_text = f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f})" if auc is not None else ""
     return Board(
         metric=signature["metric"],
-        title=found[0]["metric_title"] or signature["metric"],
-        unit=found[0]["unit"] or "",
-        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in found),
+        title=board_rows[0]["metric_title"] or signature["metric"],
+        unit=board_rows[0]["unit"] or "",
+        entries=tuple(_entry(row, row["candidate"] in tied, signature["writer"]) for row in board_rows),
         signature_id=signature["signature_id"],
-        validation=found[0]["validation"],
-        auc=said,
-        order=tuple(order(found)),
+        validation=board_rows[0]["validation"],
+        auc=auc_text,
+        order=tuple(order(board_rows)),
         exposed=tuple(exposed(signature, exposures, gap)),
         about=tuple((title, str(signature[name])) for title, name in _ABOUT if signature[name] not in (None, "none")),
-        place=found[0]["metric_place"] or 0,
-        papers=min((row["papers"] for row in found if row["papers"] and row["rank"] is not None), default=None),
+        place=board_rows[0]["metric_place"] or 0,
+        papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),
     )
 
 
@@ -89,7 +91,7 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
 
 
 def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
-    """The papers of the boards, in the order of their ids."""
+    """Returns the papers of the boards, ordered by id."""
     return tuple(
         PaperLine(
             row["paper_id"], f"papers/{page_of(row['paper_id'])}", row["title"] or None, row["scored"],
@@ -100,7 +102,7 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
 
 
 def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """A remark for each board that the release does not show, with the reason."""
+    """Returns a remark for each board that the release does not show, with the reason."""
     return tuple(
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
         f"{row['detail']}."
@@ -108,16 +110,16 @@ def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def remarks(found: Sequence[Board]) -> tuple[str, ...]:
-    """What a reader must know before the numbers: which LM scored them."""
-    if any(value == "cache-ngram" for board in found for _, value in board.about):
+def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
+    """Returns what a reader must know before the numbers: a warning if a count model scored them."""
+    if any(value == "cache-ngram" for board in shown_boards for _, value in board.about):
         return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
                 "with GEM by a large LM.",)  # fmt: skip
     return ()
 
 
 def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[PairOutcome, ...]:
-    """What became of the pairs of each board: every planned pair is counted once."""
+    """Returns the outcomes of the pairs of each board; every planned pair is counted once."""
     return tuple(
         PairOutcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
         for row in rows(connection, "outcomes")

@@ -1,8 +1,8 @@
-"""The log of an edition's releases: what was published and what was said of it, a line each, only ever added to.
+"""The append-only log of an edition's releases: a line for each publication, erratum and retirement.
 
-Each line holds the SHA-256 of the line before it, so that none can change, go or come between unnoticed. The digest of
-the last line is the *head*; who has seen a head can tell whether a later log still holds it. A line may be signed:
-``signature`` is that of the line without it.
+Each line holds the SHA-256 of the line before it, so no line can be changed, removed or inserted unnoticed. The digest
+of the last line is the *head*. Whoever noted a head can check whether a later log still contains it. A line may be
+signed: ``signature`` is that of the line without it.
 """
 
 from __future__ import annotations
@@ -21,29 +21,31 @@ from gre_bench.release.signing import SigningKey, check_signer, is_signed
 from gre_bench.store import now
 
 EMPTY = "0" * 64
-"""The head of a log without a line."""
+"""The head of an empty log."""
 EARLIER = ".ledger.jsonl"
 """End of the name of the log that versions before the chain of digests wrote."""
 SHORTEST_HEAD = 16
-"""Digits by which a head may be given."""
+"""Least number of digits that identify a head."""
 
 
 class ReleaseLog:
-    """The log in the file *path*. Who adds to it holds the lock of the releases."""
+    """The log in the file *path*. Whoever adds a line must hold the lock of the releases."""
 
     def __init__(self, path: Path):
         self.path = path
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Lines in order (of *release* alone); `SourceError` for a chain that is broken or a false signature."""
+        """Returns the lines in order (of *release* alone); raises `SourceError` for a broken chain or a false
+        signature.
+        """
         return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
 
     def heads(self) -> list[str]:
-        """The head after each line, in order; `EMPTY` is before them all."""
+        """Returns the head after each line, in order, starting with `EMPTY`."""
         return [EMPTY, *(head for _, head in self._chain())]
 
     def add(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line, signed by *key*; `SettingsError` if earlier ones are signed and this is not."""
+        """Adds a line, signed by *key*; raises `SettingsError` if earlier lines are signed and this is not."""
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
         entry = {"what": what, "release": release, "at": at, **more, "previous": self.heads()[-1]}
@@ -57,38 +59,38 @@ class ReleaseLog:
             os.fsync(file.fileno())
 
     def check_key(self, key: SigningKey | None) -> None:
-        """`SettingsError` if lines are signed and there is no *key* to sign the next one."""
+        """Raises `SettingsError` if lines are signed and there is no *key* to sign the next one."""
         signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
         if signed and not key:
             raise SettingsError(f"{signed} is signed, and so must be what follows it; give the key with --sign")
 
     def mend(self) -> None:
-        """Takes off what a kill left of a line; what is whole is never touched."""
+        """Removes the incomplete last line that a kill may leave; complete lines are never changed."""
         if self.path.is_file():
-            whole = self.path.read_bytes()
-            kept = whole.rfind(b"\n") + 1
-            if kept < len(whole):
-                os.truncate(self.path, kept)
+            content = self.path.read_bytes()
+            length = content.rfind(b"\n") + 1
+            if length < len(content):
+                os.truncate(self.path, length)
 
     def check_holds(self, seen: str) -> None:
-        """`SourceError` unless the log still holds the line whose head *seen* is, in full or its first digits."""
+        """Raises `SourceError` unless the log still contains the head *seen*, given in full or by its first digits."""
         if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
             raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
         if not any(head.startswith(seen) for head in self.heads()):
-            raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written anew")
+            raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written again")
 
     def check_signed(self, release: str, keys: Sequence[str]) -> None:
-        """`SourceError` unless the line that published *release*, and every line after it, is signed by one of *keys*.
+        """Raises `SourceError` unless the line that published *release* and all later ones are signed by one of *keys*.
 
-        The chain binds what stands before.
+        Earlier lines are covered by the chain.
         """
         entries = self.entries()
-        first = next((place for place, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
+        first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
         for number, entry in enumerate(entries[first:], first + 1):
             check_signer(f"{self.path}, line {number}", entry.get("key"), keys)
 
     def _chain(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Each line and the head after it; what a kill cut off is none."""
+        """Yields each line and the head after it; an incomplete last line is skipped."""
         try:
             lines = self.path.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
@@ -110,7 +112,7 @@ class ReleaseLog:
 
 
 def _problem(line: bytes, head: str, published: set[str]) -> str | None:
-    """What is wrong with *line* after *head*; a release is added to those *published*."""
+    """Returns what is wrong with *line* after *head*; adds a published release to *published*."""
     try:
         entry = json.loads(line)
         written = json.dumps(entry).encode()
@@ -119,7 +121,7 @@ def _problem(line: bytes, head: str, published: set[str]) -> str | None:
         signature = b64decode(entry["signature"], validate=True) if "key" in entry else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return "is not as it was written"
-    # What is signed is the text that the fields make, so no other text may make the same fields.
+    # The signature covers the text rebuilt from the fields, so the line must be exactly that text.
     if written != line or not dated or not strings:
         return "is not as it was written"
     if entry.get("previous") != head:

@@ -1,9 +1,9 @@
-"""Where the releases of one edition stand: numbers, the pointer to the latest, and the log of what was said of them.
+"""The releases of one edition: their numbers, the pointer to the latest, and the log.
 
 ICLR-2025-r1/           a release, immutable
 ICLR-2025-latest        points to the newest one that is not retired
-ICLR-2025.log.jsonl     published, errata, retired: one line each, only ever added to
-ICLR-2025.lock          held by who publishes
+ICLR-2025.log.jsonl     published, errata, retired: one line each, append-only
+ICLR-2025.lock          held by the process that publishes
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ReleaseStore:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Held while a release is made or something is said of one; `LockedError` if another process holds it."""
+        """Holds the lock for publishing or adding to the log; raises `LockedError` if another process holds it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder / f"{self.edition}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -55,7 +55,7 @@ class ReleaseStore:
                 "wait for it to end and try again"
             ) from None
         except BaseException:
-            # Half a release takes room that the next one may need.
+            # An incomplete release takes disk space that the next one may need.
             for left in self.folder.glob(f".{self.edition}-r*.building"):
                 shutil.rmtree(left, ignore_errors=True)
             raise
@@ -63,18 +63,18 @@ class ReleaseStore:
             os.close(handle)
 
     def names(self) -> list[str]:
-        """Names of the releases, oldest first."""
-        found = re.compile(re.escape(self.edition) + r"-r(\d+)")
-        numbers = [int(match[1]) for path in self.folder.glob("*") if (match := found.fullmatch(path.name))]
+        """Returns the names of the releases, oldest first."""
+        pattern = re.compile(re.escape(self.edition) + r"-r(\d+)")
+        numbers = [int(match[1]) for path in self.folder.glob("*") if (match := pattern.fullmatch(path.name))]
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]
 
     def next_name(self) -> str:
-        """Name of the release to come: no release, there or only in the log, ever had it."""
+        """Returns the name of the next release, which no release in the folder or the log ever had."""
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
     def room(self, name: str) -> Path:
-        """A new empty folder in which release *name* is built; what killed publishers left is removed."""
+        """Returns a new empty folder in which release *name* is built; removes what killed publishers left."""
         for left in self.folder.glob(f".{self.edition}-r*.building"):
             shutil.rmtree(left)
         room = self.folder / f".{name}.building"
@@ -82,11 +82,11 @@ class ReleaseStore:
         return room
 
     def drop(self, room: Path) -> None:
-        """Takes a *room* away that is not needed after all."""
+        """Deletes the folder *room* of a release that is not needed."""
         shutil.rmtree(room)
 
     def place(self, room: Path, name: str) -> Path:
-        """Moves the finished *room* to its place in one step."""
+        """Moves the finished *room* to its place in one step; returns the new folder."""
         files = [path for path in room.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(_finish, files))
@@ -95,21 +95,21 @@ class ReleaseStore:
         return self.folder / name
 
     def newest(self) -> dict[str, Any] | None:
-        """The line of the log that published the latest release; None if there is none.
+        """Returns the log line that published the latest release; None if there is none.
 
-        A release counts if it is there as it was published and is not retired. One that is dated before an earlier
-        line's never becomes the latest.
+        A release counts if it is in the folder as it was published and is not retired. One dated before an earlier
+        line's release never becomes the latest.
         """
-        entries, found = self.log.entries(), None
-        standing = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
+        entries, latest = self.log.entries(), None
+        valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
         for entry in entries:
-            there = entry["what"] == "published" and entry["release"] in standing and self._holds(entry)
-            if there and (found is None or _dated(entry) >= _dated(found)):
-                found = entry
-        return found
+            counts = entry["what"] == "published" and entry["release"] in valid and self._holds(entry)
+            if counts and (latest is None or _dated(entry) >= _dated(latest)):
+                latest = entry
+        return latest
 
     def check_clock(self) -> None:
-        """`SettingsError` if the latest release is dated after this machine's time: none could follow it."""
+        """Raises `SettingsError` if the latest release is dated after this machine's time: none could follow it."""
         latest = self.newest()
         if latest and _dated(latest) > now():
             raise SettingsError(
@@ -125,7 +125,7 @@ class ReleaseStore:
             return False
 
     def point(self) -> str | None:
-        """Points ``latest`` to the `newest` release in one step; its name."""
+        """Points ``latest`` to the `newest` release in one step; returns its name."""
         latest = self.newest()
         name = latest["release"] if latest else None
         if name is None:
@@ -139,7 +139,7 @@ class ReleaseStore:
         return name
 
     def say(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line to the log, signed by *key*; `SettingsError` if there is no such release."""
+        """Adds a line to the log, signed by *key*; raises `SettingsError` if there is no such release."""
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")
@@ -151,7 +151,7 @@ def _dated(entry: Mapping[str, Any]) -> datetime:
 
 
 def _finish(path: Path) -> None:
-    """A file that is on the disk, and that nobody writes by mistake."""
+    """Makes a file read-only and flushes it to the disk."""
     path.chmod(0o444)
     _sync(path)
 

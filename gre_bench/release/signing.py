@@ -22,7 +22,7 @@ PASSPHRASE = "GRE_BENCH_KEY_PASSPHRASE"
 """Environment variable with the passphrase of an encrypted private key."""
 LARGEST_KEY = 2**16
 OTHERS = 0o077
-"""Permissions that nobody but the owner of a private key may have."""
+"""Permission bits of everybody but the owner; a private key must have none of them."""
 
 
 class SigningKey:
@@ -33,15 +33,15 @@ class SigningKey:
         self.name = key.public_key().public_bytes_raw().hex()
 
     def sign(self, data: bytes) -> bytes:
-        """The 64 bytes of the signature of *data*."""
+        """Returns the signature of *data*, 64 bytes."""
         return self._key.sign(data)
 
 
 def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
-    """The private key in the PEM file *path*.
+    """Returns the private key in the PEM file *path*.
 
-    `SettingsError` if others may read it, if it lies in one of the folders *outside*, which are passed on or
-    copied, or if it is no private Ed25519 key.
+    Raises `SettingsError` if others may read it, or if it is no private Ed25519 key. The same holds if it lies in one
+    of the folders *outside*, which may be copied or passed on.
     """
     text = _read(path)
     for folder in outside:
@@ -65,7 +65,7 @@ def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
 
 
 def public_key(path: Path) -> str:
-    """The name of the public key in the PEM file *path*; `SettingsError` if it holds none."""
+    """Returns the name of the public key in the PEM file *path*; raises `SettingsError` if it holds none."""
     text = _read(path)
     if b"PRIVATE KEY" in text:
         raise SettingsError(f"{path} is a private key; --key takes the public one: openssl pkey -in KEY -pubout")
@@ -79,7 +79,7 @@ def public_key(path: Path) -> str:
 
 
 def is_signed(name: object, data: bytes, signature: bytes) -> bool:
-    """Whether *signature* is that of *data* by the key *name*; False where *name* is none."""
+    """Returns whether *signature* is that of *data* by the key *name*; False if *name* is no key."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(str(name))).verify(signature, data)
     except (InvalidSignature, ValueError):
@@ -88,7 +88,10 @@ def is_signed(name: object, data: bytes, signature: bytes) -> bool:
 
 
 def check_signer(what: object, name: object, keys: Sequence[str]) -> None:
-    """`SourceError` unless *what*, whose signature fits the key *name*, is signed by one of *keys*; any if none."""
+    """Raises `SourceError` unless *what* is signed by one of *keys*; without *keys*, anything passes.
+
+    *name*: the key that its signature was checked with, or None.
+    """
     if keys and name not in keys:
         by = f"is signed by another key, {name}" if name else "is not signed"
         raise SourceError(f"{what} {by}; the key given is {' or '.join(keys)}")

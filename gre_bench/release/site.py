@@ -1,4 +1,4 @@
-"""The pages of a release or of an edition: the board, each candidate, each paper. No page needs another file.
+"""Writes the pages of a release or an edition: board, candidates, papers. Each page is self-contained.
 
 index.html   candidates/<candidate>.html   papers/<paper>.html
 """
@@ -48,24 +48,24 @@ def write_site(
     begins.
     *figures*: whether the picture of the ranks is drawn too.
     """
-    found = boards(connection)
+    shown_boards = boards(connection)
     listed = papers(connection)
     values = pair_values(connection)
     at("figures")
-    pictures = drawn(found) if figures else Drawings()
+    pictures = drawn(shown_boards) if figures else Drawings()
     contents = Contents(
         name=about["release"],
         edition=about["edition"],
         published=about.get(
             "published", f"release {about['release'].rpartition('-')[2]} of {about['created_at'][:10]}"
         ),
-        boards=found,
-        facts=facts(found, about),
+        boards=shown_boards,
+        facts=facts(shown_boards, about),
         lead=LEAD,
-        remarks=(*remarks(found), *unseen(about)),
+        remarks=(*remarks(shown_boards), *unseen(about)),
         validations=validations(connection),
         histories=tuple(histories),
-        claims=claim_lines(about, found),
+        claims=claim_lines(about, shown_boards),
         strata=strata(connection),
         papers=listed,
         errata=tuple(errata),
@@ -76,9 +76,11 @@ def write_site(
         citation=citation(about) if about.get("tables") else "",
     )
     at("index")
-    (folder / PAGE).write_text(board_page(contents, pictures, board_data(found, values, listed)), encoding="utf-8")
+    (folder / PAGE).write_text(
+        board_page(contents, pictures, board_data(shown_boards, values, listed)), encoding="utf-8"
+    )
     at("candidates")
-    write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], found, values, listed)
+    write_candidates(connection, folder / CANDIDATES, about["release"], about["edition"], shown_boards, values, listed)
     at("papers")
-    write_papers(connection, folder / PAPERS, about["release"], about["edition"], found)
+    write_papers(connection, folder / PAPERS, about["release"], about["edition"], shown_boards)
     return pictures

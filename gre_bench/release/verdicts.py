@@ -1,4 +1,4 @@
-"""What the validation of each metric found: effects of changes in the edition itself, and the records of others."""
+"""The validation of each metric: effects of changes in the edition itself, and records of other editions."""
 
 from __future__ import annotations
 
@@ -13,23 +13,25 @@ from gre_bench.store import Row
 
 
 def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
-    """One for each metric of the boards that was validated, here or on another edition; those with effects first.
+    """Returns one `Validation` for each metric of the boards that was validated; those with effects come first.
 
-    Effects are of this edition's own reviews. A record of another edition has none here: its *detail* says which
-    changes it does not pass.
+    Effects are of this edition's own reviews. The record of another edition has no effects here; its *detail* names the
+    changes it fails.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}
-    found: dict[str, Validation] = {}
+    by_metric: dict[str, Validation] = {}
     for signature_id, group in groupby(rows(connection, "effects"), key=lambda row: row["signature_id"]):
         effects = list(group)
         metric = effects[0]["metric"]
-        if metric not in found:
-            found[metric] = _validation(effects[0]["metric_title"] or metric, signatures.get(signature_id, {}), effects)
+        if metric not in by_metric:
+            by_metric[metric] = _validation(
+                effects[0]["metric_title"] or metric, signatures.get(signature_id, {}), effects
+            )
     for row in signatures.values():
-        if row["metric"] not in found and row["verdict"]:
-            found[row["metric"]] = _validation(titles.get(row["metric"]) or row["metric"], row, ())
-    return tuple(found.values())
+        if row["metric"] not in by_metric and row["verdict"]:
+            by_metric[row["metric"]] = _validation(titles.get(row["metric"]) or row["metric"], row, ())
+    return tuple(by_metric.values())
 
 
 def _validation(title: str, validation_record: Row, effects: Sequence[Row]) -> Validation:

@@ -1,4 +1,4 @@
-"""Whether a release says what the store of its edition says now."""
+"""Compares a release with the present store of its edition."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from gre_bench.store import Store, find_editions, frozen, no_edition
 def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
     """Compares every table of the release in *folder* with the edition's store under *state*.
 
-    `SourceError` names the first that differs, `SettingsError` says that the edition is not there.
+    `SourceError` names the first table that differs; `SettingsError` if the edition is not there.
     """
     if manifest["edition"] not in find_editions(state):
         raise no_edition(state, manifest["edition"])
     store = Store(state, manifest["edition"])
     with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as room:
-        anew = Path(room) / DATABASE
-        write_database(edition.file, anew, Additions(), may_publish, manifest["texts"].startswith("all"))
-        found = unlike_tables(folder / DATABASE, anew)
+        rebuilt = Path(room) / DATABASE
+        write_database(edition.file, rebuilt, Additions(), may_publish, manifest["texts"].startswith("all"))
+        found = unlike_tables(folder / DATABASE, rebuilt)
     if found:
         first, more = found[0], f", and {len(found) - 1} tables more" if len(found) > 1 else ""
         raise SourceError(

@@ -1,7 +1,8 @@
-"""The papers' claims put to an edition or a study: each holds, does not hold, or cannot be told, and then what n would.
+"""Tests the papers' claims on an edition or a study. Each holds, does not hold, or cannot be told.
 
-Boards are compared by paper, on the papers that both candidates have; effects and agreements by their stored intervals;
-cells of a study by theirs. Two intervals of one set of papers are taken for independent, which asks for a little more.
+For a claim that cannot be told, the number of papers that would decide it is estimated. Boards are compared by paper,
+on the papers that both candidates have. Effects, agreements and cells of a study are compared by their stored
+intervals. Two intervals over the same papers are treated as independent, which is slightly conservative.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from gre_bench.store.queries.score import CANDIDATE_PAIRS
 from gre_bench.store.queries.study import AGREEMENTS, EFFECTS, EffectRow
 
 NO_RISE = 0.1
-"""A manipulation does not raise a score where the interval of d ends below this."""
+"""A manipulation does not raise a score if the interval of d ends below this."""
 _MANNER = re.compile(r"[+@]")
-"""What follows is how a candidate was asked: models are compared where that is the same."""
+"""Separates a candidate's model from how it was asked; models are compared if that is the same."""
 SIZES = 1.5
-"""Models of about one size differ by no more than this factor; a larger one by more."""
+"""Models within this factor are of about the same size; a larger model exceeds it."""
 
 
 def edition_claims(edition: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:
-    """What becomes of *asked* on an edition, those on studies left out."""
+    """Returns the verdicts on *asked* for an edition, without claims about studies."""
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
@@ -64,7 +65,7 @@ def claims_on(store: Store, signatures: Sequence[SignatureRow], asked: Sequence[
 
 
 def study_claims(name: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:
-    """What becomes of *asked* on a study of examiners or guidelines: its name, its folder or its ``study.json``."""
+    """Returns the verdicts on *asked* for a study of examiners or guidelines: its name, folder or ``study.json``."""
     rows, problems = [], []
     for claim in asked:
         if claim.test not in ON_STUDIES or claim.table is None:
@@ -91,19 +92,19 @@ def study_claims(name: str, state: Path, asked: Sequence[Claim]) -> dict[str, An
 
 
 def line_of(found: dict[str, Any]) -> str:
-    """One line for a page: how many claims hold, do not hold, and cannot be told."""
+    """Returns one line: how many claims hold, do not hold, and cannot be told."""
     counts = found["counts"]
     return ", ".join(f"{counts.get(name, 0)} {words}" for name, words in (
         ("holds", "claims hold"), ("does not hold", "do not"), ("cannot be told", "cannot be told"),
     ))  # fmt: skip
 
 
-def _summary(name: str, rows: list[Row]) -> dict[str, Any]:
+def _summary(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     found = {"of": name, "claims": rows, "counts": dict(Counter(row["verdict"] for row in rows))}
     return found | {"line": line_of(found)}
 
 
-def _row(claim: Claim, metric: str, answer: Told | None) -> Row:
+def _row(claim: Claim, metric: str, answer: Told | None) -> dict[str, Any]:
     answer = answer or Told("cannot be told", (), why="the metric was not scored")
     contrasts = [asdict(one) | dict(zip(("low", "high"), one.interval(), strict=True)) | {"needed": one.needed}
                  for one in answer.contrasts]  # fmt: skip
@@ -198,9 +199,12 @@ def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> Told:
 
 
 def _steady(rows: Sequence[Row]) -> Told:
-    """Nothing rises: every interval of d ends below `NO_RISE`; something does where an interval lies above zero."""
+    """Returns whether nothing rises: every interval of d ends below `NO_RISE`.
+
+    The claim does not hold if an interval, corrected for their number, lies above zero.
+    """
     contrasts = tuple(_effect(row, -1) for row in rows)
-    # What does not rise has −d above −NO_RISE.
+    # Signs are reversed: d < NO_RISE means −d > −NO_RISE.
     lows = [one.interval()[0] for one in contrasts]
     together = 1 - 0.05 / max(1, len(contrasts))
     if any(one.interval(together)[1] < 0 for one in contrasts):
@@ -253,7 +257,7 @@ def _less(name: str, one: Any, two: Any, sign: int) -> Contrast:
 
 
 def _whole(answer: Told, whole: bool, why: str = "not all of its cells are there") -> Told:
-    """*answer*, which cannot be that it holds where a part was not tried."""
+    """Returns *answer*, but "cannot be told" instead of "holds" if a part was not tried."""
     if whole or answer.verdict == "does not hold":
         return answer
     return Told("cannot be told", answer.contrasts, answer.needed, why)

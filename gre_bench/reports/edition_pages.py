@@ -1,4 +1,4 @@
-"""An edition as a release of it would show it now: its public tables, and its pages."""
+"""Shows an edition as a release of it would show it now: its public tables, and its pages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
-    """A release database of what readers of *store* see now, new in *folder*; `UnfinishedError` if none.
+    """Makes a release database of the copy for readers in *folder*; raises `UnfinishedError` without a board.
 
-    *everything*: all texts, whatever their licence.
+    *everything*: include all texts, whatever their licence.
     """
     copy, database = folder / store.read_file.name, folder / DATABASE
     signatures = _signatures(store)
@@ -33,7 +33,7 @@ def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
 
 
 def write_edition_pages(store: Store, folder: Path, everything: bool = False) -> None:
-    """The pages of an edition that is not published, or not yet, in *folder*; `UnfinishedError` if it has no board."""
+    """Writes the pages of an unpublished edition to *folder*; raises `UnfinishedError` if it has no board."""
     database, settings = database_of(store, folder, everything), _settings(store)
     add_pieces(database, pieces_of(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")

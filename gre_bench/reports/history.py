@@ -1,7 +1,7 @@
-"""Candidates through the years: each edition has its own papers, so what is compared is the difference to anchors.
+"""Compares candidates through the years by their differences to anchors, because each edition has its own papers.
 
-An anchor is a candidate that every edition scores again. Raw scores of two years differ by their papers too: no change
-is stated but that of the difference to the anchors, under one and the same signature, with its interval.
+An anchor is a candidate that every edition scores again. Raw scores of two years also differ by their papers. So only
+the change of the difference to the anchors is given, under the same signature, with its interval.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
 def history(
     state: Path, editions: Sequence[str] | None, metrics: Sequence[str] | None, anchors: Sequence[str]
 ) -> dict[str, Any]:
-    """Differences to the *anchors* by metric, signature, candidate and edition, and their changes between years.
+    """Returns differences to the *anchors* by metric, signature, candidate and edition, and their changes.
 
-    An anchor may be the end of a candidate's name, such as gpt-4o. *tables*: the rows again, as `compared`; *few*: the
-    editions whose intervals rest on fewer than `FEW` papers, and on how many; *left_out*: why an edition, or a
-    signature of one edition alone, has no part in a comparison.
+    An anchor may be the end of a candidate's name, such as gpt-4o. *tables*: the rows as `compared` groups them. *few*:
+    editions with fewer than `FEW` papers, and their number. *left_out*: why an edition, or a signature of one edition
+    alone, is not compared.
     """
     names: list[str] = []
     keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
@@ -58,9 +58,9 @@ def history(
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """One table for each set of rows that compare: one venue, sample, metric and signature.
+    """Returns one table for each set of comparable rows: one venue, sample, metric and signature.
 
-    Its *editions* in their order, and a line for each candidate with its row in each edition, or None.
+    *editions*: in their order; *lines*: for each candidate its row in each edition, or None.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -103,7 +103,7 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
-    """Rows of one edition, or why it has none."""
+    """Returns the rows of one edition, or why it has none."""
     if not store.read_file.is_file():
         return "nothing to read yet"
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
@@ -115,7 +115,7 @@ def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[s
 
 
 def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
-    """*anchors*, each the candidate of the edition that it is the end of, if only one is; unknown ones as they are."""
+    """Returns *anchors* in full: the edition's only candidate that ends so; unknown names stay as they are."""
     if not store.read_file.is_file():
         return list(anchors)
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]

@@ -1,6 +1,6 @@
-"""How strongly a board would move if its human references were others: looks at what is scored, and new scores.
+"""Measures how much a board depends on its human references, from stored and new scores.
 
-Nothing is kept: the scores against a candidate's reviews belong on no board.
+Nothing is stored: scores against a candidate's reviews belong on no board.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
-from gre_bench.reports.recount import Origin, candidate_of, cases, origin, scored_anew, signed_anew
+from gre_bench.reports.recount import Origin, candidate_of, cases, origin, scored_again, signed_again
 from gre_bench.store import ReadCopy
 from gre_bench.store.queries.plan import SAMPLE, SignatureRow
 from gre_bench.store.queries.score import BOARD_PAIRS
@@ -33,8 +33,11 @@ def hygiene(
     likelihood: Path | None,
     threshold: float,
 ) -> dict[str, Any]:
-    """Shifts of one metric: without each reviewer, with a tenth of the references by each of *intruders* (None: every
-    model on the board), and by strata of a *likelihood* file. The swap scores the first *papers* papers anew."""
+    """Returns the shifts of one metric when its references change.
+
+    *reviewers*: without each reviewer. *swap*: with a tenth of the references by each of *intruders* (None: every model
+    on the board); this scores the first *papers* papers again. *strata*: by the *likelihood* file and *threshold*.
+    """
     store = ReadCopy(state, edition)
     pairs = board_pairs(store, signature)
     names = list(dict.fromkeys(pairs.candidates))
@@ -58,18 +61,21 @@ def hygiene(
 
 
 def board_pairs(store: ReadCopy, signature: SignatureRow) -> Pairs:
-    """Scored pairs of humans and models under *signature*."""
+    """Returns the scored pairs of humans and models under *signature*."""
     rows = store.rows(BOARD_PAIRS, signature_id=signature["signature_id"])
     return as_pairs([(row["candidate_id"], row["paper_id"], row["reference_id"], row["value"]) for row in rows])
 
 
 def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
-    """Rows of candidate, paper, reference and value as columns."""
+    """Returns rows of candidate, paper, reference and value as columns."""
     return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])
 
 
 def read_likelihood(file: Path) -> dict[str, float]:
-    """Likelihood of each reference to be written by an LM, from a CSV file with review_id and likelihood."""
+    """Returns the likelihood that an LM wrote each reference, from a CSV file with review_id and likelihood.
+
+    Raises `SourceError` for a file without reviews or a likelihood that is no finite number.
+    """
     try:
         with file.open(encoding="utf-8", newline="") as lines:
             rows = list(csv.DictReader(lines))
@@ -97,7 +103,7 @@ def _swapped(
     papers: int,
     pairs: Pairs,
 ) -> list[Shift]:
-    """The swap test of each intruder, on the first *papers* papers of the sample."""
+    """Returns the swap test of each intruder, on the first *papers* papers of the sample."""
     if not intruders or papers < 1:
         return []
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
@@ -117,7 +123,7 @@ def _swapped(
         ]
         columns = [
             (score.candidate_id, score.paper_id, score.reference_id, score.value)
-            for score in scored_anew(run, store, signature, source, due).scores
+            for score in scored_again(run, store, signature, source, due).scores
             if score.value is not None
         ]
         found += swap(pairs, as_pairs(columns), intruder)
@@ -125,8 +131,8 @@ def _swapped(
 
 
 def _same_instrument(store: ReadCopy, signature: SignatureRow, run: Steps, source: Origin) -> None:
-    """`SettingsError` where today's evaluation LM or engine is not the one that scored: nothing could be compared."""
-    anew = signed_anew(run, store, signature, source)
-    if different := [name for name in anew if anew[name] != signature[name] and name != "signature_id"]:
-        told = "; ".join(f"{name}: {signature[name]} then, {anew[name]} now" for name in different)
+    """Raises `SettingsError` if today's evaluation LM or engine is not the one that scored the board."""
+    today = signed_again(run, store, signature, source)
+    if different := [name for name in today if today[name] != signature[name] and name != "signature_id"]:
+        told = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)
         raise SettingsError(f"edition {store.key}: the swap test needs what scored the board ({told}); or --papers 0")

@@ -1,4 +1,4 @@
-"""Where one candidate stands: its row of each board, against human and chance, and its best and worst papers."""
+"""One candidate's rows on the boards, and its best and worst papers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gre_bench.store.queries.score import CANDIDATE_PAIRS
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
-    """The rows of *name* on the boards of the last plan, those of validated metrics first, and its papers by score.
+    """Returns the rows of *name* on the boards of the last plan, validated metrics first, and its papers by score.
 
-    *papers*: of the first metric with scores, the papers' mean scores, best first (nats, or the metric's unit).
+    *papers*: mean scores of the papers under the first metric with scores, best first (nats, or the metric's unit).
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])

@@ -1,4 +1,4 @@
-"""Figures of a board as files: of an edition, or of a board that was printed."""
+"""Writes the figures of a board: of an edition, or of a published table."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _SIZE = published.SIZE
 
 
 def plot_edition(store: Store, out: Path) -> list[Path]:
-    """Writes the figures of the edition's board into *out*, as SVG and PNG; the files.
+    """Writes the figures of the edition's board to *out*, as SVG and PNG; returns the files.
 
-    `SettingsError` where the packages that draw are not installed.
+    Raises `SettingsError` if the drawing packages are not installed.
     """
     return write_figures(_drawn(_boards(store)), out, png=True)
 
 
 def plot_table(table: str, out: Path) -> list[Path]:
-    """Writes the figures of a published board into *out*, and the board as a page; the files.
+    """Writes the figures of a published board to *out*, and the board as a page; returns the files.
 
-    The table prints neither intervals nor the human baseline nor dates. `SettingsError` as for `plot_edition`, and for
-    a table that is no board.
+    The table prints neither intervals nor the human baseline nor dates. Raises `SettingsError` as `plot_edition` does,
+    and for a table that is no board.
     """
     if published.kind(table) != "board":
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
@@ -61,7 +61,7 @@ def plot_table(table: str, out: Path) -> list[Path]:
 
 
 def _drawn(found: tuple[Board, ...]) -> Drawings:
-    """The figures of *found*; `SettingsError` where nothing can draw them."""
+    """Returns the figures of *found*; raises `SettingsError` if they cannot be drawn."""
     pictures = drawn(found)
     if pictures.problem:
         raise SettingsError(pictures.problem)
@@ -69,13 +69,13 @@ def _drawn(found: tuple[Board, ...]) -> Drawings:
 
 
 def _boards(store: Store) -> tuple[Board, ...]:
-    """As a release of the edition would show it now."""
+    """Returns the boards that a release of the edition would show now."""
     with TemporaryDirectory(prefix="gre-bench-") as folder, opened(database_of(store, Path(folder))) as connection:
         return boards(connection)
 
 
 def printed_boards(table: str) -> tuple[Board, ...]:
-    """The boards of a published table, one a metric, in the order of the catalogue."""
+    """Returns the boards of a published table, one per metric, in the order of the catalogue."""
     figures = published.load(table)
     sizes = {figure.item: figure.value for figure in figures if figure.metric == _SIZE}
     known = models.load()

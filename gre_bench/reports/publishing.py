@@ -1,4 +1,4 @@
-"""What a release of an edition is made of: its store, what explains it, and all that its numbers rest on."""
+"""Collects what a release of an edition contains: its store, the added tables, and the provenance."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def publish_edition(
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
 ) -> Published:
-    """Makes a release of the edition in *store* on *release_store*, of what is committed when no run is writing.
+    """Publishes a release of what is committed in *store* when no run is writing; returns it.
 
-    *look* may refuse what is about to be published; *key* signs it. *hidden*: boards that the page does not show, with
-    the metric, signature_id, verdict and detail of each. `LockedError` if a run is still writing after *wait_s*: half
-    of what it is at would not be a board, and a release is for good. `UnfinishedError` if there is no board yet,
-    `SettingsError` if earlier releases are signed and this one would not be, or if the latest is dated after now.
+    *look* may refuse what is about to be published; *key* signs it. *hidden*: boards that the page does not show, each
+    with metric, signature_id, verdict and detail. Raises `LockedError` if a run is still writing after *wait_s*,
+    because half a board must not be published. Raises `UnfinishedError` without a board, and `SettingsError` if earlier
+    releases are signed and this one is not, or if the latest is dated after now.
     """
     release_store.log.check_key(key)
     release_store.check_clock()
@@ -66,7 +66,7 @@ def publication_of(
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
 ) -> Publication:
-    """What a release of the edition in *store* is made of; `UnfinishedError` while pairs are missing."""
+    """Returns the contents of a release of *store*; raises `UnfinishedError` while pairs are missing."""
     unseen = {row["signature_id"] for row in hidden}
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] not in unseen]
     if not signatures:
@@ -97,7 +97,7 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Titles and units of the metrics, what is known of the models, the boards: validated ones first."""
+    """Returns titles and units of the metrics, facts about the models, and the boards, validated ones first."""
     places = {name: place for place, name in enumerate(METRICS)}
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
@@ -115,7 +115,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 
 
 def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
-    """All that the numbers rest on; nothing of the machine they were made on."""
+    """Returns everything that the numbers depend on, without details of the machine."""
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
     verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
@@ -162,18 +162,21 @@ def _model(name: str, known: models.Model | None) -> dict[str, Any]:
 
 
 def _lm_id(row: SignatureRow) -> str:
-    """By which the spans of a signature's evaluation LM are known."""
+    """Returns the id under which the spans of a signature's evaluation LM are stored."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
 
 
 def releases(state: Path, edition: str) -> ReleaseStore:
-    """Where the releases of an *edition* stand in the folder *state*."""
+    """Returns the store of the releases of an *edition* in the folder *state*."""
     return ReleaseStore(state / "releases", edition)
 
 
 def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
-    """The store that holds *release* (its name, or its folder), and its name; `SettingsError` if it is no release."""
+    """Returns the store that holds *release* (its name, or its folder), and its name.
+
+    Raises `SettingsError` if it is no release.
+    """
     path = Path(release)
     folder = path.parent if path.parent != Path(".") or path.is_dir() else out
     edition, found, number = path.name.rpartition("-r")

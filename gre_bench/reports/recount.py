@@ -1,4 +1,4 @@
-"""The cases behind a candidate's scores, made anew from what readers see, and scored once more."""
+"""Builds the cases behind a candidate's scores again from the copy for readers, and scores them again."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from gre_bench.store.queries.why import MOVED, WHY_RUN
 from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6
-"""Relative, between a number and the same number made anew."""
+"""Largest relative difference between a stored number and the recomputed one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The settings under which a candidate's pairs were scored, and the run that scored them last."""
+    """The settings under which a candidate's pairs were scored, and the last run that scored them."""
 
     job: Job
     run: Row
@@ -45,7 +45,7 @@ class Origin:
 
 
 def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
-    """Where the scores of a candidate under *signature* come from; `StoreError` if it has none."""
+    """Returns the origin of a candidate's scores under *signature*; raises `StoreError` if it has none."""
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
@@ -55,7 +55,7 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
-    """The cases of *candidate* as its texts stand now, in the edition's order, without those that cannot be made."""
+    """Returns the cases of *candidate* from its present texts, in the edition's order, without impossible ones."""
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
@@ -69,7 +69,7 @@ def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: O
 def _moved(
     store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
-    """What *candidate* said of other papers, by the paper that it is scored on by chance."""
+    """Returns *candidate*'s review of another paper, by the paper on which it is scored by chance."""
     found = (response_of(entries, place, candidate) for place in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
     rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
@@ -78,7 +78,7 @@ def _moved(
     }
 
 
-def signed_anew(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
+def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
     """What the metric would be signed with today, by the same settings; fields as in *signature*."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -89,14 +89,14 @@ def signed_anew(run: Steps, store: Store, signature: SignatureRow, source: Origi
     }
 
 
-def scored_anew(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
+def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
     """Scores of the cases *due*, nothing taken from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
-    """Notes in *pairs* what the recount says; of those scored both times how far apart the two are, relative."""
+    """Writes the recount into *pairs*; returns the pairs scored both times with their relative difference."""
     by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []
     for row in pairs:
@@ -104,7 +104,7 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
         row["recount"] = score.value if score else None
         if row["state"] != "scored" or score is None:
             continue
-        # A score of log-probabilities is a small difference of large sums: it is these that must agree.
+        # A score is a small difference of large log-probabilities; these are what must agree.
         scale = sum(abs(scored.spans[place].total) for place in score.predictions if place in scored.spans)
         off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
         found.append((row, off))
@@ -112,9 +112,9 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
 
 
 def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
-    """Scores *count* pairs of the board once more, drawn by *seed*; how many there were.
+    """Scores *count* pairs of the board again, sampled by *seed*; returns how many there were.
 
-    `StoreError` names the first that comes out otherwise, or whose texts are gone.
+    `StoreError` names the first pair that comes out differently, or whose texts are gone.
     """
     drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
     signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
@@ -128,7 +128,7 @@ def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -
         source = origin(store, signature, candidate_id, state)
         wanted = {(row["paper_id"], row["reference_id"]) for row in pairs}
         due = cases(store, signature, candidate_of(store, candidate_id), source)
-        scored = scored_anew(run, store, signature, source, [
+        scored = scored_again(run, store, signature, source, [
             case for case in due if (case.paper_id, case.reference_id) in wanted
         ])  # fmt: skip
         agreed = [row for row, off in compared(pairs, scored) if off <= TOLERANCE]
@@ -138,15 +138,17 @@ def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -
 
 
 def _unlike(key: str, metric: str, row: Row) -> str:
-    anew = "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
+    outcome = (
+        "cannot be scored again" if row["recount"] is None else f"is {row['recount']:+.6f} when it is scored again"
+    )
     return (
         f"edition {key}: {metric} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']} "
-        f"{anew}, and {row['value']:+.6f} in the store; nothing was published; "
+        f"{outcome}, and {row['value']:+.6f} in the store; nothing was published; "
         f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows what it rests on"
     )
 
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:
-    """The candidate as it was planned."""
+    """Returns the candidate as it was planned."""
     rows = store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)
     return Candidate(**rows[0])

@@ -1,4 +1,4 @@
-"""The board and the pairs of a release, as an edition has them."""
+"""Reads the board and the pairs of a release in the form that an edition has them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
 
 
 def release_folder(name: str, state: Path) -> Path | None:
-    """The folder of the release *name* (its name under *state*, or its folder); None if it is an edition or nothing."""
+    """Returns the folder of the release *name* (a name under *state*, or a folder); None if it is no release."""
     if name in find_editions(state):
         return None
     if manifest.is_release(Path(name)):
@@ -32,16 +32,16 @@ def release_folder(name: str, state: Path) -> Path | None:
 
 
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
-    """The boards of the release in *folder*, or the one of *metric*: validated metrics first, best candidate first.
+    """Returns the boards of the release in *folder*, or that of *metric*: validated metrics and best candidates first.
 
-    `SourceError` if the release is not as it was published, `SettingsError` if it has no such metric.
+    Raises `SourceError` if the release was altered, and `SettingsError` if it has no such metric.
     """
     with _signed(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
-    """The planned pairs of *metric*, or of one *candidate*; errors as of `release_boards`."""
+    """Returns the planned pairs of *metric*, or of one *candidate*; raises the errors of `release_boards`."""
     with _signed(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
         board = fetch(connection, LEADERBOARD, signature_ids=[signature_id])
@@ -53,7 +53,7 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
 
 @contextmanager
 def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """The database of a verified release, and its signatures by metric: all, or that of *metric*."""
+    """Yields the database of a verified release, and its signatures by metric: all, or that of *metric*."""
     manifest.verify(folder)
     with opened(folder / DATABASE) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}

@@ -1,4 +1,4 @@
-"""Which edition and which of its signatures a reader is shown."""
+"""Decides which edition and which of its signatures to show."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, P
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Signatures of the last plan; of the *metrics* named, those planned last, whenever that was."""
+    """Returns the signatures of the last plan; for named *metrics*, those planned last, whenever that was."""
     if not metrics:
         found = store.read(CURRENT_SIGNATURES)
     else:
@@ -29,7 +29,7 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """*signatures* and the specific forms of their metrics, from which what stands above chance comes."""
+    """Returns *signatures* and those of their metrics' specific forms, which give the scores above chance."""
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
     specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
@@ -37,13 +37,13 @@ def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[Sign
 
 
 def the_candidate(store: Store, name: str) -> str:
-    """The candidate of the edition that *name* is, or is the end of; `SettingsError` names the known ones."""
+    """Returns the candidate that *name* is, or is the end of; `SettingsError` names the known ones."""
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return resolved(name, known, f"edition {store.key} has no candidate")
 
 
 def the_edition(edition: str | None, state: Path) -> str:
-    """*edition*, or the only one there is."""
+    """Returns *edition*, or the only edition there is; raises `SettingsError` if there are none or several."""
     if edition is not None:
         return edition
     known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]

@@ -1,4 +1,4 @@
-"""Whether a release is as it was published: its bytes, its place in the log, who signed it, the store it came from."""
+"""Verifies a release: its bytes, its place in the log, its signature, and its store."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from gre_bench.reports.publishing import release_store_of
 def verify_release(
     folder: Path, state: Path | None = None, keys: Sequence[str] = (), seen_head: str | None = None
 ) -> dict[str, Any]:
-    """What holds of the release in *folder*, once every byte is as it was written; `SourceError` names what is not.
+    """Verifies the release in *folder* and returns its facts; `SourceError` names what is wrong.
 
-    *keys*: the public keys one of which must have signed it, its line in the log and every later line. *seen_head*: a
-    head of the log, seen earlier, that it must still hold. With *state*, its tables are compared with the edition's
-    store there too.
+    *keys*: public keys, one of which must have signed it, its line in the log and every later line. *seen_head*: an
+    earlier head that the log must still contain. With *state*, its tables are compared with the edition's store there.
     """
     found = manifest.verify(folder)
     check_signer(folder, found.get(manifest.SIGNED_BY), keys)
@@ -45,7 +44,10 @@ def verify_release(
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
-    """`SourceError` unless the log published this release with this *digest*; for the link also: as the latest."""
+    """Raises `SourceError` unless the log published this release with this *digest*.
+
+    If *folder* is the link ``EDITION-latest``, the release must also be the newest in the log.
+    """
     stated = [entry["digest"] for entry in release_store.log.entries(name) if entry["what"] == "published"]
     if not stated:
         raise SourceError(

@@ -1,7 +1,7 @@
-"""The server of ``gre-bench view``: this machine alone, reading alone.
+"""The read-only server of ``gre-bench view``, for this machine alone.
 
-It answers GET and HEAD to a host that is called 127.0.0.1 or localhost, so that no page of the web reaches it under a
-name of its own (DNS rebinding), and lets no other page read what it says.
+It answers GET and HEAD for the hosts 127.0.0.1 and localhost only, so that no web page reaches it under another name
+(DNS rebinding). Its headers let no other page read its replies.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ HEADERS = {
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
-    """A server at *port* (0: a free one) of this machine, not running yet; `SettingsError` if the port is taken."""
+    """Returns a server at *port* (0: a free one) of this machine, not yet running; `SettingsError` if it is taken."""
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:
         return _Server((HOST, port), handler)
@@ -45,7 +45,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that hang up are no news; anything else is a bug, and shown."""
+        """Ignores clients that hang up; anything else is a bug, and is shown."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -76,7 +76,7 @@ class _Handler(BaseHTTPRequestHandler):
         except GreBenchError as error:
             self._text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except FileNotFoundError:
-            # Newer pages took its place just now.
+            # Newer pages have just replaced it.
             self._text(HTTPStatus.NOT_FOUND, NOTHING)
 
     do_HEAD = do_GET
@@ -88,14 +88,14 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refused
 
     def log_message(self, format: str, *_: object) -> None:
-        """What is looked at is nobody's business."""
+        """Logs nothing: what a user looks at is private."""
 
     def version_string(self) -> str:
         return "gre-bench"
 
     @property
     def port(self) -> int:
-        """The port that it was asked at."""
+        """Returns the port that the request came to."""
         return self.connection.getsockname()[1]
 
     def _is_asked_here(self) -> bool:

@@ -1,4 +1,4 @@
-"""What ``gre-bench view`` shows of a state: its editions with the runs under way, its releases, and their pages."""
+"""What ``gre-bench view`` shows of a state: editions with their runs, releases, and the pages of both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.store import Store, find_editions
 
 PAGES_OF = ("index.html", "candidates", "papers")
 FRESH_S = 20.0
-"""The pages of an edition that a run is writing are made anew no more often."""
+"""Least seconds between two versions of the pages of an edition that a run is writing."""
 _SHOWN = (
     "state",
     "stage",
@@ -35,9 +35,9 @@ _SHOWN = (
 
 
 class Viewing:
-    """Reads the folder *state*, and writes nothing there; *everything*: with texts of any licence.
+    """Reads the folder *state* without writing to it; *everything*: include texts of any licence.
 
-    Pages of editions are made when somebody asks for them, in a folder that `close` takes away.
+    Pages of editions are made on request, in a folder that `close` deletes.
     """
 
     def __init__(self, state: Path, everything: bool = False):
@@ -49,21 +49,21 @@ class Viewing:
         self._guard = threading.Lock()
 
     def close(self) -> None:
-        """Takes away what was made."""
+        """Deletes the pages that were made."""
         self._folder.cleanup()
 
     def overview(self) -> list[dict[str, Any]]:
-        """One row an edition: what its last run says of itself, whether one is writing now, its releases."""
+        """Returns one row per edition: the status of its last run, whether one is writing now, and its releases."""
         return [self._edition(key) for key in find_editions(self.state)] + list(self._released_alone())
 
     def page(self) -> str:
-        """The page that lists all this and follows it."""
+        """Returns the page that lists the editions and follows their runs."""
         return overview_page(str(self.state.absolute()), self.overview())
 
     def file(self, parts: tuple[str, ...]) -> Path | None:
-        """The file behind the *parts* of an address, None where there is none; it never lies outside what is shown.
+        """Returns the file behind the *parts* of an address; None if there is none or it lies outside what is shown.
 
-        `GreBenchError` where an edition has no pages to show.
+        Raises `GreBenchError` if an edition has no pages to show.
         """
         if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
             return None
@@ -92,7 +92,7 @@ class Viewing:
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
-        """Releases whose edition is not in this state."""
+        """Yields releases whose edition is not in this state."""
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:
@@ -105,7 +105,7 @@ class Viewing:
         )
 
     def _pages(self, key: str) -> Path:
-        """The folder with the pages of edition *key* as its readers see it now."""
+        """Returns the folder with the pages of edition *key* from its copy for readers."""
         store = Store(self.state, key)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())

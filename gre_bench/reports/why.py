@@ -1,7 +1,7 @@
-"""From a number on the board to what it is made of, and back: pairs, tokens, texts, prompts, digests, a recount.
+"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and recounts it.
 
-The number is the mean of its pairs, a pair the difference of two log-probabilities, each the sum over the tokens of a
-reply to a prompt made of texts. Each step is checked; a step that does not hold is told, and the command ends with 1.
+The number is the mean of its pairs. A pair is the difference of two log-probabilities, each the sum over the tokens of
+a reply to a prompt made of texts. Each step is checked; one that does not hold is reported, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from gre_bench.reports.recount import (
     cases,
     compared,
     origin,
-    scored_anew,
-    signed_anew,
+    scored_again,
+    signed_again,
 )
 from gre_bench.reports.signatures import the_candidate
 from gre_bench.reports.why_detail import Why, detail, same, trace
@@ -38,9 +38,9 @@ from gre_bench.tasks.protocol import Steps
 def why(
     state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, run: Steps | None
 ) -> Why:
-    """What the number of a candidate under *signature* rests on; of one paper, also tokens, texts and prompts.
+    """Returns what a candidate's number under *signature* depends on; for one paper, also tokens, texts and prompts.
 
-    *run*: the steps, for the recount; None leaves it out. `SettingsError`: a candidate or paper without pairs.
+    *run*: the steps for the recount; None leaves it out. Raises `SettingsError` for a candidate or paper without pairs.
     """
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)
@@ -82,7 +82,7 @@ def _check_mean(found: Why) -> None:
 
 
 def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Whether the texts and prompts of today have the addresses that were scored."""
+    """Checks whether today's texts and prompts have the digests that were scored."""
     scored = [row for row in found.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
     recipe, scoring = recipe_of(found.signature["metric"]), source.settings.scoring
@@ -98,12 +98,12 @@ def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origi
 
 
 def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores everything once more and compares."""
-    anew = signed_anew(run, store, found.signature, source)
-    different = [name for name in anew if name != "signature_id" and anew[name] != found.signature[name]]
-    detail = "; ".join(f"{name}: {found.signature[name]} then, {anew[name]} now" for name in different)
+    """Scores everything again and compares."""
+    today = signed_again(run, store, found.signature, source)
+    different = [name for name in today if name != "signature_id" and today[name] != found.signature[name]]
+    detail = "; ".join(f"{name}: {found.signature[name]} then, {today[name]} now" for name in different)
     found.check("what scores today is what scored then", not different, detail)
-    scored = scored_anew(run, store, found.signature, source, list(kept.values()))
+    scored = scored_again(run, store, found.signature, source, list(kept.values()))
     off = compared(found.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     told = f"largest relative difference {worst:.1e}, of the log-probabilities where it is made of these"

@@ -1,4 +1,4 @@
-"""What one paper's scores are made of: texts, prompts, log-probabilities, tokens, digests."""
+"""The parts of one paper's scores: texts, prompts, log-probabilities, tokens, digests."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TERMS = {
     "precision": ("candidate given reference",),
     "f1": ("reference given candidate", "candidate given reference"),
 }
-"""What the log-probabilities of a score are of, in the order of its predictions."""
+"""Meaning of each log-probability of a score, in the order of its predictions."""
 
 
 @dataclass(slots=True)
 class Why:
-    """What a number rests on; *checks* are rows (what, holds, detail)."""
+    """What a number depends on; *checks* are rows (what, holds, detail)."""
 
     edition: str
     candidate: str
@@ -50,12 +50,12 @@ class Why:
         return all(row["holds"] for row in self.checks)
 
     def check(self, what: str, holds: bool, detail: str = "") -> None:
-        """Notes one step."""
+        """Records the result of one check."""
         self.checks.append({"what": what, "holds": holds, "detail": detail})
 
 
 def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Of each pair of the paper its texts, prompts, log-probabilities and what its tokens gained."""
+    """Adds for each pair of the paper its texts, prompts, log-probabilities and the gains of its tokens."""
     recipe = recipe_of(found.signature["metric"])
     take_apart = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
     for row in found.pairs:
@@ -86,7 +86,7 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
 
 
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
-    """The spans of a pair, by the evaluation LM whose log-probabilities give its score."""
+    """Returns the spans of a pair, by the evaluation LM whose log-probabilities give its score."""
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
         by_lm[span["lm_id"]][span["prediction"]] = span
@@ -99,7 +99,7 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 
 
 def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
-    """What each token of y gained by the first review, in nats."""
+    """Returns the gain of each token of y from the first review, in nats."""
     given, alone = parts
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
     if len(given["logprobs"]) != len(alone["logprobs"]):
@@ -111,7 +111,7 @@ def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
-    """The paper, and the reviews of the pairs with their versions and hashes."""
+    """Adds the paper, and the reviews of the pairs with their versions and hashes."""
     found.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in found.pairs)}
     if candidate_id == HUMAN:
@@ -121,5 +121,5 @@ def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None
 
 
 def same(one: float, other: float) -> bool:
-    """Whether two numbers that should be one are."""
+    """Returns whether two numbers that should be equal are."""
     return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=1e-9)

@@ -1,21 +1,21 @@
-"""The store of one edition: with `gre_bench.release` the only user of DuckDB, and of ``sql/``.
+"""The store of one edition. Only this package and `gre_bench.release` use DuckDB and ``sql/``.
 
 An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only while that is held),
 ``read.duckdb`` (a copy that readers open, put in place whole), ``read.sha256`` (its digest), ``status.json``.
-What the store holds is the checkpoint: a run asks it what is missing and goes on from there.
+The store is the checkpoint: a run asks it what is missing and continues from there.
 
 edition   the store: made, migrated, written, read, copied for readers
-database  its DuckDB file: connections, transactions, what its faults mean
-read_copy the copy for readers: put in place with its digest, believed only with it
+database  its DuckDB file: connections, transactions, messages for its faults
+read_copy the copy for readers: put in place with its digest, and checked against it
 frozen    a private copy of the store itself, for a release
-asking    a user's own query, asked in a process of its own
+asking    a user's own query, answered by a separate process
 sandbox   that process
-schema    tables, views and the version that they are of
+schema    tables, views and their version
 statements SQL by name
 queries   the queries of ``sql/queries`` by name, and what their rows hold
-binding   records to DuckDB in bulk, rows back
-lock      who writes
-status    what a run says of itself while it is at work
+binding   records into DuckDB in bulk, and rows out of it
+lock      the lock of the writer
+status    the status file of a run
 files     files put in place whole, or not at all
 """
 

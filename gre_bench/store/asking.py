@@ -1,4 +1,4 @@
-"""Asks a statement of a user's own in a process that can change nothing, `gre_bench.store.sandbox`; ends it in time."""
+"""Runs a user's statement in a separate read-only process, `gre_bench.store.sandbox`, with a time limit."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ PROGRAM = Path(__file__).with_name("sandbox.py")
 THREADS = 4
 MB = 1_000_000
 TOLD = 400
-"""Characters of DuckDB's own words in a line."""
+"""Most characters of DuckDB's own message in a line."""
 LEFT = ("LD_LIBRARY_PATH",)
-"""What Python itself may need of the environment; the rest may hold secrets and stays here."""
+"""Environment variables that Python itself may need; the others may hold secrets and are not passed on."""
 CODES: dict[str, Callable[[Any], Any]] = {
     "dict": lambda pairs: {_hashable(decoded(key)): decoded(value) for key, value in pairs},
     "bytes": base64.b64decode,
@@ -43,13 +43,13 @@ CODES: dict[str, Callable[[Any], Any]] = {
     "datetime": datetime.fromisoformat,
     "time": clock.fromisoformat,
 }
-"""What `gre_bench.store.sandbox` names the cells that JSON has no form for; all others are text."""
+"""Type name of a cell that JSON cannot hold → its decoder; other types are text."""
 
 
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
-    """Columns and rows of the statement *text* on the private *copy* of edition *key*; the copy is used up.
+    """Returns columns and rows of the statement *text* on the private *copy* of edition *key*, which is deleted.
 
-    `SettingsError`: what is wrong with the statement, or the bound that it met. `StoreError`: the copy is damaged.
+    Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
     """
     try:
         text.encode()
@@ -96,7 +96,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
 
 
 def decoded(cell: Any) -> Any:
-    """The value that a cell of the answer stands for."""
+    """Returns the value that a cell of the reply stands for."""
     if isinstance(cell, list):
         return [decoded(one) for one in cell]
     if not isinstance(cell, dict):
@@ -107,7 +107,7 @@ def decoded(cell: Any) -> Any:
 
 @contextmanager
 def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The process, which has nothing of this one's environment; it is ended at the end, however that comes."""
+    """Yields the process, which has none of this one's environment; it is killed at the end in every case."""
     environment = {name: os.environ[name] for name in LEFT if name in os.environ}
     with (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(
@@ -125,7 +125,7 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
-    """What the process says, line by line, for as long as it may take and as much as it may say."""
+    """Yields the process's replies, line by line, within the limits of time and size."""
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None
     try:
@@ -148,7 +148,7 @@ def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: Quer
 
 
 def _told(bound: str, bounds: QuerySettings) -> str:
-    """One line for a bound that was met, with what to do."""
+    """Returns one line for an exceeded limit, with what to do."""
     if bound == "room":
         return f"no room in {gettempdir()} for what the query keeps aside; make room, or name another place by TMPDIR"
     most = getattr(bounds, bound)
@@ -162,7 +162,7 @@ def _told(bound: str, bounds: QuerySettings) -> str:
 
 
 def _cut(text: str) -> str:
-    """*text* without what steers a terminal, and not too long."""
+    """Returns *text* without terminal controls, shortened if it is long."""
     text = "".join(mark for mark in text if mark.isprintable())
     return text if len(text) <= TOLD else f"{text[:TOLD]}…"
 

@@ -1,4 +1,4 @@
-"""Records as DuckDB takes them in bulk, and rows as it gives them back."""
+"""Converts records to columns for DuckDB's bulk queries, and its rows to dictionaries."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ QueryRow = TypeVar("QueryRow")
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Records as one list a column, the shape that the bulk queries unnest."""
+    """Returns records as one list per column, the shape that the bulk queries unnest."""
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}
 
 
 def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
-    """*values_of* columns as an Arrow table: DuckDB reads it where it lies, and is many times as long at lists."""
+    """Returns columns as an Arrow table: DuckDB reads it in place, many times faster than Python lists."""
     import pyarrow
 
     def flat(lists: list[Any]) -> Any:
@@ -46,7 +46,7 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **param
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """*names*, the second of a name as ``name_2``, or with the next number that no other column has."""
+    """Returns *names* made unique: the second of a name becomes ``name_2``, or the next number that is free."""
     taken, last = set(names), dict.fromkeys(names, 0)
     found = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The DuckDB file of an edition: opened, written in transactions, brought up to date, and what its faults mean."""
+"""The DuckDB file of an edition: connections, transactions, checkpoints, and messages for its faults."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from gre_bench.store.schema import STORAGE_VERSION
 
 DUCKDB_WAIT_S = 30.0
 LOG_SIZE = "128MB"
-"""How long the log beside the file may get before it is brought into it: each time costs, and so does each MB that the
-next run has to read again after a kill."""
+"""Size at which DuckDB's log is merged into the file. Each merge costs time, and so does each MB of log that the next
+run must replay after a kill."""
 
 
 class Database:
-    """The file of edition *key*, which readers saw last as *copy*; while it is *held* it stays open."""
+    """The file of edition *key*; *copy* is its copy for readers. While it is *held*, the file stays open."""
 
     def __init__(self, key: str, file: Path, copy: Path):
         self.key = key
@@ -32,7 +32,7 @@ class Database:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps the file open from its first transaction on: to open and close it costs more than most of them do."""
+        """Keeps the file open from its first transaction on, because opening costs more than most transactions."""
         self._held = True
         try:
             yield
@@ -42,9 +42,9 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection inside one transaction: committed at the end, rolled back on an error, always closed.
+        """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
-        `Clash`: a row was there already.
+        Raises `Clash` if a row was there already.
         """
         if self._held and self._open is None:
             self._open = self._connect(self.file)
@@ -52,7 +52,7 @@ class Database:
             with self.transaction_of(self.file) as run:
                 yield run
         except (duckdb.Error, StoreError):
-            # After some faults (a full disk) DuckDB refuses all that comes, until the file is opened anew.
+            # After some faults (a full disk) DuckDB refuses every statement until the file is opened again.
             self._let_go()
             raise
         except RuntimeError as error:
@@ -62,7 +62,7 @@ class Database:
 
     @contextmanager
     def transaction_of(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The same of a *file* beside."""
+        """Does the same for another *file*."""
         connection = self._connect(file)
         try:
             connection.begin()
@@ -78,9 +78,9 @@ class Database:
             connection.close()
 
     def checkpoint(self, file: Path | None = None) -> None:
-        """Brings all that was committed into the file itself: what is moved or copied must not need its log.
+        """Merges the log into the file, which must not need its log when it is moved or copied.
 
-        DuckDB does so when it closes a file, and says nothing where it cannot.
+        DuckDB does so when it closes a file, but reports no failure.
         """
         file = file or self.file
         connection = self._connect(file)
@@ -119,7 +119,7 @@ class Database:
                 time.sleep(0.1)
 
     def fault(self, file: Path, error: duckdb.Error) -> StoreError:
-        """One line for what *error* says of the disk or of *file*, with what to do."""
+        """Returns a `StoreError` with one line for a fault of the disk or of *file*, and what to do."""
         reason = str(error).splitlines()[0]
         if any(os.strerror(number) in reason for number in FULL):
             return StoreError(f"edition {self.key}: no room to write {file} ({reason}); {KEPT}")
@@ -135,12 +135,12 @@ class Database:
 
 
 def interrupted(error: RuntimeError) -> bool:
-    """Whether a signal came during a query: what its handler raises is lost in DuckDB, which raises *error*."""
+    """Returns whether a signal interrupted a query: DuckDB then raises *error* in place of the handler's exception."""
     return str(error) == "Query interrupted"
 
 
 def of_statement(error: duckdb.Error) -> bool:
-    """Whether *error* is of a statement or its values, a bug; else it is of the disk, the memory or the file."""
+    """Returns whether *error* comes from a statement or its values, a bug; else from the disk, memory or file."""
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
-    # What DuckDB finds damaged within a file comes as its plainest error.
+    # Damage within a file is raised as DuckDB's base class of errors.
     return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)

@@ -1,4 +1,4 @@
-"""The store of one edition, for its one writer and its many readers."""
+"""The store of one edition, with one writer and many readers."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from gre_bench.store.statements import statement
 
 
 def find_editions(state: Path) -> list[str]:
-    """Keys of the editions under *state*, sorted."""
+    """Returns the keys of the editions under *state*, sorted."""
     return sorted(folder.parent.name for folder in (state / "editions").glob("*/edition.duckdb"))
 
 
 def no_edition(state: Path, key: str) -> SettingsError:
-    """The one line for an edition that is not there: where it was looked for, and which come near."""
+    """Returns the error for a missing edition: where it was looked for, and similar names."""
     folder = Path(state).absolute()
     if not folder.is_dir():
         return SettingsError(f"no edition {key}: there is no folder {folder}; name the right one: --state FOLDER")
@@ -42,12 +42,12 @@ def no_edition(state: Path, key: str) -> SettingsError:
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """Returns the time, in UTC."""
     return datetime.now(UTC)
 
 
 class Store:
-    """One edition's folder. Writing needs `lock`; reading goes to the read copy and never waits."""
+    """One edition's folder. Writing needs `lock`; reading uses the copy for readers and never waits."""
 
     def __init__(self, state: Path, edition: Edition | str):
         key = (edition_of(edition) if isinstance(edition, str) else edition).key
@@ -80,16 +80,16 @@ class Store:
                 yield
 
     def is_being_written(self) -> bool:
-        """Whether some process holds the lock now."""
+        """Returns whether some process holds the lock now."""
         return lock.is_held(self.lock_file)
 
     def _sweep(self) -> None:
-        """Takes away what killed writers left beside: nobody else writes here now."""
+        """Deletes what killed writers left; nobody else writes here now."""
         for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
             left.unlink(missing_ok=True)
 
     def _make(self) -> None:
-        """A new store, made beside its place and moved there whole."""
+        """Makes a new store beside its place, and moves it there whole."""
         from gre_bench.stats import student_quantiles
 
         beside = self.folder / ".new.duckdb"
@@ -105,9 +105,9 @@ class Store:
             os.replace(beside, self.file)
 
     def _migrate(self) -> None:
-        """Brings a store of an earlier schema version to this one: on a copy beside it, moved in its place whole.
+        """Brings a store of an earlier schema version to the present one: on a copy, which then replaces it whole.
 
-        The store as it was is kept as ``edition.vN.duckdb``, for an earlier program to go on with.
+        The old store is kept as ``edition.vN.duckdb``, for an earlier program to use.
         """
         with self.transaction() as run:
             version = schema.version_of(run, self.key)
@@ -128,14 +128,14 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """`Database.transaction` of the store."""
+        """Yields a connection as `Database.transaction` does."""
         with self._database.transaction() as run:
             yield run
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         """Runs *steps* in one transaction: (query, rows) inserts records in bulk, (query, mapping) gives parameters.
 
-        A query of many rows reads them as the table ``incoming``; the others unnest one list a column.
+        A query of many rows reads them as the table ``incoming``; other queries unnest one list per column.
         """
         with self.transaction() as run:
             for query, values in steps:
@@ -155,7 +155,7 @@ class Store:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
-        """The same as one list a column, for many rows without nulls."""
+        """Returns the same as one list per column, for many rows without nulls."""
         with self.transaction() as run:
             found = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
             return [column.tolist() for column in found.values()]
@@ -169,7 +169,7 @@ class Store:
                 raise self.copy.unread(str(error).splitlines()[0]) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """`read`, of a copy made anew if the one that is there is damaged; for a run, which is to write anyway."""
+        """Reads as `read` does, after making a damaged copy again; for a run, which is about to write anyway."""
         try:
             return self.read(query, **parameters)
         except StoreError:
@@ -180,9 +180,10 @@ class Store:
             return self.read(query, **parameters)
 
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
-        """Columns and rows of a statement of a user's own, asked of a private copy that is thrown away.
+        """Returns columns and rows of a user's own statement, run on a private copy that is deleted.
 
-        `SettingsError` with the first line of what is wrong with it, or with the one of *bounds* that it met.
+        Raises `SettingsError` with the first line of what is wrong with it, or with the limit in *bounds* that it
+        exceeded.
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
@@ -192,13 +193,13 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A reading connection to the read copy, for as long as several queries need the same one."""
+        """Yields a read-only connection to the copy for readers, for several queries that need the same copy."""
         self._check_there()
         with self.copy.opened() as connection:
             yield connection
 
     def _check_there(self) -> None:
-        """Raises what to do where there is no read copy."""
+        """Raises an error that says what to do if there is no copy for readers."""
         if self.read_file.is_file():
             return
         if not self.folder.is_dir():
@@ -208,9 +209,9 @@ class Store:
         )
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
-        """Puts a fresh read copy in place, unless one was made less than *at_most_every_s* ago by this object.
+        """Puts a new copy for readers in place, unless this object made one less than *at_most_every_s* ago.
 
-        A large store is copied less often: by more than a twentieth the copies never slow a run down.
+        A large store is copied less often, so that copying takes at most a twentieth of a run.
         """
         began = time.monotonic()
         if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
@@ -223,7 +224,7 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """The store's file, with all that was committed to it, copied to *beside*; for who holds the lock."""
+        """Copies the store's file, with everything committed, to *beside*; for the holder of the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 
@@ -232,7 +233,7 @@ class Store:
         status.save(self.key, self.status_file, said)
 
     def status(self) -> dict[str, Any] | None:
-        """What the last run said of itself; None before the first."""
+        """Returns the status of the last run; None before the first."""
         return status.load(self.key, self.status_file)
 
 

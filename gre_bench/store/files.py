@@ -1,4 +1,4 @@
-"""Files of an edition that are put in place whole, or not at all."""
+"""Puts files of an edition in place whole, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEPT = "what was committed is kept: make room and give the same command again"
 
 @contextmanager
 def putting(key: str, *files: Path) -> Iterator[None]:
-    """`StoreError` where the first of *files* of edition *key* cannot be written; the others, half there, go."""
+    """Raises `StoreError` if the first of *files* cannot be written, and deletes the others, perhaps incomplete."""
     try:
         yield
     except OSError as error:

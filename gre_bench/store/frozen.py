@@ -1,4 +1,4 @@
-"""An edition as its store itself holds it at one moment: for a release, which must not rest on a copy of a copy."""
+"""A private copy of an edition's store at one moment, for a release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gre_bench.store.queries import Query
 
 
 class Frozen(Store):
-    """A private copy of a store: reading it never waits, and nothing that is read of it changes meanwhile."""
+    """A private copy of a store: reading it never waits, and it does not change meanwhile."""
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
         super().__init__(store.folder.parent.parent, store.key)
@@ -36,16 +36,16 @@ class Frozen(Store):
             raise self._database.fault(self._origin, error) from None
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """The same."""
+        """Returns the same as `read`."""
         return self.read(query, **parameters)
 
 
 @contextmanager
 def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
-    """A private copy of *store*, taken under its lock, for as long as it is looked at.
+    """Yields a private copy of *store*, taken under its lock.
 
-    `LockedError` if a run is still writing after *wait_s*; `StoreError` if the copy for readers, or what lies beside
-    it, is none of its writer's: somebody else wrote in this folder, and that is to be looked at first.
+    Raises `LockedError` if a run is still writing after *wait_s*. Raises `StoreError` if the copy for readers, or a
+    file beside it, does not come from the writer: somebody else wrote in this folder.
     """
     if store.read_file.exists():
         store.copy.check()

@@ -1,4 +1,4 @@
-"""The lock of an edition: who holds ``edition.lock`` alone writes."""
+"""The lock of an edition: only the process that holds ``edition.lock`` writes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gre_bench.core.errors import LockedError, StoreError
 from gre_bench.store.files import putting
 
 SETTLE_S = 0.5
-"""The lock is tried for at least this long: a look at who holds it takes it for an instant."""
+"""The lock is tried for at least this long, because a check of whether it is held takes it for a moment."""
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[No
 
 
 def is_held(file: Path) -> bool:
-    """Whether some process holds the lock now."""
+    """Returns whether some process holds the lock now."""
     try:
         with file.open("rb") as handle:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

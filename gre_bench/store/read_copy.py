@@ -1,8 +1,8 @@
-"""The copy of an edition that readers open: put in place whole, and believed only while it has its writer's digest.
+"""The copy of an edition that readers open: put in place whole, and used only if it has its writer's digest.
 
-``read.sha256`` holds the SHA-256 of the copy, and of the one before while the two change places: whenever a writer is
-killed, the copy that is there is on the list. DuckDB replays a log that lies beside a file; one beside the copy is
-never the writer's, so no reader opens the copy next to one.
+``read.sha256`` holds the SHA-256 of the copy, and during a replacement those of both copies. So whenever a writer is
+killed, the copy in place is on the list. DuckDB replays a log that lies beside a file. The writer never leaves one
+beside the copy, so no reader opens a copy that has one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from gre_bench.core.errors import StoreError
 
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
 TRIES = 20
-"""How often a reader looks again where a writer puts a new copy in place meanwhile."""
+"""How often a reader tries again while a writer replaces the copy."""
 SETTLED_NS = 100_000_000
-"""A file that changed this shortly before it was read may change again without a sign of it in its times."""
+"""A file that changed this shortly before it was read may change again without a change of its times."""
 _CLONE = 0x40049409
 Stamp = tuple[int, int, int, int, int]
 
@@ -42,7 +42,9 @@ class CopyForReaders:
         self._believed: Stamp | None = None
 
     def put(self, beside: Path) -> None:
-        """Moves the new copy *beside* in place; for the writer. A kill at any point leaves a copy that is believed."""
+        """Moves the new copy *beside* into place; for the writer. A kill at any point leaves a copy with a listed
+        digest.
+        """
         digest = sha256(beside)
         self._record(digest, *self._recorded())
         for left in self.file.parent.glob(f"{self.file.name}.*"):
@@ -55,7 +57,10 @@ class CopyForReaders:
 
     @contextmanager
     def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A reading connection to the copy, once it has its digest; `StoreError` says what is wrong with it."""
+        """Yields a read-only connection to the copy, once its digest is right.
+
+        `StoreError` says what is wrong with the copy.
+        """
         spill = str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")
         for _ in range(TRIES):
             stamp = self.check()
@@ -64,7 +69,7 @@ class CopyForReaders:
             except duckdb.Error as error:
                 raise self.unread(str(error).splitlines()[0]) from None
             try:
-                # Else another file came in its place, or a log came beside it, before it was open.
+                # Otherwise the file was replaced, or a log appeared beside it, before it was open.
                 self._refuse_logs()
                 if self._stamp() == stamp:
                     yield connection
@@ -74,7 +79,7 @@ class CopyForReaders:
         raise self._restless()
 
     def check(self) -> Stamp:
-        """What tells the copy from any other file, once it has its digest; reads the whole file, but once a change."""
+        """Checks the digest of the copy and returns its stamp; reads the whole file, but only once per change."""
 
         def read(file: BinaryIO, stamp: Stamp) -> str | None:
             return None if stamp == self._believed else hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
@@ -86,7 +91,7 @@ class CopyForReaders:
         return stamp
 
     def copy_to(self, target: Path) -> None:
-        """A private copy: what is copied is read again from *target*, so nobody else can change what has the digest."""
+        """Makes a private copy and checks the digest of *target* itself, so that nobody can change it afterwards."""
 
         def copy(file: BinaryIO, _: Stamp) -> str:
             with target.open("wb") as private:
@@ -96,14 +101,14 @@ class CopyForReaders:
         self._as_written(copy)
 
     def unread(self, reason: str) -> StoreError:
-        """The one line for a copy that cannot be used, with what to do."""
+        """Returns the error for a copy that cannot be used, with what to do."""
         return StoreError(
             f"edition {self.key}: {self.file} cannot be read ({reason}); "
             f"gre-bench refresh --edition {self.key} makes it anew"
         )
 
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
-        """Takes the digest of the copy that is in place, and again where it was replaced; None: it is known."""
+        """Checks the digest of the copy, again if it was replaced; a digest of None means that it is known."""
         for _ in range(TRIES):
             self._refuse_logs()
             recorded = self._recorded()
@@ -151,13 +156,13 @@ class CopyForReaders:
 
 
 def sha256(file: Path) -> str:
-    """SHA-256 of *file*, hex."""
+    """Returns the SHA-256 of *file*, hex."""
     with file.open("rb") as opened:
         return hashlib.file_digest(opened, "sha256").hexdigest()
 
 
 def clone(source: BinaryIO, target: BinaryIO) -> None:
-    """Copies *source*; where the file system can, without copying a byte before one of the two is changed."""
+    """Copies *source*; if the file system can, without copying a byte until one of the two changes."""
     try:
         fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
     except OSError:

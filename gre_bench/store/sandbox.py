@@ -1,10 +1,10 @@
-"""The process that answers one statement of a user's own. It is run as a program and imports nothing of this house.
+"""The process that answers one statement of a user. It runs as a program and imports nothing of this package.
 
-It is given one line of JSON: the text, a private copy of the store, bounds. It writes one line of JSON for the names of
-the columns, one for some rows each, and one for how it ended. It shuts itself out of all files but its folder and out
-of the network, opens the copy, takes the copy's name away, and only then reads the statement.
+It receives one line of JSON: the text, the path of a private copy of the store, and limits. It writes one line of JSON
+for the names of the columns, one for each chunk of rows, and one for how it ended. It first gives up access to the
+network and to all files but its folder. Then it opens the copy, deletes its name, and reads the statement.
 
-A cell that JSON has no form for is ``{type: text}``; so no cell of plain JSON is an object.
+A cell that JSON cannot hold is written as ``{type: text}``; no other cell is an object.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ import duckdb
 
 ROWS = 256
 SLACK = 2**28
-"""Bytes that a bound of the system leaves above that of DuckDB, which counts less and tells more."""
+"""Bytes by which the system's limit exceeds DuckDB's, which counts less but gives better messages."""
 NO_QUERY = "a statement of {} is no query; ask with select, from, with, describe, show or explain"
 HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
     '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is not to be had here; ask the query",
 }
-"""Parts of a query that would do more than read, by how DuckDB's parser names them."""
+"""Parts of a query that would do more than read, under the names of DuckDB's parser."""
 PLAIN = {
     "BIGINT", "BOOLEAN", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "UBIGINT", "UHUGEINT",
     "UINTEGER", "USMALLINT", "UTINYINT", "VARCHAR",
 }  # fmt: skip
-"""Types whose values, and lists of them, are JSON as they are."""
+"""Types whose values, and lists of them, JSON can hold."""
 RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
-"""Numbers of Linux: the calls of landlock, which needs no rights and holds for root too, and what it is told."""
+"""Linux constants: the system calls of landlock, which needs no privilege and binds root too, and its arguments."""
 READING, READ_FILE = 0b1101, 0b100
-"""Rights to run and read files and to list folders; to read one."""
+"""Rights on folders (run and read files, list folders), and on a single file (read)."""
 MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")
-"""Where DuckDB looks for how many processors and how much memory there are; without the first it crashes."""
+"""Where DuckDB reads the number of processors and the amount of memory; without the first it crashes."""
 SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
          "spill": ("max_temp_directory_size", os.strerror(errno.EFBIG))}  # fmt: skip
-"""By what in an error of DuckDB a bound is known that was met."""
+"""Limit → texts in DuckDB's errors that mean that it was exceeded."""
 
 
 class Refused(Exception):
-    """A statement that is not asked; the message says why."""
+    """A statement that is refused; the message says why."""
 
 
 def main() -> None:
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def limit(asked: dict[str, Any]) -> None:
-    """Bounds that the system keeps, whatever DuckDB does."""
+    """Sets limits that the system enforces, whatever DuckDB does."""
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: asked["spill"] + SLACK}
     if sys.platform == "linux":
         with open("/proc/self/statm") as statm:
@@ -89,7 +89,7 @@ def limit(asked: dict[str, Any]) -> None:
 
 
 def confine(folder: str) -> None:
-    """Shuts the process out of all files but those in *folder* and Python's own, and out of TCP, where Linux can."""
+    """Gives up access to all files but those in *folder* and Python's own, and to TCP, if Linux supports it."""
     system = ctypes.CDLL(None)
     call = system.syscall
     version = call(RULESET, None, 0, 1) if sys.platform == "linux" else 0
@@ -110,7 +110,7 @@ def confine(folder: str) -> None:
 
 
 def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """The private copy, which then has no name; DuckDB opens nothing else, and no setting can be changed."""
+    """Opens the private copy and deletes its name. DuckDB can open nothing else, and no setting can be changed."""
     folder = asked["folder"]
     config = {
         "autoload_known_extensions": "false", "autoinstall_known_extensions": "false",
@@ -130,9 +130,9 @@ def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """The one statement of *text*, as DuckDB's own parser finds it; `Refused` if it is none that only reads.
+    """Returns the one statement of *text*, found by DuckDB's own parser; raises `Refused` unless it only reads.
 
-    *parsing*: the query that gives what the parser makes of one.
+    *parsing*: the query that returns the parser's result for a query.
     """
     found = connection.extract_statements(text)
     if len(found) != 1:
@@ -143,10 +143,10 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
     except ValueError:
         raise Refused(NO_QUERY.format("this kind")) from None
     if kind == duckdb.StatementType.EXPLAIN:
-        # What is explained may be run too: it must be a query by itself.
+        # EXPLAIN ANALYZE runs the statement, so that must be a query too.
         the_statement(connection, re.sub(r"(?i)^explain(\s+analy[sz]e)?", " ", statement.query), parsing)
     elif kind == duckdb.StatementType.MULTI:
-        # A pivot whose columns are not named is several statements to the parser, and so is a COPY of one.
+        # The parser splits a pivot without named columns into several statements, and also a COPY of one.
         if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
             raise Refused("a pivot can be asked by itself or within select, from or with; name its columns by in (...)")
     elif kind != duckdb.StatementType.SELECT:
@@ -159,11 +159,11 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
 
 
 def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None:
-    """Says names, rows and how many there are; not more than the bytes that are *asked* for."""
+    """Writes names, rows and the coded columns, within the limit of bytes."""
     found = connection.execute(the_statement(connection, asked["text"], asked["parsing"]))
     columns = found.description or []
     said = say(names=[str(column[0]) for column in columns])
-    # Who asked keeps each row under the names of its columns, and may write them with it.
+    # The caller keeps each row as a dictionary, so the column names count for each row.
     beside = sum(len(str(column[0])) + 16 for column in columns)
     coded = [place for place, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
     while rows := found.fetchmany(ROWS):
@@ -177,7 +177,7 @@ def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None
 
 
 def coded_cell(cell: Any) -> Any:
-    """*cell* in plain JSON, with the name of its type where JSON has none."""
+    """Returns *cell* as plain JSON, with the name of its type if JSON cannot hold it."""
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell
     if isinstance(cell, list | tuple):
@@ -192,7 +192,7 @@ def coded_cell(cell: Any) -> Any:
 
 
 def say(**what: Any) -> int:
-    """One line to who asked; its length."""
+    """Writes one line for the caller; returns its length."""
     line = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -200,14 +200,14 @@ def say(**what: Any) -> int:
 
 
 def _line(error: BaseException) -> str:
-    """What DuckDB says is wrong, without where it stands and without settings that nobody can change here."""
+    """Returns DuckDB's message without the position and without settings that cannot be changed here."""
     if "read-only mode" in str(error):
         return "a query changes nothing, not even within a with"
     return " ".join(re.split('LINE 1:| Use "SET', str(error))[0].split()) or type(error).__name__
 
 
 def _end_with_the_asker(folder: str) -> None:
-    """Who asked may be killed: then nobody reads the answer, and nobody clears up."""
+    """Ends this process if the caller is killed, because then nobody reads the reply or deletes the folder."""
     os.read(sys.stdin.fileno(), 1)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)

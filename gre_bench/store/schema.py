@@ -1,4 +1,4 @@
-"""What a store holds: the tables of ``sql/schema.sql``, the views of ``sql/views``, and the version of both."""
+"""The tables of ``sql/schema.sql``, the views of ``sql/views``, and their version."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 8
 EARLIEST_VERSION = 3
-"""The earliest schema version that ``sql/migrations`` has a way from: one file a step, named by where it leads."""
+"""The earliest schema version that ``sql/migrations`` can migrate: one file a step, named by its new version."""
 STORAGE_VERSION = "v1.4.0"
-"""DuckDB file format written: the oldest that a reader of these files is likely to have."""
+"""The DuckDB file format to write: the oldest that readers of these files are likely to use."""
 
 TABLES = tuple(statements("schema"))
-"""Names of the tables, those that others refer to first."""
+"""Names of the tables; a table comes after those that it refers to."""
 VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_papers", "strata")
 
 
 def add_tables(run: duckdb.DuckDBPyConnection) -> None:
-    """The tables that are not there yet."""
+    """Creates the tables that do not exist yet."""
     for name in TABLES:
         run.execute(statement("schema", name))
 
 
 def remake_views(run: duckdb.DuckDBPyConnection) -> None:
-    """The views, as this program has them."""
+    """Creates the views of this program again."""
     for name in VIEWS:
         run.execute(statement("views", name))
 
 
 def migrate(run: duckdb.DuckDBPyConnection, version: int) -> None:
-    """Brings the tables of *version* to `SCHEMA_VERSION`, step by step."""
+    """Migrates the tables from *version* to `SCHEMA_VERSION`, step by step."""
     for step in range(version + 1, SCHEMA_VERSION + 1):
         run.execute(statement("migrations", f"{step:03}"))
     run.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})
 
 
 def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
-    """The schema version of the store of edition *key*; `StoreError` where it has none."""
+    """Returns the schema version of the store of edition *key*; raises `StoreError` if it has none."""
     try:
         return fetch(run, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
@@ -48,7 +48,7 @@ def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
 
 
 def check_version(version: int, key: str) -> None:
-    """`StoreError` for a version that this program neither writes nor brings forward."""
+    """Raises `StoreError` for a version that this program can neither write nor migrate."""
     if not EARLIEST_VERSION <= version <= SCHEMA_VERSION:
         todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition anew in another --state"
         raise StoreError(

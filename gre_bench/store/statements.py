@@ -22,7 +22,7 @@ NAME = re.compile(r"[a-z0-9_]+")
 
 
 def statement(kind: str, name: str) -> str:
-    """The text of the statement *name*; `StoreError` if ``sql/`` has none of that *kind* and name."""
+    """Returns the text of the statement *name*; raises `StoreError` if ``sql/`` has none of that *kind* and name."""
     known = statements(kind)
     if name not in known:
         raise StoreError(f"sql: {kind} has no statement {name!r}; {did_you_mean(name, list(known))}")
@@ -30,16 +30,16 @@ def statement(kind: str, name: str) -> str:
 
 
 def statements(kind: str) -> Mapping[str, str]:
-    """All statements of a *kind* by name, in the order of the files' names and of the lines in a file.
+    """Returns all statements of a *kind* by name, in the order of the files' names and of the lines in a file.
 
-    `StoreError` if a file cannot be read, a name occurs twice or is not ``lower_case``, or a statement is empty.
+    Raises `StoreError` if a file cannot be read, a name occurs twice or is not ``lower_case``, or a statement is empty.
     """
     return read_statements(resource("sql"), kind)
 
 
 @cache
 def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
-    """`statements` of *folder* in place of the program's ``sql/``."""
+    """Returns the `statements` of *folder* instead of the program's ``sql/``."""
     found: dict[str, str] = {}
     place_of: dict[str, Path] = {}
     for file in _files(folder, kind):
@@ -56,7 +56,7 @@ def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
-    """The files of a *kind*, sorted; `StoreError` where there are none."""
+    """Returns the files of a *kind*, sorted; raises `StoreError` if there are none."""
     one = folder / f"{kind}.sql"
     files = [one] if one.is_file() else sorted((folder / kind).glob("*.sql"))
     if not files:
@@ -65,7 +65,7 @@ def _files(folder: Path, kind: str) -> list[Path]:
 
 
 def _split(file: Path) -> Iterator[tuple[str, str]]:
-    """Names and texts of the statements of *file*; `StoreError` for text before the first name."""
+    """Yields names and texts of the statements of *file*; raises `StoreError` for text before the first name."""
     try:
         before, *named = HEADER.split(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""``status.json``: what a run says of itself while it is at work."""
+"""``status.json``: the status of a run while it works."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gre_bench.store.files import putting
 
 
 def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
-    """Puts *status* in place, whole, with a sum of its text."""
+    """Puts *status* in place, whole, with a checksum of its text."""
     beside = file.with_name(f".status.{os.getpid()}.json")
     text = json.dumps(status, indent=1, default=str)
     with putting(key, file, beside):
@@ -23,7 +23,7 @@ def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
 
 
 def load(key: str, file: Path) -> dict[str, Any] | None:
-    """What the last run said of itself; None before the first; `StoreError` if it is not as it was written."""
+    """Returns the status of the last run; None before the first; raises `StoreError` if the file was altered."""
     try:
         status = json.loads(file.read_text())
         stated = status.pop("crc", None)

@@ -1,7 +1,7 @@
-"""Known answers: the product's own scoring and intervals in worlds whose information is exact.
+"""Known answers: the product's own scoring and intervals in simulations whose information is exact.
 
-Trials hold intervals and orders against the truth (Xu et al. 2025, Prop. 3.1, Prop. B.1); learning curves show how far
-learnt evaluation LMs are from it. Worlds are independent, so they are shared out over processes.
+Trials compare intervals and orders with the truth (Xu et al. 2025, Prop. 3.1, Prop. B.1). Learning curves show how far
+trained evaluation LMs are from it. Simulations are independent, so processes share them.
 """
 
 from __future__ import annotations
@@ -20,39 +20,42 @@ from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.metrics.logprobs import LogprobMetric
 from gre_bench.studies.learning_curves import learning_curve, lessons, taught
 from gre_bench.studies.simulations import findings
-from gre_bench.studies.simulations.trial import Trial, try_world
+from gre_bench.studies.simulations.trial import Trial, try_simulation
 
 CHUNK = 20
 
 OnDone = Callable[[int, int], None]
-"""Told how much of all the work is done."""
+"""Called with the number of finished jobs and of all jobs."""
 
 
 def known_answers(
-    worlds: int = 2000,
+    simulations: int = 2000,
     papers: int = 300,
     seed: int = 0,
     processes: int | None = None,
     learn: bool = True,
     on_done: OnDone = lambda done, due: None,
 ) -> dict[str, Any]:
-    """All findings as rows: exactness, coverage, ordering, chance, bias. The same numbers whatever the *processes*."""
-    seeds = range(seed * 1_000_000, seed * 1_000_000 + worlds)
-    chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, worlds, CHUNK)]
+    """Returns all results as rows: exactness, coverage, ordering, chance, bias.
+
+    The numbers do not depend on the number of *processes*.
+    """
+    seeds = range(seed * 1_000_000, seed * 1_000_000 + simulations)
+    chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, simulations, CHUNK)]
     due = lessons(seeds.start) if learn else []
     jobs = [*((taught, lesson) for lesson in due), *((tried, *chunk) for chunk in chunks)]
     taught_rows, trials = [], []
-    # Long lessons first, so that no process is left alone with one at the end.
-    for done, (place, found) in enumerate(_run(jobs, processes or os.cpu_count() or 1), 1):
-        if place < len(due):
-            taught_rows.append((place, found))
+    # Long lessons first, so that none runs alone at the end.
+    for done, (index, result) in enumerate(_run(jobs, processes or os.cpu_count() or 1), 1):
+        if index < len(due):
+            taught_rows.append((index, result))
         else:
-            trials += found
+            trials += result
         on_done(done, len(jobs))
     trials.sort(key=lambda trial: trial.seed)
-    rows = [row for _, found in sorted(taught_rows, key=lambda pair: pair[0]) for row in found]
+    rows = [row for _, result in sorted(taught_rows, key=lambda pair: pair[0]) for row in result]
     return {
-        "worlds": worlds,
+        "simulations": simulations,
         "papers": papers,
         "seed": seed,
         "exactness": findings.exactness(trials),
@@ -64,31 +67,31 @@ def known_answers(
 
 
 def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[float]:
-    """Values of *metric* for *cases* by the product's scoring; a case without one is a fault here."""
+    """Returns the values of *metric* for *cases* by the product's scoring; raises RuntimeError if one has none."""
     scores = LogprobMetric(CATALOG[metric], lm, ScoringSettings(), "known-answers").score(cases)
     if missing := next((score for score in scores if score.value is None), None):
-        raise RuntimeError(f"a case of a known world has no score: {missing.problem}")
+        raise RuntimeError(f"a case of a known simulation has no score: {missing.problem}")
     return [score.value for score in scores if score.value is not None]
 
 
 def tried(seeds: Sequence[int], papers: int) -> list[Trial]:
-    """One trial for each seed."""
-    return [try_world(seed, papers, score_cases) for seed in seeds]
+    """Returns one trial for each seed."""
+    return [try_simulation(seed, papers, score_cases) for seed in seeds]
 
 
 def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int, Any]]:
-    """The place of each of *jobs*, (function, *arguments*), and what it gave, as they end."""
+    """Yields the index of each of *jobs*, (function, *arguments*), and its result, in order of completion."""
     if processes == 1:
-        yield from ((place, job[0](*job[1:])) for place, job in enumerate(jobs))
+        yield from ((index, job[0](*job[1:])) for index, job in enumerate(jobs))
         return
     others = set(active_children())
     pool = ProcessPoolExecutor(processes, get_context("spawn"), _leave_stopping_to_the_parent)
     try:
-        places = {pool.submit(*job): place for place, job in enumerate(jobs)}
-        for future in as_completed(places):
-            yield places[future], future.result()
+        index_of = {pool.submit(*job): index for index, job in enumerate(jobs)}
+        for future in as_completed(index_of):
+            yield index_of[future], future.result()
     except BaseException:
-        # A lesson lasts many seconds: whoever stops the run does not wait for it.
+        # A lesson takes many seconds; a stopped run must not wait for it.
         for child in set(active_children()) - others:
             child.terminate()
         raise

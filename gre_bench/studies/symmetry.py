@@ -1,8 +1,8 @@
-"""Does the evaluation LM give two reviews the same joint probability both ways round? (Xu et al. 2025, A.5)
+"""Checks whether the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
 
     log P(x) + log P(y | x)  against  log P(y) + log P(x | y), over all pairs of human reviews of a paper
 
-GEM's scores of all ordered pairs hold every term, so the check is GEM on those pairs, and a look into the spans.
+The spans of GEM on all ordered pairs contain every term, so the check scores those pairs by GEM and reads the spans.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; Spearman between both sides, by paper, and what is missing."""
+    """Scores all ordered pairs of human reviews by GEM; returns Spearman between both sides and what is missing.
+
+    Intervals resample papers. Raises `SourceError` for fewer than three pairs scored in both orders.
+    """
     job = in_domain(usable(job))
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
@@ -39,13 +42,13 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         score(store, job, workers, work, progress)
         (signature,) = work.signatures.values()
         rows = store.rows(PAIR_LOGPROBS, signature_id=signature.signature_id, lm_id=work.lm_id)
-        asked = job.settings.validation
+        validation = job.settings.validation
         planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
         pairs = both_ways([row for row in rows if _place(row) in planned])
         if len(pairs) < 3:
             raise SourceError(f"edition {store.key}: {len(pairs)} pairs are scored both ways; symmetry needs three")
         try:
-            found = symmetry(pairs, resamples=asked.resamples, seed=asked.seed)
+            correlations = symmetry(pairs, resamples=validation.resamples, seed=validation.seed)
         except ValueError as error:
             raise SourceError(f"edition {store.key}: of {len(pairs)} pairs no symmetry can be told: {error}") from None
         store.copy_for_readers()
@@ -59,7 +62,7 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
             "writer": work.writer,
             "signature_id": signature.signature_id,
             "evaluation_lm": signature.evaluation_lm,
-            "symmetry": asdict(found),
+            "symmetry": asdict(correlations),
             "reasons": reasons,
             "notes": work.notes,
         }
@@ -70,7 +73,7 @@ def _place(row: PairLogprobsRow) -> tuple[str, str, str]:
 
 
 def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
-    """Every two reviews of a paper that are scored both ways, once."""
+    """Returns every two reviews of a paper that are scored in both orders, once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
         PairLogprobs(

@@ -1,7 +1,7 @@
-"""Simulated coverage of every interval the product prints, as a table: `python -m tests.bench.bench_coverage [worlds] [trials]`.
+"""Simulated coverage of every interval the product prints, as a table: `python -m tests.bench.bench_coverage [simulations] [trials]`.
 
 Trials are means, auc, effects, correlations, lengths and ranks; all of them take five minutes on two quiet cores.
-2,000 worlds a cell by default, whose own error is 0.5 points at 95% and 0.7 at 90% (one standard error). An interval
+2,000 simulations a cell by default, whose own error is 0.5 points at 95% and 0.7 at 90% (one standard error). An interval
 is "ok" within 2 points of its nominal level, "wide" above, "SHORT" below.
 """
 
@@ -33,11 +33,11 @@ def cell(arguments: tuple) -> tuple[tuple, dict[str, float]]:
 
 
 def main() -> None:
-    worlds = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    simulations = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     trials = [trial for trial in TRIALS if not sys.argv[2:] or trial.__name__ in sys.argv[2:]]
     start = time.perf_counter()
     cells = [
-        (t, n, s, k, worlds)
+        (t, n, s, k, simulations)
         for n in sorted(PAPERS, reverse=True)
         for t in reversed(trials)
         for s in SHARES
@@ -49,7 +49,9 @@ def main() -> None:
             for name, actual in found.items():
                 table[name][tails, share, papers] = actual
     columns = [(tails, share, papers) for tails in TAILS for share in SHARES for papers in PAPERS]
-    print(f"{worlds} worlds a cell, two references a paper; share = correlation of the pairs of a paper; coverage in %")
+    print(
+        f"{simulations} simulations a cell, two references a paper; share = correlation of the pairs of a paper; coverage in %"
+    )
     for row, place in (("tails", 0), ("share", 1), ("papers", 2)):
         print(f"{row:32}" + "".join(f"{str(column[place])[:6]:>7}" for column in columns))
     counts: Counter[str] = Counter()

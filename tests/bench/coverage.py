@@ -1,10 +1,10 @@
-"""Worlds with known truth in which every interval of `gre_bench.stats` is tried: scores of two references a paper.
+"""Simulations with known truth in which every interval of `gre_bench.stats` is tried: scores of two references a paper.
 
 A candidate's standardised score is √alike·common + √(1 − alike)·own, and both parts are √share·paper + √(1 − share)·
 pair: *common* is what papers and references do to all candidates, *own* what they do to one. So the two pairs of a
 paper correlate by *share*, two candidates by *alike*, and differences between candidates by *share* too. With heavy
 tails a score is lognormal (σ = 0.5: skewness 1.75, excess kurtosis 5.9), standardised, all correlations before that.
-A trial draws one world and says of each interval whether it holds the truth.
+A trial draws one simulation and says of each interval whether it holds the truth.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
     }
 
 
-def coverage(trial: Trial, papers: int, share: float, tails: str, worlds: int, seed: int = 0) -> dict[str, float]:
-    """Share of *worlds* in which each interval of *trial* held the truth."""
+def coverage(trial: Trial, papers: int, share: float, tails: str, simulations: int, seed: int = 0) -> dict[str, float]:
+    """Share of *simulations* in which each interval of *trial* held the truth."""
     random = np.random.default_rng([seed, papers, int(100 * share), len(tails)])
-    found = [trial(random, papers, share, tails) for _ in range(worlds)]
+    found = [trial(random, papers, share, tails) for _ in range(simulations)]
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}

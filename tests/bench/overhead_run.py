@@ -43,7 +43,7 @@ def _tell(event: str, **more: Any) -> None:
 
 def _start_server() -> None:
     """Prefect's temporary server, which lives as long as this process."""
-    prefect_engine.tame_server()
+    prefect_engine.isolate_server()
     from prefect import flow
 
     flow(name="nothing")(lambda: None)()

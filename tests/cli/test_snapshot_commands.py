@@ -73,7 +73,7 @@ def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
         in out
     )
     code, out, _ = call("plan", *asked)
-    assert code == DONE and "SAMPLE-2026, 8 papers." in out and "nothing is left to ask" in out
+    assert code == DONE and "SAMPLE-2026, 8 papers." in out and "nothing is left to request" in out
     (snapshot,) = (tmp_path / "state" / "snapshots").iterdir()
     code, out, _ = call("verify", str(snapshot), "--public", "public.jsonl")
     assert code == DONE and "files are as they were written" in out and "84 texts, 0 withheld by licence" in out
@@ -136,7 +136,7 @@ def test_a_pause_has_its_own_exit_code_and_says_until_when(call, tmp_path):
             "fetch.pdf_batch=5",
         )
         code, out, _ = call(*asked)
-    assert code == INCOMPLETE and "SAMPLE 2026: paused; paused until 20" in out and "the same command goes on" in out
+    assert code == INCOMPLETE and "SAMPLE 2026: paused; paused until 20" in out and "the same command continues" in out
 
 
 @pytest.mark.parametrize(

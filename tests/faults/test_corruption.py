@@ -268,7 +268,7 @@ def test_a_run_goes_on_beside_a_damaged_ledger_and_status_says_how_many_lines(pr
     since = pristine.chat.count
     assert pristine.go_on(state)["outcome"] == "done"
     assert pristine.chat.count == since
-    assert spending.account(Store(state, EDITION))["ledger_lines_damaged"] == 1
+    assert spending.account(Store(state, EDITION))["spend_log_lines_damaged"] == 1
     trial("damaged file: ledger", "the line is counted as damaged; doctor and status say so")
 
 

@@ -22,7 +22,7 @@ from gre_bench.cli.views.bar import last_point
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.flows.tune_evaluation_lm import judged_papers, papers_of
 from gre_bench.lm.backends.transformers_lm import TransformersLM
-from gre_bench.pipeline.runs.prefect_engine import tame_server
+from gre_bench.pipeline.runs.prefect_engine import isolate_server
 from gre_bench.tuning.settings import load
 from tests.conftest import ROOT
 from tests.lm.chat_models import build_chat_model
@@ -197,7 +197,7 @@ def test_workers_of_the_engine_say_nothing_after_the_line_of_an_error(capfd: pyt
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker
 
-    tame_server()
+    isolate_server()
     for worker in (EventsWorker, APILogWorker):
         logging.getLogger(worker.__name__).warning("Still processing items: 1 items remaining...")
         assert not logging.getLogger(worker.__name__).isEnabledFor(logging.WARNING)

@@ -69,7 +69,7 @@ def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
     assert found["human", "grades of lm_examiner"] == {"refused": 3}
     # The whole of it on the board, as a table and as JSON, and in the status.
     shown = CliRunner().invoke(app, ["leaderboard", "--details", "--state", str(edition)]).output
-    table = shown[shown.index("Asked of LMs, and what became of it") :]
+    table = shown[shown.index("Requests to LMs and their outcomes") :]
     head = next(line for line in table.splitlines() if "candidate" in line)
     assert head.split() == [
         "candidate",

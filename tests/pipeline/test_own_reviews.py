@@ -104,7 +104,7 @@ def test_reviews_by_nobody_are_refused_until_somebody_says_whose_they_are(state)
     assert "nothing says whose reviews these are" in told and "--as NAME, or --human" in told
     assert "give one of the two" in line("import", "reviews", file, "-e", EDITION, "--as", "m", "--human")
     named = written("named.jsonl", rows_of(candidate="a"))
-    assert "names its candidates itself" in line("import", "reviews", named, "-e", EDITION, "--human")
+    assert "names its candidates in its column candidate" in line("import", "reviews", named, "-e", EDITION, "--human")
     assert call("import", "reviews", file, "-e", EDITION, "--as", "my-model")[0] == DONE
     assert query(state, "select count(*) from reviews where candidate = 'my-model'") == [(16,)]
 
@@ -357,7 +357,7 @@ def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
 
 @pytest.mark.parametrize("name", ["human", "generic", "other-paper"])
 def test_the_baseline_and_the_controls_cannot_be_removed(state, name):
-    assert "cannot be taken away" in line("remove", EDITION, name, "--yes")
+    assert "cannot be removed" in line("remove", EDITION, name, "--yes")
 
 
 def test_a_removal_says_what_would_bring_the_candidate_back():

@@ -15,7 +15,7 @@ from gre_bench.flows.validate_metrics import validate
 from gre_bench.metrics.signing import signature
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validation_records import grant, validation_record
+from gre_bench.pipeline.validation_records import validation_record, write_validation_record
 from gre_bench.tasks import steps
 from tests.flows.refreshing import query, use
 from tests.flows.test_validation import asked
@@ -34,7 +34,7 @@ def granted(state, edition, verdict, at, monkeypatch, **settings):
 
     monkeypatch.setattr(validation_records, "now", lambda: datetime(2026, 1, at, tzinfo=UTC))
     row = {"change": "injection", "verdict": verdict, "papers": 300, "d": 0.0, "made_by": "rule"}
-    return grant(state, edition, SIGNED, [row], [], ValidationSettings(**settings))
+    return write_validation_record(state, edition, SIGNED, [row], [], ValidationSettings(**settings))
 
 
 def counts(state, edition=None):
@@ -109,7 +109,7 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
     assert [
         row[0] for row in query(tmp_path, "select s.metric from validations join signatures s using (signature_id)")
     ] == ["rouge_l"]
-    assert any("no certificate" in note for note in summary["notes"])
+    assert any("no validation record" in note for note in summary["notes"])
     use(OverlapLM("scripted-faulty"))
     again = validate(replace(Job(wanted, tmp_path), retry_failed=True), steps.undecorated())
     assert again["outcome"] == "done"

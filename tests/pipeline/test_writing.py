@@ -310,7 +310,7 @@ def test_status_tells_what_is_spent_by_model_what_became_of_it_and_what_is_left(
         run(tmp_path, models, "budget.requests=9", candidates=("scripted",), limit=2)
         found = spending.account(Store(tmp_path, EDITION))
     assert found["spent_by_model"]["scripted"]["outcomes"] == {"refused": 1, "ok": 1}
-    assert (found["spent"]["requests"], found["remaining"], found["ledger_lines_damaged"]) == (2, {"requests": 7}, 0)
+    assert (found["spent"]["requests"], found["remaining"], found["spend_log_lines_damaged"]) == (2, {"requests": 7}, 0)
     assert found["spent"]["hours"] > 0
     by_outcome = {
         row["outcome"]: row["texts"]

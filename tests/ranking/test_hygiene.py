@@ -75,14 +75,14 @@ def test_strata_compare_leads_within_and_between_papers():
 def test_strata_cover_the_truth_when_the_pairs_of_a_paper_depend_on_each_other():
     random = np.random.default_rng(1)
     likelihood = {reference: random.random() for reference in PLACES}
-    held, worlds = 0, 400
-    for _ in range(worlds):
+    held, simulations = 0, 400
+    for _ in range(simulations):
         shared = random.normal(size=40)
         noise = random.normal(size=(40, 3))
         pairs = board(lambda n, p, k: (n == "a") * (shared[p] + noise[p, k]), ("human", "a"), 40)  # noqa: B023
         (row,) = strata(pairs, likelihood, 0.5)
         held += row.low <= 0 <= row.high
-    assert abs(held / worlds - 0.90) < 0.05
+    assert abs(held / simulations - 0.90) < 0.05
 
 
 @settings(max_examples=30)

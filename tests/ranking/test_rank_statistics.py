@@ -47,12 +47,12 @@ def test_far_apart_neighbours_are_ranked_and_near_ones_tied_with_the_papers_they
 
 
 def test_equal_candidates_are_called_different_no_more_often_than_the_level_allows():
-    worlds, wrong = 300, 0
-    for seed in range(worlds):
+    simulations, wrong = 300, 0
+    for seed in range(simulations):
         pairs = board({"human": 0, "a": 0, "b": 0}, papers=12, seed=seed)
         tests = pair_tests(*[pairs.columns[k] for k in (3, 1, 0, 2)])
         wrong += any(test.p_holm < 0.05 for test in tests)
-    assert stats.binomtest(wrong, worlds, 0.05, alternative="greater").pvalue > 0.01
+    assert stats.binomtest(wrong, simulations, 0.05, alternative="greater").pvalue > 0.01
 
 
 def test_no_test_is_a_reason_and_no_claim():

@@ -201,7 +201,7 @@ def test_an_older_release_in_the_place_of_a_newer_one_is_refused(own, keys, chec
     release_store.log.path.write_text(lines[0])
     assert check(release_store.latest)[0] == 0
     code, err = check(release_store.latest, "--log-head", head[:20])
-    assert code == 2 and "it was cut, or written anew" in err
+    assert code == 2 and "it was cut, or written again" in err
     assert check(release_store.latest, "--log-head", "nonsense")[0] == 2
 
 

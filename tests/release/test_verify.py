@@ -82,12 +82,12 @@ def test_two_files_that_change_places_are_found(folder):
 def test_a_file_that_came_is_named(folder, name):
     (folder / name).parent.mkdir(exist_ok=True)
     (folder / name).touch()
-    assert refused(folder) == f": {name.split('/more')[0] if name[:3] == 'new' else name} is not part of the release; take it away"  # fmt: skip
+    assert refused(folder) == f": {name.split('/more')[0] if name[:3] == 'new' else name} is not part of the release; remove it"  # fmt: skip
 
 
 def test_an_empty_folder_that_came_is_named(folder):
     (folder / "papers" / "more").mkdir()
-    assert refused(folder) == ": papers/more is not part of the release; take it away"
+    assert refused(folder) == ": papers/more is not part of the release; remove it"
 
 
 def test_a_link_is_no_file_of_a_release_even_to_the_same_bytes(folder, tmp_path):

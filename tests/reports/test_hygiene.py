@@ -71,7 +71,7 @@ def test_strata_come_from_a_file(call, state, tmp_path):
     )
     (found,) = json.loads(call("-m", "gem", "--papers", "0", "--likelihood", file, "--json")[1])["metrics"]
     assert (found["swap"], {row["candidate"] for row in found["strata"]}) == ([], {"model-a", "model-b"})
-    assert "likely LM-written" in call("-m", "gem", "--papers", "0", "--likelihood", file)[1]
+    assert "an LM likely wrote" in call("-m", "gem", "--papers", "0", "--likelihood", file)[1]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Known answers: the product's scoring and intervals against exact information, over many worlds."""
+"""Known answers: the product's scoring and intervals against exact information, over many simulations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gre_bench.studies.simulations import findings
 from gre_bench.studies.simulations.chance import excess
 from gre_bench.studies.simulations.known_lm import exact_lm
 from gre_bench.studies.simulations.papers import cases_of, draw_papers
-from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, look_up, score_table, try_world
-from gre_bench.studies.simulations.world import conditional_information, draw_world, information
+from gre_bench.studies.simulations.simulation import conditional_information, draw_simulation, information
+from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, look_up, score_table, try_simulation
 
 
 def by(rows, **wanted):
@@ -24,7 +24,7 @@ def by(rows, **wanted):
 
 @pytest.fixture(scope="module")
 def found():
-    return known_answers(worlds=200, papers=100, seed=1, processes=1, learn=False)
+    return known_answers(simulations=200, papers=100, seed=1, processes=1, learn=False)
 
 
 def test_the_exact_lm_s_expected_score_is_the_information_to_rounding(found):
@@ -34,30 +34,30 @@ def test_the_exact_lm_s_expected_score_is_the_information_to_rounding(found):
 
 def test_scores_of_drawn_papers_converge_to_the_information_by_the_product_s_own_scoring():
     """Case by case through the pipeline, GEM and GEM-S: the mean over many papers is within 3.5 standard errors."""
-    world = draw_world(11)
-    papers = draw_papers(world, 1500, seed=1)
-    truths = {"gem": information(world.joint()), "gem_s_abstract": conditional_information(world.joint())}
+    simulation = draw_simulation(11)
+    papers = draw_papers(simulation, 1500, seed=1)
+    truths = {"gem": information(simulation.joint()), "gem_s_abstract": conditional_information(simulation.joint())}
     for metric, with_synopsis in (("gem", False), ("gem_s_abstract", True)):
-        scores = np.array(score_cases(metric, exact_lm(world), cases_of(papers, with_synopsis))).reshape(-1, 2)
+        scores = np.array(score_cases(metric, exact_lm(simulation), cases_of(papers, with_synopsis))).reshape(-1, 2)
         error = scores.mean(axis=1).std(ddof=1) / math.sqrt(len(scores))
         assert abs(scores.mean() - truths[metric]) < 3.5 * error < 0.1
-        table = score_table(metric, exact_lm(world), score_cases)
+        table = score_table(metric, exact_lm(simulation), score_cases)
         assert np.allclose(scores, look_up(table, papers, 0))
 
 
 def test_the_synopsis_takes_away_what_it_tells():
     """GEM and GEM-S differ by as much as the information that the exact LM gives of each."""
-    worlds = [draw_world(seed) for seed in range(100)]
-    gaps = [information(world.joint()) - conditional_information(world.joint()) for world in worlds]
+    simulations = [draw_simulation(seed) for seed in range(100)]
+    gaps = [information(simulation.joint()) - conditional_information(simulation.joint()) for simulation in simulations]
     assert np.mean(gaps) > 0.02
-    trial = try_world(4, 10, score_cases)
+    trial = try_simulation(4, 10, score_cases)
     exact = {one.metric: one.scores[0] for one in trial.ordered if one.lm == "exact"}
-    assert exact["gem"] == pytest.approx(information(draw_world(4).joint()))
-    assert exact["gem_s_abstract"] == pytest.approx(conditional_information(draw_world(4).joint()))
+    assert exact["gem"] == pytest.approx(information(draw_simulation(4).joint()))
+    assert exact["gem_s_abstract"] == pytest.approx(conditional_information(draw_simulation(4).joint()))
 
 
 def test_intervals_by_paper_and_of_paired_differences_cover_and_flat_ones_cover_less(found):
-    """200 worlds: the standard error is 2.1 points, so the bounds are loose; 2,000 are tried below."""
+    """200 simulations: the standard error is 2.1 points, so the bounds are loose; 2,000 are tried below."""
     for row in found["coverage"]:
         low = 0.74 if row["interval"] == "flat" else 0.83
         assert low < row["covered"] < 0.96, row
@@ -75,7 +75,7 @@ def test_no_garbling_is_expected_to_score_higher_than_proposition_3_1_allows(fou
 
 
 def test_the_bound_is_needed_and_only_in_the_direction_of_the_proof(found):
-    """Some garblings do score higher by LMs that are off, and by far more than KL(LM ‖ truth) in most blind worlds."""
+    """Some garblings do score higher by LMs that are off, and by far more than KL(LM ‖ truth) in most blind simulations."""
     assert by(found["ordering"], metric="gem", lm="noisy")["garbled_higher"] > 0
     blind = by(found["ordering"], metric="gem", lm="blind")
     assert blind["garbled_higher"] == 200 and blind["beyond_printed"] > 150
@@ -98,39 +98,39 @@ def test_a_wrong_lm_a_wrong_order_and_a_narrow_interval_are_found_out():
 
 def test_what_is_above_chance_is_mutual_and_lautum_information_for_an_lm_that_knows_the_candidate():
     for seed in range(50):
-        world = draw_world(seed)
-        joint = world.joint().sum(axis=0)
+        simulation = draw_simulation(seed)
+        joint = simulation.joint().sum(axis=0)
         apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
         lautum = float((apart * np.log(apart / joint)).sum())
-        table = score_table("gem", exact_lm(world), score_cases)
-        assert excess(table, world.joint()) == pytest.approx(information(world.joint()) + lautum, abs=1e-12)
+        table = score_table("gem", exact_lm(simulation), score_cases)
+        assert excess(table, simulation.joint()) == pytest.approx(information(simulation.joint()) + lautum, abs=1e-12)
 
 
 def test_garbling_at_random_lowers_what_is_above_chance_and_only_a_sly_exchange_of_reviews_may_raise_it():
-    """GEM's proposition does not cover it: 59 of 500 worlds have such an exchange, worth 0.06 nats at most."""
+    """GEM's proposition does not cover it: 59 of 500 simulations have such an exchange, worth 0.06 nats at most."""
     sly = 0
     for seed in range(100):
-        world = draw_world(seed)
-        table = score_table("gem", exact_lm(world), score_cases)
-        own = excess(table, world.joint())
-        assert all(excess(table, world.joint(world.garbled(steps))) < own for steps in (1, 2, 3))
-        sly += excess(table, world.joint(world.evading())) > own
+        simulation = draw_simulation(seed)
+        table = score_table("gem", exact_lm(simulation), score_cases)
+        own = excess(table, simulation.joint())
+        assert all(excess(table, simulation.joint(simulation.garbled(steps))) < own for steps in (1, 2, 3))
+        sly += excess(table, simulation.joint(simulation.evading())) > own
     assert 0 < sly < 25
 
 
 def test_the_scoring_of_the_product_gives_what_is_above_chance():
     """Case by case, each with the review of another paper: the mean is within 3.5 standard errors of the known one."""
-    world = draw_world(11)
-    papers = draw_papers(world, 1500, seed=1)
+    simulation = draw_simulation(11)
+    papers = draw_papers(simulation, 1500, seed=1)
     cases = cases_of(papers, False)
     beside = [replace(case, moved=cases[place ^ 2].candidate) for place, case in enumerate(cases)]
-    scores = np.array(score_cases("gem_specific", exact_lm(world), beside)).reshape(-1, 4).mean(axis=1)
-    truth = excess(score_table("gem", exact_lm(world), score_cases), world.joint())
+    scores = np.array(score_cases("gem_specific", exact_lm(simulation), beside)).reshape(-1, 4).mean(axis=1)
+    truth = excess(score_table("gem", exact_lm(simulation), score_cases), simulation.joint())
     assert abs(scores.mean() - truth) < 3.5 * scores.std(ddof=1) / math.sqrt(len(scores)) < 0.2
 
 
 def test_the_test_against_chance_keeps_its_level_and_finds_what_it_should(found):
-    """200 worlds: standard errors are 1.5 and 3 points, so the bounds are loose; 2,000 are tried below."""
+    """200 simulations: standard errors are 1.5 and 3 points, so the bounds are loose; 2,000 are tried below."""
     for row in found["chance"]:
         allowed = 0.05 if row["candidate"] == "knows nothing" else 0.12
         assert abs(row["rejected"] - row["expected"]) < allowed, row
@@ -139,8 +139,8 @@ def test_the_test_against_chance_keeps_its_level_and_finds_what_it_should(found)
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_over_2000_worlds_intervals_cover_at_nominal_within_two_points():
-    found = known_answers(worlds=2000, papers=300, seed=0, learn=False)
+def test_over_2000_simulations_intervals_cover_at_nominal_within_two_points():
+    found = known_answers(simulations=2000, papers=300, seed=0, learn=False)
     for row in found["coverage"]:
         if row["interval"] != "flat":
             assert abs(row["covered"] - row["nominal"]) <= 0.02, row

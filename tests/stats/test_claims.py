@@ -50,7 +50,7 @@ def test_a_claim_of_some_is_the_mirror_image_of_its_denial_of_all(values):
 
 
 def test_of_claims_on_the_edge_few_are_told_wrongly():
-    """Five contrasts of mean zero: that all are above zero is never quite so, and is denied in at most 5% of worlds."""
+    """Five contrasts of mean zero: that all are above zero is never quite so, and is denied in at most 5% of simulations."""
     chance = random.Random(1)
     verdicts = [told([Contrast("c", chance.gauss(0, 0.1), 0.1, 100) for _ in range(5)]).verdict for _ in range(2000)]
     assert verdicts.count("does not hold") / 2000 <= 0.05 + 0.01

@@ -1,4 +1,4 @@
-"""Simulated coverage of some cells of the table that `tests.bench.bench_coverage` prints whole: 2,000 worlds each."""
+"""Simulated coverage of some cells of the table that `tests.bench.bench_coverage` prints whole: 2,000 simulations each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from gre_bench.stats.correlation import correlate
 from tests.bench.coverage import auc, coverage, effects, graded, holds, lengths, means, ranks, true_correlations
 
-WORLDS = 2000
+SIMULATIONS = 2000
 
 
 def spearman(random, papers, share, tails):
@@ -33,7 +33,7 @@ def spearman(random, papers, share, tails):
 )
 def test_interval_covers_at_its_nominal_level_within_two_points(trial, papers, share, tails, name):
     nominal = float(name[-3:-1]) / 100
-    assert coverage(trial, papers, share, tails, WORLDS)[name] == pytest.approx(nominal, abs=0.02)
+    assert coverage(trial, papers, share, tails, SIMULATIONS)[name] == pytest.approx(nominal, abs=0.02)
 
 
 @pytest.mark.parametrize("papers", [30, 100])
@@ -44,5 +44,5 @@ def test_intervals_of_ranks_promise_no_more_than_they_hold(papers):
 
 
 def test_flat_intervals_cover_less_than_they_say_when_pairs_depend_on_each_other():
-    assert coverage(means, 100, 0.6, "normal", WORLDS)["mean, flat, 90%"] < 0.85
+    assert coverage(means, 100, 0.6, "normal", SIMULATIONS)["mean, flat, 90%"] < 0.85
     assert coverage(effects, 30, 0.6, "normal", 500)["d, flat, 95%"] < 0.90

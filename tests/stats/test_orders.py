@@ -14,7 +14,7 @@ from gre_bench.stats.orders import agreement, leads, orders, ranks
 from gre_bench.stats.pair_tests import pair_tests
 
 
-def world(seed: int = 0, papers: int = 40, number: int = 6):
+def simulation(seed: int = 0, papers: int = 40, number: int = 6):
     """Columns of two noisy measures of candidates of rising strength, one pair a paper and reference."""
     random = np.random.default_rng(seed)
     p, c, r = (axis.ravel() for axis in np.indices((papers, number, 2)))
@@ -29,7 +29,7 @@ def by_paper_tests(column, papers, candidates, references):
 
 
 def test_agreement_is_spearman_and_kendall_of_the_means():
-    (one, other), papers, candidates, _ = world()
+    (one, other), papers, candidates, _ = simulation()
     found = agreement(one, other, papers, candidates)
     names = list(dict.fromkeys(candidates))
     means = [
@@ -42,7 +42,7 @@ def test_agreement_is_spearman_and_kendall_of_the_means():
 
 
 def test_the_interval_is_that_of_papers_drawn_again_one_by_one():
-    (one, other), papers, candidates, _ = world(papers=12)
+    (one, other), papers, candidates, _ = simulation(papers=12)
     found = agreement(one, other, papers, candidates, resamples=400)
     random, names = np.random.default_rng(5), list(dict.fromkeys(candidates))
     table = np.zeros((2, 12, 6))
@@ -55,7 +55,7 @@ def test_the_interval_is_that_of_papers_drawn_again_one_by_one():
 
 @given(st.floats(0.01, 100), st.floats(-50, 50), st.integers(0, 20))
 def test_a_measure_in_another_unit_is_the_same_measure(scale, shift, seed):
-    (one, _), papers, candidates, references = world(seed, papers=8, number=4)
+    (one, _), papers, candidates, references = simulation(seed, papers=8, number=4)
     other = [scale * value + shift for value in one]
     tests = [by_paper_tests(column, papers, candidates, references) for column in (one, other)]
     said = orders(*tests)
@@ -66,7 +66,7 @@ def test_a_measure_in_another_unit_is_the_same_measure(scale, shift, seed):
 
 
 def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
-    (one, _), papers, candidates, references = world()
+    (one, _), papers, candidates, references = simulation()
     tests = [by_paper_tests(column, papers, candidates, references) for column in (one, [-value for value in one])]
     said = orders(*tests)
     sure = {(t.first, t.second) if t.difference > 0 else (t.second, t.first) for t in tests[0] if t.p_holm < 0.05}
@@ -75,13 +75,13 @@ def test_a_measure_turned_round_contradicts_in_all_that_is_sure():
 
 
 def test_every_two_candidates_are_counted_once():
-    columns, papers, candidates, references = world(3, papers=10)
+    columns, papers, candidates, references = simulation(3, papers=10)
     said = orders(*(by_paper_tests(column, papers, candidates, references) for column in columns))
     assert said.both + said.only_first + said.only_second + said.neither + len(said.contradict) == 15
 
 
 def test_a_lead_is_students_t_by_paper():
-    (one, _), papers, candidates, references = world()
+    (one, _), papers, candidates, references = simulation()
     found = leads(by_paper_tests(one, papers, candidates, references), "human")
     assert set(found) == {f"model-{k}" for k in range(1, 6)}
     by_paper = {

@@ -17,11 +17,11 @@ from gre_bench.studies.learning_curves import Lesson, learning_curve, taught
 
 @pytest.fixture
 def short_lessons(monkeypatch):
-    """Two sizes instead of ten, three worlds, both kinds of LM."""
+    """Two sizes instead of ten, three simulations, both kinds of LM."""
     monkeypatch.setattr(learning_curves, "COUNTED_PAPERS", (30, 1000))
-    monkeypatch.setattr(learning_curves, "COUNTED_WORLDS", 3)
+    monkeypatch.setattr(learning_curves, "COUNTED_SIMULATIONS", 3)
     monkeypatch.setattr(learning_curves, "NGRAM_PAPERS", (60,))
-    monkeypatch.setattr(learning_curves, "NGRAM_WORLDS", 1)
+    monkeypatch.setattr(learning_curves, "NGRAM_SIMULATIONS", 1)
 
 
 def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
@@ -29,7 +29,7 @@ def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
     arguments = [
         "study",
         "known-answers",
-        "--worlds",
+        "--simulations",
         "20",
         "--papers",
         "50",
@@ -43,7 +43,7 @@ def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
     for words in ("Exact evaluation LM", "Coverage", "Order", "Learnt LMs", "cache-ngram"):
         assert words in done.stdout
     found = json.loads((tmp_path / "k" / "known-answers.json").read_text())
-    assert found["worlds"] == 20 and len(found["coverage"]) == 10 and len(found["ordering"]) == 6
+    assert found["simulations"] == 20 and len(found["coverage"]) == 10 and len(found["ordering"]) == 6
     assert {(row["metric"], row["lm"], row["papers"]) for row in found["bias"]} == {
         (metric, lm, papers)
         for metric in ("gem", "gem_s_abstract")
@@ -54,9 +54,9 @@ def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
 
 
 def test_processes_and_order_of_work_do_not_change_a_number():
-    alone = flow.known_answers(worlds=40, papers=20, seed=3, processes=1, learn=False)
-    assert flow.known_answers(worlds=40, papers=20, seed=3, processes=2, learn=False) == alone
-    assert flow.known_answers(worlds=40, papers=20, seed=4, processes=1, learn=False) != alone
+    alone = flow.known_answers(simulations=40, papers=20, seed=3, processes=1, learn=False)
+    assert flow.known_answers(simulations=40, papers=20, seed=3, processes=2, learn=False) == alone
+    assert flow.known_answers(simulations=40, papers=20, seed=4, processes=1, learn=False) != alone
 
 
 def test_more_papers_teach_more_and_rows_say_of_what_bias_consists(short_lessons):
@@ -66,14 +66,14 @@ def test_more_papers_teach_more_and_rows_say_of_what_bias_consists(short_lessons
         few, many = curve[metric, 100], curve[metric, 3000]
         assert few["mean"] < 4 * many["mean"] < 0
         assert few["mean"] == pytest.approx(few["marginal_error"] - few["conditional_error"])
-        assert few["least"] <= few["mean"] <= few["largest"] and few["worlds"] == 3
+        assert few["least"] <= few["mean"] <= few["largest"] and few["simulations"] == 3
 
 
 def test_an_lm_that_cannot_be_taught_is_a_row_with_its_reason():
     rows = taught(Lesson("cache-ngram", 2, 0))
     assert len(rows) == 2 and all("training needs at least 2 papers" in row["failed"] for row in rows)
     row = learning_curve(rows)[0]
-    assert (row["worlds"], row["failed"], row["mean"]) == (0, 1, None) and row["reason"]
+    assert (row["simulations"], row["failed"], row["mean"]) == (0, 1, None) and row["reason"]
 
 
 def test_a_wrong_answer_is_exit_code_1():
@@ -87,5 +87,5 @@ def test_a_wrong_answer_is_exit_code_1():
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     path = tmp_path / "x"
     path.write_text("")
-    done = CliRunner().invoke(app.app, ["study", "known-answers", "--worlds", "1", "--out", str(path)])
+    done = CliRunner().invoke(app.app, ["study", "known-answers", "--simulations", "1", "--out", str(path)])
     assert isinstance(done.exception, SettingsError) and "is a file; name a folder" in str(done.exception)

@@ -1,4 +1,4 @@
-"""What the shell offers for a word that is not yet whole: names of editions, metrics, models and shipped settings."""
+"""Words that the shell completes: names of editions, metrics, models, domains and published tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gre_bench.core.errors import GreBenchError
 
 
 def editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Editions in the state folder that the line names, the environment, or ``state``."""
+    """Returns the editions in the state folder: that of --state, else of the environment, else ``state``."""
     from gre_bench.store import find_editions
 
     state = ctx.params.get("state") or os.environ.get("GRE_BENCH_STATE") or "state"
@@ -21,28 +21,28 @@ def editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
 
 def metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Metrics of the catalogue."""
+    """Returns the names of all metrics."""
     from gre_bench.core.metrics import METRICS
 
     return list(METRICS)
 
 
 def pretrained(ctx: Any, args: list[str], incomplete: str) -> list[tuple[str, str]]:
-    """Models that can be downloaded, with their titles."""
+    """Returns the names and titles of the models that can be downloaded."""
     from gre_bench.core.pretrained.entries import entries
 
     return [(name, entry.title) for name, entry in entries().items()]
 
 
 def domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Domains of ``data/domains.toml``."""
+    """Returns the names of the domains in ``data/domains.toml``."""
     from gre_bench.catalogs.domains import domains as known
 
     return list(known())
 
 
 def published_tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """The published tables."""
+    """Returns the names of the published tables."""
     from gre_bench.ranking.published import tables
 
     return list(tables())

@@ -1,4 +1,4 @@
-"""Groups and commands as the help screens show them, and the names under which commands were known before."""
+"""Groups and commands as ``--help`` shows them, and the former names of commands."""
 
 from __future__ import annotations
 
@@ -28,45 +28,45 @@ MOVED = {
     "tune": "gre-bench models tune",
     "validate": "gre-bench study validate",
 }
-"""Former top-level command to the command that does its work now."""
+"""Former top-level command → the command that replaces it."""
 
 
 class Command(TyperCommand):
-    """A command whose help shows no type where the name already says it, and fills its lines."""
+    """A command whose help omits types that the name already tells, and fills each line."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.help = _unwrapped(self.help or "")
 
     def get_params(self, ctx: Any) -> Any:
-        """Its parameters, without the type of flags and of named arguments."""
+        """Returns its parameters, without the types of flags and of named arguments."""
         return _without_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """A group of commands, shown as `Command` is."""
+    """A group of commands, with the same help as `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Its parameters, without the type of flags."""
+        """Returns its parameters, without the types of flags."""
         return _without_types(super().get_params(ctx))
 
 
 class TopGroup(Group):
-    """The whole program: it knows the former names of its commands."""
+    """The whole program. It recognises the former names of its commands."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is called; `SettingsError` names the successor of a former command."""
+        """Finds the command that is called; `SettingsError` names the successor of a former command."""
         if args and args[0] in MOVED and not ctx.resilient_parsing:
             raise SettingsError(f"the command {args[0]} has moved; use: {MOVED[args[0]]}")
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **more: Any) -> Any:
-        """Runs the program and exits; an error of usage is one line, as every other error is."""
+        """Runs the program and exits. A usage error is one line, as every other error."""
         try:
             code = super().main(*args, **more | {"standalone_mode": False})
         except typer.TyperException as error:
             code = error.exit_code
-            # Without a message: a group was called alone, and its help is printed already.
+            # No message: a group was called without a command, and has printed its help.
             if message := " ".join(error.format_message().split()).rstrip("."):
                 context = getattr(error, "ctx", None)
                 more_help = f" (see: {context.command_path} --help)" if context else ""
@@ -86,7 +86,7 @@ class Commands(typer.Typer):
 
 
 def _unwrapped(text: str) -> str:
-    """*text* with each paragraph on one line, as a screen of any width needs it."""
+    """Returns *text* with each paragraph on one line, so that a terminal of any width can wrap it."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 

@@ -1,7 +1,7 @@
 """The options and arguments that several commands share, each described once.
 
-An edition is the argument EDITION of a command about one edition. It is the option --edition where the argument is
-something else (a file, candidates) or where a settings file may name it. A short flag means the same everywhere.
+The edition is the argument EDITION of a command about one edition. It is the option --edition where the argument is
+something else (a file, candidates), or where a settings file may name it. A short flag means the same in every command.
 """
 
 from __future__ import annotations
@@ -23,16 +23,21 @@ State = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Wait = Annotated[
     float,
-    typer.Option("--wait", metavar="SECONDS", help="How long to wait while another process writes the edition."),
+    typer.Option("--wait", metavar="SECONDS", help="How long to wait if another process is writing the edition."),
 ]
 NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run as plain functions, without Prefect.")]
 Form = Annotated[
     Format,
     typer.Option(
-        "--format", "-f", metavar="FORMAT", help="table, json, csv, markdown or parquet; only markdown and table round."
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="table, json, csv, markdown or parquet; table and markdown round numbers.",
     ),
 ]
-Out = Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write, not standard output.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write instead of standard output.")
+]
 Figures = Annotated[
     Path | None, typer.Option("--figures", metavar="FOLDER", help="Write the figures into this folder (SVG and PNG).")
 ]
@@ -66,8 +71,8 @@ Limit = Annotated[
     int | None, typer.Option("--limit", metavar="N", min=1, help="Only the first N papers of the sample (a pilot).")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate work, time and cost; change nothing.")]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try again what failed for good.")]
-Again = Annotated[bool, typer.Option("--again", help="Ask for everything again, and report what changed.")]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Try again the texts and scores marked as failed.")]
+Again = Annotated[bool, typer.Option("--again", help="Fetch everything again, and report what changed.")]
 
 Metric = Annotated[
     list[str] | None,
@@ -80,7 +85,7 @@ Candidate = Annotated[
 ]
 Writer = Annotated[
     str | None,
-    typer.Option("--writer", metavar="NAME", help="Who wrote the judgments, where the file does not say."),
+    typer.Option("--writer", metavar="NAME", help="Who wrote the judgments, if the file does not say."),
 ]
 OnlyWriter = Annotated[
     str | None, typer.Option("--writer", metavar="NAME", help="Only judgments that this writer wrote.")
@@ -97,7 +102,7 @@ NotesFile = Annotated[
 ]
 UnverifiedVenue = Annotated[
     bool,
-    typer.Option("--unverified-venue", help="Accept a venue-year whose note format is known from documents only."),
+    typer.Option("--unverified-venue", help="Accept a venue-year whose note format was never seen, only documented."),
 ]
 Papers = Annotated[
     str | None,

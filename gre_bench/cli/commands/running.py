@@ -1,4 +1,4 @@
-"""What commands share when they run something: settings, the progress bar and the exit code of an outcome."""
+"""What the commands that run something share: settings, the progress bar, and exit codes by outcome."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ DEMO = resource("deployments", "demo.toml")
 
 
 def ended(summary: dict[str, Any]) -> typer.Exit:
-    """The exit with the code of the outcome of *summary*."""
+    """Returns the `typer.Exit` with the exit code of the outcome of *summary*."""
     return typer.Exit(OUTCOMES.get(summary["outcome"], INCOMPLETE))
 
 
 def settings_of(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
-    """The settings of a run: of *file*, else of the last refresh of *edition*, else of the demo; then *overrides*."""
+    """Returns the settings of a run: those of *file*, changed by *overrides*.
+
+    Without *file* they are those of the last refresh of *edition*; without both, those of the demo.
+    """
     changes = list(overrides or [])
     if edition is not None:
         changes += [f"edition.{key}={value}" for key, value in configuration.edition_parts(edition).items()]
@@ -42,12 +45,12 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
 
 
 def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
-    """The budget in *settings* with the *limits* of the command line. The spending of one study's runs adds up."""
+    """Returns the budget in *settings* with the *limits* of the command line. All runs of a study share it."""
     return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))
 
 
 def stored_edition(edition: str | None, state: Path) -> Store:
-    """The store of *edition*, or of the only one there is; `SettingsError` names those there are."""
+    """Returns the store of *edition*, or of the only edition; `SettingsError` lists the editions there are."""
     store = Store(state, the_edition(edition, state))
     if not store.exists:
         raise no_edition(state, store.key)
@@ -55,7 +58,7 @@ def stored_edition(edition: str | None, state: Path) -> Store:
 
 
 def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
-    """Name to file of *pairs* NAME=FILE; `SettingsError` names a pair that is not written so, or is there twice."""
+    """Returns the files of *pairs* NAME=FILE by name; `SettingsError` for a malformed pair or a repeated name."""
     files: dict[str, Path] = {}
     for pair in pairs or ():
         name, equals, file = pair.partition("=")
@@ -68,14 +71,14 @@ def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
 
 
 def folder_to_write(folder: Path) -> Path:
-    """*folder*, which need not exist yet; `SettingsError` if it is a file."""
+    """Returns *folder*, which need not exist yet; raises `SettingsError` if it is a file."""
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder} is a file; name a folder")
     return folder
 
 
 def confirm(change: str) -> None:
-    """Returns if the user agrees to *change*; `SettingsError` if they do not, or if nobody can be asked."""
+    """Asks the user to confirm *change*; raises `SettingsError` if they decline or nobody can be asked."""
     if not sys.stdin or not sys.stdin.isatty():
         raise SettingsError(f"{change}: say that you mean it with --yes")
     if not typer.confirm(f"{change}?", err=True):
@@ -84,7 +87,7 @@ def confirm(change: str) -> None:
 
 @contextmanager
 def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
-    """Draws the run's own status on a terminal while the run works; nothing if *quiet*."""
+    """Shows the run's status as a bar until the block ends; shows nothing if *quiet* or without a terminal."""
     if quiet or not screen.err.is_terminal:
         yield
         return
@@ -95,7 +98,7 @@ def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
 
 
 def _last_settings(store: Store) -> str | None:
-    """Settings of the edition's last refresh, from the store itself where the read copy lacks them."""
+    """Returns the JSON settings of the edition's last refresh, from the store if the read copy lacks them."""
     if not store.exists:
         return None
     try:

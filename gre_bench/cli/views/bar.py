@@ -1,4 +1,4 @@
-"""Progress bars with the remaining time, drawn from the files that a run or a training leaves as it works."""
+"""Progress bars with the remaining time, from the status file of a run or the history file of a training."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gre_bench.tuning import history
 
 @contextmanager
 def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
-    """Draws the status of the run of this process until the block ends."""
+    """Shows the status of this process's run as a bar until the block ends."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -57,14 +57,14 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
 
 
 def left(status: Row) -> str:
-    """The remaining time as the run itself says it; empty where it does not know, and at the end of a step."""
+    """Returns the remaining time that the run estimates; empty if unknown, and at the end of a step."""
     seconds = status["remaining_s"]
     return f"about {duration(seconds)} remaining" if seconds and status["done"] < status["due"] else ""
 
 
 @contextmanager
 def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
-    """Draws the last point of the training history in *folder* until the block ends: loss, pace, remaining time."""
+    """Shows the training in *folder* as a bar until the block ends: loss, steps per second, remaining time."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -86,7 +86,7 @@ def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
                 if point is None:
                     continue
                 if progress.tasks[0].total is None:
-                    # The pace is counted from where an earlier run stopped.
+                    # Steps per second count from where an earlier run stopped.
                     progress.reset(bar, total=point["steps"], completed=point["step"])
                 loss = "" if point["loss"] is None else f", loss {point['loss']:.3f}"
                 speed = progress.tasks[0].speed
@@ -108,7 +108,10 @@ def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
 
 
 def last_point(folder: Path, since: float) -> dict[str, Any] | None:
-    """The last whole line of the training history in *folder*; None if nothing was written *since* (Unix time)."""
+    """Returns the last whole line of the training history in *folder*.
+
+    Returns None if nothing was written *since* (Unix time).
+    """
     path = folder / history.FILE
     try:
         if path.stat().st_mtime < since:

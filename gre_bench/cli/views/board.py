@@ -1,4 +1,4 @@
-"""A leaderboard as tables: what is ranked, what is tied, what the numbers rest on."""
+"""Prints a leaderboard as tables: ranks, ties, and the data and tests behind the scores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FLAGS = {
     "j": "few judgments", "i": "see its note",
 }  # fmt: skip
 TOLD_IN_FULL = "nmji"
-"""Flags whose reason is told below the table."""
+"""Flags whose reason is printed below the table."""
 
 
 def show_leaderboard(
@@ -45,12 +45,12 @@ def show_leaderboard(
     gaps: Sequence[CleanGapRow] = (),
     details: bool = False,
 ) -> None:
-    """One table a metric, best candidate first, and what the numbers rest on."""
+    """Prints one table per metric, best candidate first, with the tests and the data behind it."""
     by_id = {row["signature_id"]: row for row in signatures}
     auc = {row["signature_id"]: row for row in separations}
     gap = {row["signature_id"]: row for row in gaps}
-    for signature_id, found in groupby(rows, key=lambda row: row["signature_id"]):
-        group, signature = list(found), by_id[signature_id]
+    for signature_id, members_of_signature in groupby(rows, key=lambda row: row["signature_id"]):
+        group, signature = list(members_of_signature), by_id[signature_id]
         for name, members in groupby(group, key=lambda row: row["group_name"]):
             own = list(members)
             _metric_table(edition, own, signature, name)
@@ -74,7 +74,7 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
 
 
 def summary(summary: Row, board: Store) -> None:
-    """The board after a refresh, what has no score and why, and where the results are."""
+    """Prints the board after a refresh, pairs without a score and why, and where the results are."""
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in board.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
@@ -90,7 +90,7 @@ def summary(summary: Row, board: Store) -> None:
 
 
 def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
-    """A line for each candidate without reviews of some papers: of how many, and the first of them."""
+    """Prints a line for each candidate that lacks reviews of some papers, with the first such papers."""
     for row in rows:
         more = ", ..." if row["lacking"] > len(row["examples"]) else ""
         say(
@@ -132,21 +132,21 @@ def _metric_table(edition: str, rows: list[LeaderboardRow], signature: Signature
 
 
 def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
-    """What the flags of a table mean, and in full what a letter cannot tell."""
+    """Prints the meanings of the flags in a table, and in full the notes that a letter cannot convey."""
     used = "".join(map(_flags, rows))
-    if told := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
-        say(f"flags: {told}")
+    if meanings := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
+        say(f"flags: {meanings}")
     for row in rows:
         if set(_flags(row)) & set(TOLD_IN_FULL):
             say(f"{row['candidate']}: {_note(row, writer)}")
 
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
-    """Neighbours that no test tells apart, and how many papers more would; that there are no tests, where so."""
+    """Prints neighbours that no test tells apart, and how many more papers would; or why there are no tests."""
     ties = [row for row in rows if row["tied"]]
     for row in ties[:SHOWN_TIES]:
         more = row["more_papers"]
-        hope = f"{more} papers more would, if both go on as here" if more else "nor would a million papers"
+        hope = f"{more} more papers would, if both go on as here" if more else "nor would a million papers"
         say(f"not told apart: {row['candidate']} and {row['next_candidate']} (p {_p(row['next_p'])}); {hope}")
     if len(ties) > SHOWN_TIES:
         say(f"and {len(ties) - SHOWN_TIES} more neighbours that are not told apart")
@@ -166,7 +166,7 @@ def _basis(
     exposures: Sequence[ExposureRow],
     gap: CleanGapRow | None,
 ) -> None:
-    """What one table rests on: separation, signature, validation, and who may have read the reviews before."""
+    """Prints what one table rests on: separation, signature, validation, and who may have read the reviews."""
     if auc:
         screen.out.print(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
@@ -211,7 +211,7 @@ def _pairs(row: LeaderboardRow) -> str:
 
 
 def _note(row: LeaderboardRow, writer: str) -> str:
-    """Why a candidate has no rank, what of its pairs has no score, and what else a reader should know first."""
+    """Returns why a candidate has no rank, how many pairs lack a score, and what else to know first."""
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
     chance = "not above chance" if row["surely_above_chance"] is False else None
     few = f"few judgments by {writer} ({_lines(row)})" if row["few_lines"] else None
@@ -220,8 +220,8 @@ def _note(row: LeaderboardRow, writer: str) -> str:
 
 
 def _flags(row: LeaderboardRow) -> str:
-    """The note of a row as letters, for a screen that has no room for it."""
-    found = {
+    """Returns the note of a row as letters, for a screen too narrow for the note."""
+    conditions = {
         "b": row["kind"] == "human",
         "c": row["kind"] == "control",
         "n": row["unranked"] is not None and row["kind"] != "control",
@@ -230,7 +230,7 @@ def _flags(row: LeaderboardRow) -> str:
         "j": row["few_lines"],
         "i": row["note"] is not None,
     }
-    return "".join(flag for flag, set_ in found.items() if set_)
+    return "".join(flag for flag, set_ in conditions.items() if set_)
 
 
 def _lines(row: LeaderboardRow) -> str:
@@ -238,23 +238,26 @@ def _lines(row: LeaderboardRow) -> str:
 
 
 def number(value: float | None) -> str:
-    """*value* with its sign and two digits, empty if there is none."""
+    """Returns *value* with its sign and two digits; empty if None."""
     return "" if value is None else f"{value:+.2f}"
 
 
 def half(value: float | None, end: float | None) -> str:
-    """Half of an interval, from its middle and its upper end."""
+    """Returns half the width of an interval, from its middle and its upper end."""
     return "" if value is None or end is None else f"{end - value:.2f}"
 
 
 def with_half(value: float | None, end: float | None) -> str:
-    """*value* with half of its interval, given its upper end."""
-    found = half(value, end)
-    return number(value) + (f" ±{found}" if found else "")
+    """Returns *value* with half the width of its interval, given its upper end."""
+    half_width = half(value, end)
+    return number(value) + (f" ±{half_width}" if half_width else "")
 
 
 def _p_to_human(row: LeaderboardRow) -> str:
-    """In parentheses where it is not corrected: who has no rank belongs to no family of tests."""
+    """Returns the p-value of the difference to human.
+
+    It is in parentheses if it is not corrected: a candidate without a rank belongs to no family of tests.
+    """
     if row["difference_p_holm"] is not None:
         return _p(row["difference_p_holm"])
     alone = row["rank"] is None and row["difference_p"] is not None
@@ -262,7 +265,7 @@ def _p_to_human(row: LeaderboardRow) -> str:
 
 
 def _p_above_chance(row: LeaderboardRow) -> str:
-    """In parentheses where it is not corrected."""
+    """Returns the p-value above chance, in parentheses if it is not corrected."""
     if row["above_chance_p_holm"] is not None:
         return _p(row["above_chance_p_holm"])
     alone = row["rank"] is None and row["above_chance_p"] is not None

@@ -1,4 +1,4 @@
-"""What a candidate's reviews are like and what they cost: the second table of a board."""
+"""Prints the second table of a board: what a candidate's reviews are like and what they cost."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from gre_bench.store.queries.writing import JudgedExampleRow, OutcomesRow
 
 SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
 FEWEST_PAPERS = 20
-"""Under so many papers, the slope of length and with it the score at another length is a guess."""
+"""With fewer papers, the slope of length is too uncertain to give a score at another length."""
 OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
 def show_details(rows: Sequence[LeaderboardRow]) -> None:
-    """Length, the score at the human length, judgments, texts without use, tokens and money, contamination."""
+    """Prints length, score at the human length, judgments, unusable texts, tokens, cost and contamination."""
     shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
     if not shown:
         return
@@ -37,17 +37,17 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
 
 
 def show_examples(rows: Sequence[JudgedExampleRow]) -> None:
-    """A judgment of each candidate in full, by each writer."""
+    """Prints one judgment of each candidate in full, by each writer."""
     for row in rows:
         screen.say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
 
 
 def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
-    """What became of what LMs were asked, a row for each candidate, purpose and LM; columns of noughts are left out."""
+    """Prints the outcomes of LM requests: a row per candidate, purpose and LM. Columns of zeros are left out."""
     if not rows:
         return
     shown = [name for name in OUTCOMES if any(row[name] for row in rows)]
-    table = Table(title="Asked of LMs, and what became of it", title_justify="left", box=box.SIMPLE_HEAD,
+    table = Table(title="Requests to LMs and their outcomes", title_justify="left", box=box.SIMPLE_HEAD,
                   padding=(0, 1, 0, 0))  # fmt: skip
     for name in ("candidate", "purpose", "LM"):
         table.add_column(name, overflow="fold")

@@ -1,4 +1,4 @@
-"""Rows of a board or of a query as text or file for other programs: JSON, CSV, Markdown, Parquet."""
+"""Writes rows of a board or a query as JSON, CSV, Markdown or Parquet."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Format(StrEnum):
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
-"""What makes a spreadsheet take a cell for a formula; some read the wide forms as the narrow ones."""
+"""First characters that make a spreadsheet read a cell as a formula; some accept the full-width forms too."""
 
 
 KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending.jsonl")
-"""What of a state folder no output may be written over."""
+"""The parts of a state folder that no output may overwrite."""
 
 
 def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
-    """*rows* in the columns *names*, to the file *out* or to standard output; Parquet needs a file.
+    """Writes *rows* in the columns *names*, to the file *out* or to standard output; Parquet needs a file.
 
-    `SettingsError` for a file that belongs to what *state* keeps, or cannot be written.
+    Raises `SettingsError` for a file inside what *state* keeps, and for one that cannot be written.
     """
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
@@ -51,14 +51,14 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
         raise SettingsError(f"cannot write {out}: {error.strerror}") from None
 
 
-def show_written(files: Sequence[Path], drawn: str, as_json: bool) -> None:
-    """The figures of the board *drawn* that were written, one a line; or why there is none."""
+def show_written(files: Sequence[Path], board: str, as_json: bool) -> None:
+    """Prints the figures of the board *board*, one a line; or why there is none."""
     if as_json:
         return print_json([str(path) for path in files])
     for path in files:
         say(str(path))
     if not files:
-        say(f"{drawn}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
+        say(f"{board}: nothing to draw; figures need two ranked models whose size or knowledge cutoff is known")
 
 
 def _json(rows: Sequence[Row], names: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """*value*; of a text what steers no terminal, and behind an apostrophe what a spreadsheet would run."""
+    """Returns *value* safe to show: no terminal controls, and an apostrophe before what a spreadsheet would run."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = plain(value)
@@ -115,7 +115,7 @@ def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> Non
 
 
 def _array(values: list[Any]) -> Any:
-    """*values* as a column; text where Parquet has no form that holds them all."""
+    """Returns *values* as a column of Arrow; as text if no Arrow type holds them all."""
     import pyarrow as pa
 
     for kind in (None, pa.uint64()):

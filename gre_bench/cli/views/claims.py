@@ -1,4 +1,4 @@
-"""What ``gre-bench study claims`` shows: the verdicts, those that say something first."""
+"""Prints the verdicts of ``gre-bench study claims``, decided ones first."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gre_bench.cli.views import screen
 _ORDER = ("holds", "does not hold", "cannot be told")
 
 
-def show(found: dict[str, Any], details: bool) -> None:
-    """One line a claim and verdict; with *details* its words, its source, and every comparison."""
+def show(report: dict[str, Any], details: bool) -> None:
+    """Prints one line per claim and verdict; with *details* its text, source and every comparison."""
 
     def key(row: dict[str, Any]) -> tuple[int, str, str]:
         return _ORDER.index(row["verdict"]), row["claim"], "" if row["contrasts"] else row["why"]
 
-    for _, group in groupby(sorted(found["claims"], key=key), key=key):
+    for _, group in groupby(sorted(report["claims"], key=key), key=key):
         rows = list(group)
         first = rows[0]
         metrics = ", ".join(row["metric"] for row in rows)
@@ -27,7 +27,10 @@ def show(found: dict[str, Any], details: bool) -> None:
         if details:
             screen.say(f"  {first['says']} {first['paper']}, {first['where']}. {first['note']}".rstrip())
             for row in rows:
-                for one in row["contrasts"]:
-                    between = f"{one['low']:+.3f} to {one['high']:+.3f}"
-                    screen.say(f"  {row['metric']}: {one['name']}: {one['value']:+.3f} ({between}), n {one['n']}")
-    screen.say(f"{found['of']}: {found['line']}")
+                for contrast in row["contrasts"]:
+                    interval = f"{contrast['low']:+.3f} to {contrast['high']:+.3f}"
+                    screen.say(
+                        f"  {row['metric']}: {contrast['name']}: {contrast['value']:+.3f} "
+                        f"({interval}), n {contrast['n']}"
+                    )
+    screen.say(f"{report['of']}: {report['line']}")

@@ -1,4 +1,4 @@
-"""What ``gre-bench compare`` shows: correlations, and figures side by side."""
+"""Prints the result of ``gre-bench compare``: correlations, and figures side by side."""
 
 from __future__ import annotations
 
@@ -14,48 +14,49 @@ from gre_bench.cli.views.board import few_papers
 _WITHIN = {True: "yes", False: "no", None: ""}
 
 
-def show(found: dict[str, Any]) -> None:
-    """Each part that *found* has, in turn."""
-    one, other = (Path(found["compared"][place]).name for place in (0, -1))
-    if rows := found.get("consistency"):
-        screen.say(f"Spearman between {one} and {other}, over the models that both rank")
+def show(report: dict[str, Any]) -> None:
+    """Prints each part that the report has."""
+    first, other = (Path(report["compared"][index]).name for index in (0, -1))
+    if rows := report.get("consistency"):
+        screen.say(f"Spearman between {first} and {other}, over the models that both rank")
         table(("metric", "models", "Spearman", "p", "the text prints"), [
             (row["metric"], row["n"], _coefficient(row["spearman"]), p_value(row["p"]), _number(row["printed"], 2))
             for row in rows
         ])  # fmt: skip
-        for name, key in ((one, "only_first"), (other, "only_second")):
+        for name, key in ((first, "only_first"), (other, "only_second")):
             if rows[0][key]:
                 screen.say(f"only in {name}: {', '.join(rows[0][key])}")
-    for field, (a, b) in found.get("differ_in", {}).items():
+    for field, (a, b) in report.get("differ_in", {}).items():
         screen.say(f"signatures differ in {field}: {a} | {b}")
-    if rows := found.get("beside"):
-        # Of two boards, what one has alone is named above; of effects, each is shown.
-        _beside(one, other, [row for row in rows if "consistency" not in found or (row["printed"] and row["found"])])
-    if rows := found.get("benchmarks"):
-        screen.say(f"correlation of {one} with other benchmarks")
+    if rows := report.get("beside"):
+        # For two boards, candidates of one alone are named above; for effects, every row is shown.
+        _beside(first, other, [row for row in rows if "consistency" not in report or (row["printed"] and row["found"])])
+    if rows := report.get("benchmarks"):
+        screen.say(f"correlation of {first} with other benchmarks")
         heads = ("metric", "benchmark", "models", "left out", "Spearman", "Pearson", "table 5 prints")
         table(heads, [
             (row["metric"], row["benchmark"], row["n"], row["left_out"], _coefficient(row["spearman"]),
              _coefficient(row["pearson"]), _number(row["printed"], 2)) for row in rows
         ])  # fmt: skip
-        if found["models_not_on_the_board"]:
-            screen.say(f"not on the board, left out: {', '.join(found['models_not_on_the_board'])}")
-        if found["blank_entries"]:
-            screen.say(f"blank entries: {found['blank_entries']}")
-    _left_out(found)
+        if report["models_not_on_the_board"]:
+            screen.say(f"not on the board, left out: {', '.join(report['models_not_on_the_board'])}")
+        if report["blank_entries"]:
+            screen.say(f"blank entries: {report['blank_entries']}")
+    _left_out(report)
 
 
-def show_candidates(found: dict[str, Any]) -> None:
-    """Two candidates of one edition, metric by metric."""
-    one, other = found["compared"]
-    for row in found["candidates"]:
+def show_candidates(report: dict[str, Any]) -> None:
+    """Prints two candidates of one edition, metric by metric."""
+    first, other = report["compared"]
+    for row in report["candidates"]:
         if row["problem"]:
             screen.say(f"{row['metric']}: {row['problem']}")
             continue
-        sure = "not told apart" if row["p"] >= 0.05 else f"{one if row['difference'] > 0 else other} scores higher"
+        sure = "not told apart" if row["p"] >= 0.05 else f"{first if row['difference'] > 0 else other} scores higher"
         screen.say(
-            f"{row['metric']}: {one} − {other} {row['difference']:+.3f} (90% {row['low']:+.3f} to {row['high']:+.3f}; "
-            f"p {p_value(row['p'])}, asked alone; {row['papers']} papers): {sure}; higher on {row['won']}, lower on "
+            f"{row['metric']}: {first} − {other} {row['difference']:+.3f} "
+            f"(90% {row['low']:+.3f} to {row['high']:+.3f}; p {p_value(row['p'])}, asked alone; "
+            f"{row['papers']} papers): {sure}; higher on {row['won']}, lower on "
             f"{row['lost']} papers"
         )
         if above := row["above_chance"]:
@@ -63,43 +64,43 @@ def show_candidates(found: dict[str, Any]) -> None:
                 f"  above chance: {above['difference']:+.3f} (90% {above['low']:+.3f} to {above['high']:+.3f}; "
                 f"p {p_value(above['p'])}; {above['papers']} papers)"
             )
-        for name, papers in ((one, row["most"]), (other, row["least"])):
-            told = ", ".join(f"{paper['paper_id']} {paper['difference']:+.2f}" for paper in papers)
-            screen.say(f"  best for {name}: {told}")
-    if few := few_papers(row["papers"] for row in found["candidates"] if not row["problem"]):
+        for name, papers in ((first, row["most"]), (other, row["least"])):
+            means = ", ".join(f"{paper['paper_id']} {paper['difference']:+.2f}" for paper in papers)
+            screen.say(f"  best for {name}: {means}")
+    if few := few_papers(row["papers"] for row in report["candidates"] if not row["problem"]):
         screen.say(few)
 
 
-def _left_out(found: dict[str, Any]) -> None:
-    for name, lacks in found["left_out"].items():
-        for what, why in lacks.items():
-            screen.say(f"left out of {Path(name).name}: {what}: {why}")
+def _left_out(report: dict[str, Any]) -> None:
+    for name, lacks in report["left_out"].items():
+        for item, why in lacks.items():
+            screen.say(f"left out of {Path(name).name}: {item}: {why}")
 
 
-def _beside(one: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Both sides in one table; what is wrong with a printed figure stands below, by its mark."""
+def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Prints both sides in one table; notes on printed figures stand below it, by mark."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
-    marks = {note: f"({place})" for place, note in enumerate(notes, 1)}
-    table(("metric", "of", one, "95%", other, "95%", "difference", "within", ""), [
+    marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
+    table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
         (row["metric"], row["item"], *_figure(row["printed"]), *_figure(row["found"]), _number(row["difference"]),
          _WITHIN[row["within"]],
          marks.get((row["printed"] or {}).get("note", ""), ""))
         for row in rows
     ])  # fmt: skip
-    told = [row["within"] for row in rows if row["within"] is not None]
-    if told:
+    within = [row["within"] for row in rows if row["within"] is not None]
+    if within:
         screen.say(
-            f"within: each value lies in the interval of the other, where it has one; {sum(told)} of {len(told)} do"
+            f"within: each value lies in the interval of the other, where it has one; {sum(within)} of {len(within)} do"
         )
     for note, mark in marks.items():
         screen.say(f"{mark} {note}")
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """*rows* under *heads*; names to the left, numbers to the right."""
+    """Prints *rows* under *heads*; names to the left, numbers to the right."""
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for place, head in enumerate(heads):
-        left = place == 0 or head in ("of", "benchmark")
+    for index, head in enumerate(heads):
+        left = index == 0 or head in ("of", "benchmark")
         table.add_column(screen.escape(head), justify="left" if left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(screen.escape(cell) for cell in row))
@@ -114,7 +115,7 @@ def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def _coefficient(value: float | None) -> str:
-    """A correlation, or that there is none: of fewer than three models, or of equal scores."""
+    """Returns a correlation, or "not defined": fewer than three models, or equal scores."""
     return "not defined" if value is None else _number(value)
 
 
@@ -123,5 +124,5 @@ def _number(value: float | None, digits: int = 3) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """*p* in three digits, as a power where it is small."""
+    """Returns *p* with three decimals, or as a power of ten if below 0.001."""
     return "" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

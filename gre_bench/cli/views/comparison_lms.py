@@ -1,4 +1,4 @@
-"""What ``gre-bench compare A B --edition EDITION`` shows of two evaluation LMs."""
+"""Prints the result of ``gre-bench compare A B --edition EDITION`` for two evaluation LMs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from gre_bench.cli.views.comparison import table
 from gre_bench.store import Row
 
 
-def show_lms(found: dict[str, Any]) -> None:
-    """Metric by metric: agreement on the order, what they contradict each other in, each candidate."""
-    one, other = found["compared"]
-    for row in found["evaluation_lms"]:
+def show_lms(report: dict[str, Any]) -> None:
+    """Prints for each metric: agreement on the order, contradictions, and each candidate."""
+    first_lm, second_lm = report["compared"]
+    for row in report["evaluation_lms"]:
         screen.say(
-            f"{found['edition']} · {row['metric']}, on {row['pairs']:,} pairs of {row['papers']} papers that both have "
-            f"scored: 1 is {one} (signature {row['signature_ids'][0]}), 2 is {other} ({row['signature_ids'][1]})"
+            f"{report['edition']} · {row['metric']}, on {row['pairs']:,} pairs of {row['papers']} papers that both "
+            f"scored: 1 is {first_lm} (signature {row['signature_ids'][0]}), "
+            f"2 is {second_lm} ({row['signature_ids'][1]})"
         )
         for field, (first, second) in row["differ_in"].items():
             screen.say(f"beside the LM, signatures differ in {field}: {first} | {second}")
@@ -34,10 +35,11 @@ def show_lms(found: dict[str, Any]) -> None:
 
 
 def _order(row: Row) -> None:
-    if of := row["agreement"]:
+    if agreement := row["agreement"]:
         screen.say(
-            f"order of {of['candidates']} candidates: Spearman {of['spearman']:.3f} (90% {of['low']:.3f} to "
-            f"{of['high']:.3f}, papers drawn again), Kendall {of['kendall']:.3f}"
+            f"order of {agreement['candidates']} candidates: Spearman {agreement['spearman']:.3f} "
+            f"(90% {agreement['low']:.3f} to {agreement['high']:.3f}, papers resampled), "
+            f"Kendall {agreement['kendall']:.3f}"
         )
     order = row["order"]
     screen.say(

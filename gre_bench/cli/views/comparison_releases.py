@@ -1,4 +1,4 @@
-"""What ``gre-bench compare A B`` shows of two releases."""
+"""Prints the result of ``gre-bench compare A B`` for two releases."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ LEVELS = {
 }
 
 
-def show_releases(found: dict[str, Any]) -> None:
-    """The two releases, metric by metric, and what their numbers rest on."""
-    one, other = found["compared"]
-    for row in found["releases"]:
+def show_releases(report: dict[str, Any]) -> None:
+    """Prints the two releases, metric by metric, and the data and settings behind them."""
+    first, second = report["compared"]
+    for row in report["releases"]:
         made = f"made {row['created_at']}, digest {row['digest'][:16]}"
         screen.say(f"{row['release']}: {row['edition']}, {made}, as it was written")
-    for row in found["metrics"]:
+    for row in report["metrics"]:
         screen.say(f"\n{row['metric']}: {LEVELS[row['compares']]}")
-        for field, (first, second) in row["differ_in"].items():
-            screen.say(f"  {field}: {first} | {second}")
+        for field, (value, other_value) in row["differ_in"].items():
+            screen.say(f"  {field}: {value} | {other_value}")
         if (rho := row["agreement"].get("spearman")) is not None:
             screen.say(f"  Spearman of the ranks of {row['agreement']['shared']} candidates: {rho:.3f}")
-        {"scores": _scores, "differences": _differences, "ranks": _ranks}[row["compares"]](row, one, other)
-    for name, key in ((one, "only_first"), (other, "only_second")):
-        if found[key]:
-            screen.say(f"only in {name}: {', '.join(found[key])}")
-    _differing("tables with more or fewer rows:", "table", found["tables"])
-    _differing("what the numbers rest on differs in:", "what", found["provenance"])
-    if not found["provenance"]:
+        {"scores": _scores, "differences": _differences, "ranks": _ranks}[row["compares"]](row, first, second)
+    for name, key in ((first, "only_first"), (second, "only_second")):
+        if report[key]:
+            screen.say(f"only in {name}: {', '.join(report[key])}")
+    _differing("tables with more or fewer rows:", "table", report["tables"])
+    _differing("what the numbers rest on differs in:", "what", report["provenance"])
+    if not report["provenance"]:
         screen.say("settings, program, packages, sample, snapshot and imports are the same")
 
 
-def _scores(row: Row, one: str, other: str) -> None:
+def _scores(row: Row, first: str, second: str) -> None:
     changed = [line for line in row["candidates"] if _has_changed(line)]
     if not changed:
         return screen.say(f"  nothing has changed: {len(row['candidates'])} candidates, score for score")
-    heads = ("candidate", f"in {one}", f"in {other}", "rank", "then", "above chance", "then", "pairs", "then", "new",
+    heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
              "gone", "other score")  # fmt: skip
     table(heads, [
         (line["candidate"], *map(_signed, line["mean"]), *map(_whole, line["rank"]),
@@ -57,8 +57,8 @@ def _has_changed(line: Row) -> bool:
     return line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own) or None in line["mean"]
 
 
-def _differences(row: Row, one: str, other: str) -> None:
-    heads = ("candidate", f"− human in {one}", f"in {other}", "change", "90%", "p", "above chance", "then")
+def _differences(row: Row, first: str, second: str) -> None:
+    heads = ("candidate", f"− human in {first}", f"in {second}", "change", "90%", "p", "above chance", "then")
     table(heads, [
         (line["candidate"], *map(_difference, line["differences"]), *_change(line["change"]),
          *map(_signed, line["above_chance"]))
@@ -66,8 +66,8 @@ def _differences(row: Row, one: str, other: str) -> None:
     ])  # fmt: skip
 
 
-def _ranks(row: Row, one: str, other: str) -> None:
-    table(("candidate", f"rank in {one}", f"in {other}", "above chance", "then"), [
+def _ranks(row: Row, first: str, second: str) -> None:
+    table(("candidate", f"rank in {first}", f"in {second}", "above chance", "then"), [
         (line["candidate"], *map(_whole, line["rank"]), *map(_signed, line["above_chance"]))
         for line in row["candidates"] if any(line["rank"])
     ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""What ``gre-bench study examiners`` shows."""
+"""Prints the results of ``gre-bench study examiners``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gre_bench.cli.views.studies import show_models
 from gre_bench.studies.examiners.tables import Sheet
 
 SHOWN = 40
-"""Reasons that are shown; all of them are in tables.md."""
+"""Number of reasons to print; tables.md has all of them."""
 WIDE = 200
 
 
 def show(summary: dict[str, Any]) -> None:
-    """Every table of a study, why texts have no grade, and where the rest is."""
+    """Prints every table of a study, why texts have no grade, and where the rest is."""
     screen.say(f"{summary['study']}: {summary['texts']} texts on {summary['sources']} sources")
     for row in summary["tables"]:
         show_sheet(Sheet(**row))
@@ -33,10 +33,10 @@ def show(summary: dict[str, Any]) -> None:
 
 
 def show_sheet(sheet: Sheet) -> None:
-    """One table with its notes; wider than the terminal where nobody looks at one."""
+    """Prints one table with its notes; without a terminal, it may be wider than one."""
     shown = Table(title=screen.escape(sheet.title), title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
-    for place, head in enumerate(sheet.heads):
-        shown.add_column(screen.escape(head), justify="left" if place < sheet.left else "right", overflow="fold")
+    for index, head in enumerate(sheet.heads):
+        shown.add_column(screen.escape(head), justify="left" if index < sheet.left else "right", overflow="fold")
     for row in sheet.rows:
         shown.add_row(*map(screen.escape, row))
     (screen.out if screen.out.is_terminal else Console(width=WIDE)).print(shown)
@@ -44,7 +44,7 @@ def show_sheet(sheet: Sheet) -> None:
         screen.say(note)
 
 
-def show_estimate(found: dict[str, Any]) -> None:
-    """What a study would ask for."""
-    screen.say(f"{found['texts']} texts, {found['excluded']} of them excluded; {found['examiners']} examiners")
-    show_models(found)
+def show_estimate(plan: dict[str, Any]) -> None:
+    """Prints what a study would ask for."""
+    screen.say(f"{plan['texts']} texts, {plan['excluded']} of them excluded; {plan['examiners']} examiners")
+    show_models(plan)

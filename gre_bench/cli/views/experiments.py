@@ -1,4 +1,4 @@
-"""What ``gre-bench plan --all`` shows: the published experiments in one table, and what each has to be given."""
+"""Prints ``gre-bench plan --all``: the published experiments in one table, and the files that each needs."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.comparison import table
 
 
-def show_experiments(found: dict[str, Any]) -> None:
-    """One line an experiment, the files to give and how each is run, and every assumption."""
+def show_experiments(plan: dict[str, Any]) -> None:
+    """Prints one line per experiment, the files to give, the commands, and every assumption."""
     heads = ("experiment", "requests", "M read", "M written", "USD", "GPU h")
     table(heads, [
         (row["experiment"].partition("/")[2], f"{row['requests']:,}",
          f"{row['prompt_tokens'] / 1e6:.1f}", f"{row['reply_tokens'] / 1e6:.1f}", money(row),
-         f"{row['gpu_hours']:.2f}") for row in found["experiments"]
+         f"{row['gpu_hours']:.2f}") for row in plan["experiments"]
     ])  # fmt: skip
-    for row in found["experiments"]:
+    for row in plan["experiments"]:
         screen.say(f"{row['experiment']}: {row['paper']}: {row['title']}. {row['run']}")
-        for name, what in row["give"].items():
-            screen.say(f"  give {name}: {what}")
+        for name, content in row["give"].items():
+            screen.say(f"  give {name}: {content}")
         for line in row["compare"]:
             screen.say(f"  then {line}")
         if row["unpriced"]:
@@ -28,12 +28,12 @@ def show_experiments(found: dict[str, Any]) -> None:
             screen.say(f"  a usual prompt and the longest reply do not fit: {', '.join(row['does_not_fit'])}")
         if row["note"]:
             screen.say(f"  note: {row['note']}")
-    for line in found["assumed"]:
+    for line in plan["assumed"]:
         screen.say(f"assumed: {line}")
 
 
 def money(row: dict[str, Any]) -> str:
-    """USD of what has a price; + where an LM has none."""
+    """Returns the USD of what has a price, with + if some LM has none."""
     if row["unpriced"] and not row["usd"]:
         return "not known"
     return f"{row['usd']:.2f}" + ("+" if row["unpriced"] else "")

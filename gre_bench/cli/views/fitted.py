@@ -1,4 +1,7 @@
-"""Tables that fit a terminal: no number is ever cut. What does not fit is left out, and at last rows become records."""
+"""Tables that fit the terminal without cutting a number.
+
+Columns that do not fit are left out. If even the required ones do not fit, each row is printed as a record.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,10 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A head and its cells. *order*: 0 is always shown, the others come in this order as long as there is room.
+    """A column: its head and cells.
 
-    *kind*: a number is never cut, a name is shortened in the middle, a note is wrapped.
+    *order*: columns of order 0 are always shown; the others follow in this order while there is room. *kind*: a number
+    is never cut, a name is shortened in the middle, a note is wrapped.
     """
 
     head: str
@@ -44,7 +48,7 @@ class Column:
 
 
 def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> None:
-    """Prints the rows of *columns* under *title*, one style a row, in *width* (by default the screen's)."""
+    """Prints the rows of *columns* under *title*, one style a row, in *width* (default: the screen's)."""
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
     chosen = _chosen(columns, room)
@@ -56,22 +60,22 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
     _line("")
     _line(_row(chosen, [column.head for column in chosen], widths), "bold")
     _line("─" * _width(widths), "dim")
-    for place, style in enumerate(styles):
-        cells = [_wrapped(column, column.cells[place], cells) for column, cells in zip(chosen, widths, strict=True)]
+    for index, style in enumerate(styles):
+        cells = [_wrapped(column, column.cells[index], cells) for column, cells in zip(chosen, widths, strict=True)]
         for line in zip_longest(*cells, fillvalue=""):
             _line(_row(chosen, line, widths), style)
     _line("")
 
 
 def fits(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Whether all *columns* that are always shown fit in *width*, their names as wide as they should be."""
+    """Returns whether all required *columns* fit in *width* with names at their full width."""
     shown = [column for column in columns if any(column.cells) and column.order == 0]
     widths = [column.wanted if column.kind == "name" else column.least for column in shown]
     return _width(widths) <= (width or screen.width())
 
 
 def fits_at_all(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Whether all *columns* that are always shown fit in *width*, their names and notes as narrow as they may be."""
+    """Returns whether all required *columns* fit in *width* with names and notes at their narrowest."""
     least = [column.least for column in columns if any(column.cells) and column.order == 0]
     return _width(least) <= (width or screen.width())
 
@@ -89,9 +93,9 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 
 
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
-    """*cell* as lines of *width*: a note wrapped, a name shortened, a number as it is.
+    """Returns *cell* as lines of *width*: a note wrapped, a name shortened, a number unchanged.
 
-    Names that would look alike once they are shortened are wrapped too.
+    Names that would become equal when shortened are wrapped instead.
     """
     if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shortened(cell, width)]
@@ -101,7 +105,7 @@ def _wrapped(column: Column, cell: str, width: int) -> list[str]:
 
 
 def shortened(name: str, width: int) -> str:
-    """*name* in at most *width* characters, its middle left out."""
+    """Returns *name* in at most *width* characters; the middle is left out."""
     if cell_len(name) <= width:
         return name
     end = (width - 1) // 2
@@ -110,26 +114,26 @@ def shortened(name: str, width: int) -> str:
 
 
 def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
-    """The columns there is room for, in their places."""
-    kept = {place for place, column in enumerate(columns) if column.order == 0}
-    for place, column in sorted(enumerate(columns), key=lambda item: item[1].order):
-        wanted = [columns[one].wanted for one in sorted({*kept, place})]
+    """Returns the columns that there is room for, in their original order."""
+    shown = {index for index, column in enumerate(columns) if column.order == 0}
+    for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
+        wanted = [columns[k].wanted for k in sorted({*shown, index})]
         if column.order and _width(wanted) <= room:
-            kept.add(place)
-    return [columns[place] for place in sorted(kept)]
+            shown.add(index)
+    return [columns[index] for index in sorted(shown)]
 
 
 def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """The width of each column; notes, then names give way until all fit, or take the room that is left."""
+    """Returns the width of each column: notes shrink first, then names, until all fit; spare room is used."""
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
-        for place, column in enumerate(columns):
+        for index, column in enumerate(columns):
             over = _width(widths) - room
             if column.kind == kind and over > 0:
-                widths[place] = max(column.least, widths[place] - over)
-    for place, column in enumerate(columns):
+                widths[index] = max(column.least, widths[index] - over)
+    for index, column in enumerate(columns):
         if column.kind != "number":
-            widths[place] = min(column.natural, widths[place] + room - _width(widths))
+            widths[index] = min(column.natural, widths[index] + room - _width(widths))
     return widths
 
 
@@ -138,11 +142,11 @@ def _width(widths: Sequence[int]) -> int:
 
 
 def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
-    """Each row as lines of head and cell, for a screen that is too narrow for a table."""
+    """Prints each row as lines of head and cell, for a screen too narrow for a table."""
     _line(title, "bold")
     heads = max(len(column.head) for column in columns)
-    for place in range(len(styles)):
+    for index in range(len(styles)):
         for column in columns:
-            if column.cells[place]:
-                screen.say(f"{column.head:<{heads}}  {column.cells[place]}")
+            if column.cells[index]:
+                screen.say(f"{column.head:<{heads}}  {column.cells[index]}")
         screen.say("")

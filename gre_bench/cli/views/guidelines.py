@@ -1,4 +1,4 @@
-"""What ``gre-bench study guidelines`` shows."""
+"""Prints the results of ``gre-bench study guidelines``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Row = dict[str, Any]
 
 
 def show(summary: Row) -> None:
-    """Tables in the paper's layout, outcomes, paired tests, and where the rest is."""
+    """Prints tables in the paper's layout, outcomes, paired tests, and where the rest is."""
     outcomes, measure = outcomes_of(summary), yardstick_of(summary)
     for table in layout(outcomes):
         screen.out.print(_table(table))
@@ -37,10 +37,10 @@ def show(summary: Row) -> None:
         ("How close to the human means", CLOSE, map(close_cells, outcomes)),
         ("Ratings given, and how the reviews are worded", GIVEN, given_rows(outcomes, measure)),
     ):
-        found = _headed(title, columns, 2)
+        shown = _headed(title, columns, 2)
         for row in rows:
-            found.add_row(*map(screen.escape, row))
-        screen.out.print(found)
+            shown.add_row(*map(screen.escape, row))
+        screen.out.print(shown)
     screen.say(WORDS)
     for text in without_rating(outcomes):
         screen.say(f"without a rating: {text}")
@@ -53,19 +53,19 @@ def show(summary: Row) -> None:
 
 
 def show_quality(summary: Row) -> None:
-    """Points by criterion, totals, and the groups."""
+    """Prints points by criterion, totals, and the groups."""
     points = _headed(f"{summary['reviews']} reviews by criterion", ("Criterion", "Points or why not", "Reviews"), 2)
     for name, counts in summary["points"].items():
-        for given, count in counts.items():
-            points.add_row(name, screen.escape(given), str(count))
+        for grade, count in counts.items():
+            points.add_row(name, screen.escape(grade), str(count))
     screen.out.print(points)
     if summary["median_characters"] is not None:
         screen.say(f"median length: {summary['median_characters']:g} characters")
     screen.say(f"total computable: {summary['computable']}; not computable: {summary['not_computable']}")
     if summary["totals"]:
         screen.say("totals: " + ", ".join(f"{total}: {count}" for total, count in summary["totals"].items()))
-    for group, found in summary["groups"].items():
-        screen.say(f"group {screen.escape(group)}: {found['reviews']} reviews, {len(found['drawn'])} drawn")
+    for group, members in summary["groups"].items():
+        screen.say(f"group {screen.escape(group)}: {members['reviews']} reviews, {len(members['drawn'])} sampled")
     screen.say(f"points of every review, and the groups: {summary['folder']}")
     if summary["message"]:
         screen.say(summary["message"])
@@ -94,8 +94,8 @@ def _differences(model: str, rows: Sequence[Row]) -> Shown:
 
 
 def _headed(title: str, columns: Sequence[str], left: int) -> Shown:
-    """An empty table whose first *left* columns are texts."""
+    """Returns an empty table whose first *left* columns are texts."""
     shown = Shown(title=screen.escape(title), title_justify="left", box=box.SIMPLE)
-    for place, column in enumerate(columns):
-        shown.add_column(screen.escape(column), justify="left" if place < left else "right", overflow="fold")
+    for index, column in enumerate(columns):
+        shown.add_column(screen.escape(column), justify="left" if index < left else "right", overflow="fold")
     return shown

@@ -1,4 +1,4 @@
-"""Where one candidate stands, on one screen of 80 columns: ranks, human, chance, papers, what to do next."""
+"""Prints one candidate on a screen of 80 columns: ranks, tests against human and chance, papers, next steps."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ SHOWN_PAPERS = 3
 SURE = 0.05
 
 
-def show_understood(found: Row) -> None:
-    """What was read of a file before anything is scored."""
-    columns = ", ".join(found["columns"])
-    say(f"{Path(found['file']).name}: reviews by {found['candidate']}; columns read: {columns}")
-    if found["ignored_columns"]:
-        say(f"columns not read: {', '.join(found['ignored_columns'])}")
-    for note in found["notes"]:
+def show_understood(report: Row) -> None:
+    """Prints what was read from a file, before anything is scored."""
+    columns = ", ".join(report["columns"])
+    say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
+    if report["ignored_columns"]:
+        say(f"columns not read: {', '.join(report['ignored_columns'])}")
+    for note in report["notes"]:
         say(note)
-    if found["replaced"]:
-        say(f"its {found['replaced']} earlier reviews are replaced")
-    outside = f"; {found['outside']} reviews are of papers outside the sample" if found["outside"] else ""
-    say(f"papers: {found['matched']} of the {found['sampled']} of {found['edition']}{outside}")
-    if found["lacking"]:
-        more = ", ..." if len(found["lacking"]) > SHOWN_PAPERS else ""
-        say(f"without a review: {len(found['lacking'])} ({', '.join(found['lacking'][:SHOWN_PAPERS])}{more})")
-    if unknown := found["unknown_papers"]:
+    if report["replaced"]:
+        say(f"its {report['replaced']} earlier reviews are replaced")
+    outside = f"; {report['outside']} reviews are of papers outside the sample" if report["outside"] else ""
+    say(f"papers: {report['matched']} of the {report['sampled']} of {report['edition']}{outside}")
+    if report["lacking"]:
+        more = ", ..." if len(report["lacking"]) > SHOWN_PAPERS else ""
+        say(f"without a review: {len(report['lacking'])} ({', '.join(report['lacking'][:SHOWN_PAPERS])}{more})")
+    if unknown := report["unknown_papers"]:
         say(unknown["line"])
-    others = [row for row in found["refusals"] if row["code"] != "unknown_paper"]
+    others = [row for row in report["refusals"] if row["code"] != "unknown_paper"]
     if others:
         first = others[0]
-        say(f"not taken: {len(others)} rows, first {first['item']}: {first['reason']}; all: {found['refusals_file']}")
-    judged = {row["candidate_id"]: row for row in (found["judged"] or {"candidates": ()})["candidates"]}
-    if own := judged.get(found["candidate"]):
+        say(f"not taken: {len(others)} rows, first {first['item']}: {first['reason']}; all: {report['refusals_file']}")
+    judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
+    if own := judged.get(report["candidate"]):
         human = f" (human {_lines(judged[HUMAN])})" if HUMAN in judged else ""
-        of = f"in {own['judged']} of {own['reviews']} reviews"
-        say(f"judgments a review: {_lines(own)}{human}, {of}, by {found['judged']['writer']}")
+        share = f"in {own['judged']} of {own['reviews']} reviews"
+        say(f"judgments a review: {_lines(own)}{human}, {share}, by {report['judged']['writer']}")
 
 
 def _lines(row: Row) -> str:
     return "none" if row["median_lines"] is None else f"{row['median_lines']:.0f}"
 
 
-def show_one(found: dict[str, Any]) -> None:
-    """The candidate's rank and scores by metric, what the first of them shows, its papers, and what to do next."""
-    rows, name, edition = found["rows"], found["candidate"], found["edition"]
+def show_one(report: dict[str, Any]) -> None:
+    """Prints ranks and scores by metric, the tests of the first metric, best and worst papers, and next steps."""
+    rows, name, edition = report["rows"], report["candidate"], report["edition"]
     if not rows:
         return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}")
     columns = (
@@ -64,20 +64,20 @@ def show_one(found: dict[str, Any]) -> None:
     show(f"{shortened(name, 40)} on {edition}", columns, [""] * len(rows))
     first = next((row for row in rows if row["scored"]), rows[0])
     say(f"{first['metric']} ({first['validation']}):")
-    for line in (_against_human(first), _against_chance(first), _papers(found["papers"])):
+    for line in (_against_human(first), _against_chance(first), _papers(report["papers"])):
         if line:
             say(line, "  ")
     if few := few_papers([first["papers"]]):
         say(few)
     say("next:")
-    for line in _next(found, first):
+    for line in _next(report, first):
         say(line, "  ")
 
 
 def say(text: str, indent: str = "") -> None:
-    """*text* in lines of the screen's width; names and commands are not cut."""
-    how = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent + "  "}
-    for line in textwrap.wrap(text, screen.width(), initial_indent=indent, **how) or [""]:
+    """Prints *text* in lines of the screen's width; names and commands are not cut."""
+    options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent + "  "}
+    for line in textwrap.wrap(text, screen.width(), initial_indent=indent, **options) or [""]:
         screen.say(line)
 
 
@@ -93,11 +93,11 @@ def _against_human(row: Row) -> str | None:
     if row["difference"] is None:
         return None
     p = row["difference_p_holm"] if row["difference_p_holm"] is not None else row["difference_p"]
-    way = "above" if row["difference"] > 0 else "below"
+    direction = "above" if row["difference"] > 0 else "below"
     if p is None:
         return f"against human: {row['difference']:+.2f}, not tested"
     if p < SURE:
-        return f"against human: {way}, by {abs(row['difference']):.2f} (p {p_value(p)})"
+        return f"against human: {direction}, by {abs(row['difference']):.2f} (p {p_value(p)})"
     return f"against human: not told apart (p {p_value(p)} of {row['difference']:+.2f})"
 
 
@@ -112,15 +112,15 @@ def _against_chance(row: Row) -> str | None:
 def _papers(papers: list[Row]) -> str | None:
     if not papers:
         return None
-    told = [f"{row['paper_id']} {row['mean']:+.1f}" for row in papers]
-    if len(told) <= 2 * SHOWN_PAPERS:
-        return f"papers, best first: {', '.join(told)}"
-    return f"best papers: {', '.join(told[:SHOWN_PAPERS])}; worst: {', '.join(told[: -SHOWN_PAPERS - 1 : -1])}"
+    means = [f"{row['paper_id']} {row['mean']:+.1f}" for row in papers]
+    if len(means) <= 2 * SHOWN_PAPERS:
+        return f"papers, best first: {', '.join(means)}"
+    return f"best papers: {', '.join(means[:SHOWN_PAPERS])}; worst: {', '.join(means[: -SHOWN_PAPERS - 1 : -1])}"
 
 
-def _next(found: dict[str, Any], first: Row) -> list[str]:
-    """Commands and cautions that follow from what is shown, the most urgent first."""
-    name, edition, metric = found["candidate"], found["edition"], first["metric"]
+def _next(report: dict[str, Any], first: Row) -> list[str]:
+    """Returns commands and cautions that follow from the result, the most urgent first."""
+    name, edition, metric = report["candidate"], report["edition"], first["metric"]
     lines = []
     if first["rank"] is None:
         lines.append(f"no rank: {first['unranked']}; add the missing reviews to the file and give the command again")
@@ -128,8 +128,8 @@ def _next(found: dict[str, Any], first: Row) -> list[str]:
         lines.append("few judgments a review: look at what the writer makes of the reviews before trusting the score")
     if first["surely_above_chance"] is False:
         lines.append("not above chance: the reviews may say little about their own papers, or the papers are too few")
-    if found["papers"]:
-        worst = found["papers"][-1]["paper_id"]
+    if report["papers"]:
+        worst = report["papers"][-1]["paper_id"]
         lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}")
     lines.append(f"gre-bench compare {name} human --edition {edition}")
     lines.append(f"gre-bench leaderboard {edition} --metric {metric}")

@@ -1,4 +1,4 @@
-"""Rows of any columns on a screen of any width: as a table where it fits, else one record a row. No cell is cut."""
+"""Prints rows of any columns: as a table if it fits the screen, else one record a row. No cell is cut."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAP = "  "
 
 
 def show(names: Sequence[str], rows: Sequence[Row]) -> None:
-    """The first `SHOWN_ROWS` of *rows*, and how many there are more."""
+    """Prints the first `SHOWN_ROWS` of *rows*, and the number of further ones."""
     shown = [[_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(_is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
     heads = [plain(name).replace("\n", " ") for name in names]
@@ -32,7 +32,7 @@ def show(names: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:
-    """A row of a table; one whose cells are of several lines takes as many."""
+    """Prints a row of a table; a cell of several lines takes as many."""
     cells = [cell.split("\n") for cell in row]
     for k in range(max(map(len, cells), default=0)):
         parts = [cell[k] if k < len(cell) else "" for cell in cells]
@@ -42,7 +42,7 @@ def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) ->
 
 
 def _records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
-    """Each row as a block, one line a column."""
+    """Prints each row as a block, one line a column."""
     widest = max(map(cell_len, heads))
     if not shown:
         say("columns: " + ", ".join(heads))

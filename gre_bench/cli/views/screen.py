@@ -1,4 +1,4 @@
-"""What the command line shows: tables and one-line messages."""
+"""What the whole command line shares for output: consoles, messages, counts, spending and JSON."""
 
 from __future__ import annotations
 
@@ -22,63 +22,63 @@ PIPED_WIDTH = 110
 SHOWN_REFUSALS = 10
 SHOWN_COLUMNS = 12
 FEW_LINES = 0.5
-"""A candidate with fewer judgments a review than this share of the humans' is flagged, here as on the board."""
+"""A candidate is flagged if its judgments per review are fewer than this share of the humans', as on the board."""
 
 
 class Console(console.Console):
-    """A console whose reader may leave: that is no fault, and `gre_bench.cli.app.main` ends quietly."""
+    """A console whose reader may close the pipe. That is no fault, and `gre_bench.cli.app.main` ends quietly."""
 
     def on_broken_pipe(self) -> None:
-        """Lets the broken pipe fly; rich itself would end with exit code 1."""
+        """Raises `BrokenPipeError`; rich itself would exit with code 1."""
         raise BrokenPipeError
 
 
 def _piped() -> int:
-    """Columns of what is no terminal: those that ``COLUMNS`` tells, else `PIPED_WIDTH`."""
-    told = os.environ.get("COLUMNS", "")
-    return int(told) if told.isdecimal() and int(told) else PIPED_WIDTH
+    """Returns the columns of an output that is no terminal: the variable ``COLUMNS``, else `PIPED_WIDTH`."""
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) else PIPED_WIDTH
 
 
-# Texts of papers and of LMs are shown as they are: no ":name:" in them is a picture.
+# Texts of papers and LMs are shown as they are: a ":name:" in them must not become an emoji.
 out = Console(width=None if sys.stdout and sys.stdout.isatty() else _piped(), emoji=False)
 err = Console(stderr=True, emoji=False)
 
 
 def width() -> int:
-    """Columns that there are."""
+    """Returns the width of the output, in columns."""
     return out.width if out.is_terminal else _piped()
 
 
 def say(text: str, console: Console | None = None) -> None:
-    """One line, as it stands."""
+    """Prints *text* as one line, unchanged."""
     (console or out).print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def error(text: str) -> None:
-    """*text* as the one line of an expected failure on standard error, without accounts of URLs."""
+    """Prints *text* as one line on standard error, without user names and passwords in URLs."""
     line = " ".join(without_accounts(text).split())
     err.print(f"[red]error:[/red] {escape(line)}", soft_wrap=True, highlight=False)
 
 
 def settle_encoding() -> None:
-    """What a terminal's encoding cannot hold is shown as an escape: under ``LC_ALL=C`` no character ends a command."""
+    """Shows characters that the terminal's encoding lacks as escapes, so that none ends a command."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def print_json(value: Any) -> None:
-    """*value* as JSON for machines; a number that is none is a bug."""
+    """Prints *value* as JSON; raises ValueError for NaN or infinity."""
     print(json.dumps(value, indent=2, default=str, allow_nan=False))
 
 
 def escape(text: object) -> str:
-    """*text* as it stands: no terminal control, no markup of rich."""
+    """Returns *text* without terminal controls, and with rich's markup escaped."""
     return markup.escape(plain(text))
 
 
 def show_counts(metrics: Iterable[Row]) -> None:
-    """Planned pairs by metric and state."""
+    """Prints the planned pairs by metric and state."""
     table = Table("metric", "planned", "scored", "failed", "excluded", "missing")
     for row in metrics:
         table.add_row(
@@ -88,14 +88,14 @@ def show_counts(metrics: Iterable[Row]) -> None:
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
-    """Why pairs have no score, a line for each reason."""
+    """Prints why pairs have no score, a line for each reason."""
     for row in reasons:
         example = f": {row['example']}" if row["example"] else ""
         say(f"{row['metric']}: {row['pairs']} {row['state']}, {row['reason']}{example}")
 
 
 def duration(seconds: float | None) -> str:
-    """*seconds* in words a person reads at a glance."""
+    """Returns *seconds* as a short text in seconds, minutes or hours."""
     if seconds is None:
         return "unknown"
     if seconds < 90:
@@ -104,7 +104,7 @@ def duration(seconds: float | None) -> str:
 
 
 def imported(report: Row, edition: str) -> None:
-    """What an import took and refused; the first refusals in full."""
+    """Prints what an import added and refused; the first refusals in full."""
     kinds = ("papers", "reviews", "judgments", "synopses")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"
@@ -132,49 +132,50 @@ def imported(report: Row, edition: str) -> None:
         say(f"all refused rows: {report['refusals_file']}", err)
 
 
-def _show_judged(found: Row, edition: str) -> None:
-    """The judgments of each candidate of an import, against the humans'."""
-    if not found["candidates"]:
-        return say(f"judgments: {found['writer']} writes them when {edition} is refreshed")
-    human = next((row["median_lines"] for row in found["candidates"] if row["candidate_id"] == "human"), None)
-    for row in found["candidates"]:
+def _show_judged(judged: Row, edition: str) -> None:
+    """Prints the judgments of each candidate of an import, and the humans' for comparison."""
+    if not judged["candidates"]:
+        return say(f"judgments: {judged['writer']} writes them when {edition} is refreshed")
+    human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)
+    for row in judged["candidates"]:
         if not row["judged"]:
-            say(f"{row['candidate_id']}: {found['writer']} finds no judgment in any of {row['reviews']} reviews")
+            say(f"{row['candidate_id']}: {judged['writer']} finds no judgment in any of {row['reviews']} reviews")
             continue
         beside = "" if human is None or row["candidate_id"] == "human" else f" (human {human:.0f})"
-        kept = "" if row["covered"] is None else f"; words kept: {row['covered']:.0%}"
+        covered = "" if row["covered"] is None else f"; words kept: {row['covered']:.0%}"
         say(
-            f"{row['candidate_id']}: {found['writer']} finds judgments in {row['judged']} of {row['reviews']} reviews; "
-            f"judgments a review: {row['median_lines']:.0f}{beside}{kept}; such as: {row['example']}"
+            f"{row['candidate_id']}: {judged['writer']} finds judgments in {row['judged']} of {row['reviews']} "
+            f"reviews; "
+            f"judgments a review: {row['median_lines']:.0f}{beside}{covered}; such as: {row['example']}"
         )
         if human is not None and row["median_lines"] < FEW_LINES * human:
             say(
                 f"{row['candidate_id']}: fewer than half of the humans' judgments a review; look at what "
-                f"{found['writer']} makes of its reviews before you trust its score",
+                f"{judged['writer']} makes of its reviews before you trust its score",
                 err,
             )
 
 
-def estimate(found: Row) -> None:
-    """What a refresh would do."""
-    say(f"{found['edition']}: a dry run, nothing was changed. {found['papers']} of {found['sampled']} papers")
-    show_counts(found["metrics"])
-    show_reasons([row for row in found["reasons"] if row["state"] != "missing"])
-    for what, count in found["to_write"].items():
-        say(f"to be written first: {count} {what}")
-    for row in found["to_buy"]:
+def estimate(plan: Row) -> None:
+    """Prints what a refresh would do."""
+    say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {plan['sampled']} papers")
+    show_counts(plan["metrics"])
+    show_reasons([row for row in plan["reasons"] if row["state"] != "missing"])
+    for kind, count in plan["to_write"].items():
+        say(f"to be written first: {count} {kind}")
+    for row in plan["to_buy"]:
         cost = "price unknown" if row["usd"] is None else f"{row['usd']:.2f} USD"
         tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
         say(f"to be bought of {row['model']}: {row['requests']:,} requests, about {tokens}, {cost}")
-    for line in filter(None, (row["trouble"] for row in found["fit"])):
+    for line in filter(None, (row["trouble"] for row in plan["fit"])):
         say(line)
-    for line in found["over_budget"]:
+    for line in plan["over_budget"]:
         say(line)
-    say(f"{found['due']} pairs to score, about {duration(found['seconds'])} ({found['basis']})")
+    say(f"{plan['due']} pairs to score, about {duration(plan['seconds'])} ({plan['basis']})")
 
 
 def status(current: Row) -> None:
-    """Where one edition stands."""
+    """Prints the state of one edition."""
     line = f"[bold]{escape(current['edition'])}[/bold]: {current['state']}"
     if current["state"] == "running":
         line += (
@@ -194,7 +195,7 @@ def status(current: Row) -> None:
 
 
 def show_spending(current: Row) -> None:
-    """What an edition or a study has spent on each model, what became of its requests, and what its bounds leave."""
+    """Prints what an edition or a study has spent on each model, the outcomes, and the budget left."""
     for name, spent in current["spent_by_model"].items():
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
         lost = f", {spent['unanswered']:,} unanswered" if spent["unanswered"] else ""

@@ -1,4 +1,4 @@
-"""A validation in the layout of the paper's table 2: one row a metric, one column a change, verdicts by colour."""
+"""Prints a validation in the layout of the paper's table 2: a row per metric, a column per change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stage that runs in another work pool: its deployment is asked for, and waited for."""
+"""Runs a stage in another work pool: starts its deployment and waits for it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.pipeline.runs.endings import DONE
 
 EVERY_S = 10.0
-"""Seconds between two looks at a run that is waited for."""
+"""Seconds between two checks of a run that is waited for."""
 
 
 def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Outcome and message of a run of *deployment*, ``<flow>/<name>``, once it has ended; it shows as a run of ours.
+    """Runs *deployment*, ``<flow>/<name>``, waits, and returns its outcome and message.
 
-    `UnfinishedError` where it failed, crashed or was cancelled; `SettingsError` where nobody has deployed it.
+    Prefect shows it as a subflow of the present run. Raises `UnfinishedError` if it failed, crashed or was cancelled,
+    and `SettingsError` if there is no such deployment.
     """
     from prefect.client.schemas import FlowRun
     from prefect.deployments import run_deployment

@@ -1,7 +1,8 @@
-"""How a flow run ends where Prefect shows it: done, failed, or short of done without anything having failed.
+"""The state in which a flow run ends in Prefect: done, failed, or incomplete without a failure.
 
-A pause is no failure. The run is over, and counts as completed, under a name of its own; what it has is kept, and the
-next run of its deployment goes on. Prefect's own paused run is another thing: it stays alive and waits for a hand.
+A pause is no failure. The run is over and counts as completed, in a state of its own name. Its work is kept, and the
+next run of its deployment continues it. A run that Prefect itself pauses is different: it stays alive until somebody
+resumes it.
 """
 
 from __future__ import annotations
@@ -14,21 +15,22 @@ from gre_bench.pipeline.runs.prefect_server import await_server
 
 DONE, PAUSED = "done", "paused"
 WELL = (PAUSED, "waiting", "unchanged")
-"""Outcomes short of done that are no fault: nobody has to do anything, but for a budget that paused a run.
+"""Outcomes other than done that are no fault.
 
-``waiting``: for a service that allows more later. ``unchanged``: all was done before.
+``paused``: a budget is used up, and somebody may raise it. ``waiting``: a service allows more requests later.
+``unchanged``: everything was done before.
 """
 
 
-def ended(work: Callable[..., dict[str, Any]], *asked: Any, strict: bool = False) -> Any:
-    """What the body of a flow returns: the summary that *work* makes of what is *asked*, or the state it ends in.
+def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
+    """Returns what the body of a flow returns: the summary of *work*, or the Prefect state in which it ends.
 
-    The state has the name of the outcome, such as ``Paused`` or ``Incomplete``, the message of the run, and the
-    summary as its data; for a `Paused` that was raised, that itself (`summary_of`). *strict*: what ends neither done
-    nor in one of `WELL` is an `UnfinishedError`, which fails the flow run, so that whoever watches the runs sees it.
+    The state is named after the outcome, such as ``Paused`` or ``Incomplete``. It has the run's message, and the
+    summary as its data; for a `Paused` exception, the exception itself (`summary_of`). With *strict*, an outcome that
+    is neither done nor in `WELL` raises `UnfinishedError`. It fails the flow run, so that monitoring sees it.
     """
     try:
-        summary = work(*asked)
+        summary = work(*arguments)
     except BaseException as error:
         await_server(error)
         if isinstance(error, Paused):
@@ -45,7 +47,7 @@ def ended(work: Callable[..., dict[str, Any]], *asked: Any, strict: bool = False
 
 
 def summary_of(returned: Any) -> dict[str, Any]:
-    """The summary of a flow that was called in this process; a pause is raised here as it was in the flow."""
+    """Returns the summary of a flow called in this process; raises the `Paused` that the flow raised."""
     if isinstance(returned, Paused):
         raise returned
     return returned

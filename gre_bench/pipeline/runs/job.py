@@ -1,4 +1,4 @@
-"""A run: what it is asked to do, and the record it leaves."""
+"""The job of a run, and the record that a run leaves."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from gre_bench.store.queries.runs import LAST_SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a run is asked to do. *candidates* adds just these; *limit* takes the first papers only (a pilot).
+    """What a run is asked to do.
 
-    *changes*: candidate by change, of a validation, which changes the human candidate's reviews. *texts_first*: nothing
-    is scored while texts of the *candidates* are still to be written.
+    *candidates*: add only these. *limit*: use the first papers only (a pilot). *changes*: candidate by change, for a
+    validation, which changes the human candidate's reviews. *texts_first*: score nothing while texts of the
+    *candidates* are still missing.
     """
 
     settings: Settings
@@ -41,7 +42,7 @@ class Job:
 
 
 def settings_of(store: Store) -> Settings:
-    """Settings of the edition's last refresh, by its copy for readers; those of its name alone before the first."""
+    """Returns the settings of the edition's last refresh, from the copy for readers; before the first, defaults."""
     last = store.read(LAST_SETTINGS)
     parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
     return load_over(json.loads(last[0]["settings"]) if last else {}, parts)
@@ -49,9 +50,9 @@ def settings_of(store: Store) -> Settings:
 
 @contextmanager
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
-    """A row of ``runs`` and a status around the work; a failure is recorded before it goes on its way.
+    """Records the work as a row of ``runs`` and in the status file; a failure is recorded and raised again.
 
-    Readers get a copy at once, so that the settings of a run that is killed are known to the next.
+    The copy for readers is made at once, so that the next run knows the settings even if this one is killed.
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
@@ -85,7 +86,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
             store.copy_for_readers,
         )
         for step in filter(None, last):
-            # What ended the run, such as a full disk, may forbid this too; it is the first fault that is told.
+            # What ended the run, such as a full disk, may prevent this too. The first fault is the one to report.
             with suppress(StoreError):
                 step()
         raise
@@ -94,7 +95,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
 
 
 def ending(error: BaseException) -> tuple[str, str]:
-    """How a run that *error* ended is recorded."""
+    """Returns the outcome and the message under which a run that *error* ended is recorded."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"
     if isinstance(error, Paused):
@@ -109,7 +110,7 @@ def ending(error: BaseException) -> tuple[str, str]:
 
 
 def code_version() -> str:
-    """Version of this program."""
+    """Returns the version of this program, or ``unknown``."""
     try:
         return version("gre-bench")
     except PackageNotFoundError:

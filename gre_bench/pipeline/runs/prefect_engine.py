@@ -1,4 +1,4 @@
-"""The Prefect engine inside this process: quiet, with its files under the state, and leaving nothing behind."""
+"""Configures the Prefect engine in this process: quiet, with its files under the state, and no process left behind."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ QUIET = {
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
 WORKERS = ("EventsWorker", "APILogWorker")
-"""Loggers of Prefect's own that stand outside its settings, and warn at the end of a run that they are not done yet."""
+"""Loggers that ignore Prefect's settings, and warn at the end of a run that events are still queued."""
 PR_SET_PDEATHSIG = 1
 
 
 def configure_prefect(folder: Path) -> None:
-    """Before Prefect is imported: its files go under *folder*, unless the environment says otherwise."""
+    """Sets Prefect's environment before it is imported: its files go under *folder*, unless already set."""
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -41,21 +41,21 @@ def configure_prefect(folder: Path) -> None:
         os.environ.setdefault(name, value)
 
 
-def tame_server() -> None:
-    """Makes Prefect's own temporary server deaf to Ctrl-C, which is for us to handle, and mortal with this process.
+def isolate_server() -> None:
+    """Makes Prefect's temporary server ignore Ctrl-C and end with this process.
 
-    Prefect starts it in our process group, where a Ctrl-C kills it under a run that is still ending, and a killed run
-    leaves it behind.
+    Prefect starts it in our process group. There a Ctrl-C would kill it while the run is still ending, and a killed run
+    would leave it behind.
     """
     from prefect.server.api import server
 
     for worker in WORKERS:
         logging.getLogger(worker).setLevel(logging.CRITICAL)
     start = server.SubprocessASGIServer._run_uvicorn_command
-    if getattr(start, "tamed", False):
+    if getattr(start, "isolated", False):
         return
 
-    def tamed(self: server.SubprocessASGIServer) -> subprocess.Popen[bytes]:
+    def isolated(self: server.SubprocessASGIServer) -> subprocess.Popen[bytes]:
         plain = subprocess.Popen
         subprocess.Popen = partial(plain, start_new_session=True, preexec_fn=_die_with(os.getpid()))  # type: ignore[misc]
         try:
@@ -63,24 +63,24 @@ def tame_server() -> None:
         finally:
             subprocess.Popen = plain  # type: ignore[misc]
 
-    tamed.tamed = True  # type: ignore[attr-defined]
-    server.SubprocessASGIServer._run_uvicorn_command = tamed  # type: ignore[method-assign]
+    isolated.isolated = True  # type: ignore[attr-defined]
+    server.SubprocessASGIServer._run_uvicorn_command = isolated  # type: ignore[method-assign]
 
 
 def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The summary of a run: of *flow* under the *engine*, else of the same steps as *plain* functions.
+    """Runs *flow* under the *engine*, or the same steps as *plain* functions; returns the summary.
 
-    `ServiceDown` where the engine's server does not answer.
+    Raises `ServiceDown` if the engine's server does not answer.
     """
     if not engine:
         return plain()
-    tame_server()
+    isolate_server()
     with answering():
         return summary_of(flow())
 
 
 def die_with(parent: int, sign: signal.Signals) -> None:
-    """Makes this process end with *sign* when its *parent* ends, at once if it has ended; Linux only."""
+    """Makes this process receive *sign* when its *parent* ends, or end now if it has ended; Linux only."""
     if ask := _die_with(parent, sign):
         ask()
 

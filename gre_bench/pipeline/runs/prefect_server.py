@@ -1,9 +1,9 @@
-"""The Prefect server of a run: looked for before the work, missed for about a minute, and then done without.
+"""Checks the Prefect server before the work, and ends a run in good order if the server is lost.
 
-Prefect begins no step without its server, which says whether the step may start; it tries for about a minute
-(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8). So a server that is started anew, or whose database is locked for a
-while, costs nothing, and a run that has lost it stops at one of the next steps rather than going on unrecorded: what
-was done is kept. From then on nothing is tried twice, or each last word to the server would take another minute.
+Prefect starts no step before its server allows it, and retries for about a minute (``PREFECT_CLIENT_MAX_RETRIES``,
+Prefect 3.8). A restarted server or a locked database therefore costs nothing. A run that has lost its server stops at
+one of the next steps, and finished work is kept. After that nothing is retried, because each last request would take
+another minute.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from contextlib import contextmanager
 from gre_bench.core.errors import ServiceDown
 
 TRIES_S = (0.0, 1.0, 3.0)
-"""Waited before each look for the server."""
-PATIENCE_S = 60.0
-"""A server that is silent when a flow ends may take so long to come back."""
+"""Seconds to wait before each check of the server."""
+RETURN_S = 60.0
+"""Seconds that a server has to come back if it does not answer when a flow ends."""
 GLANCE_S = 2.0
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """`ServiceDown` where the Prefect server does not answer: looked for before the work, and no bug during it."""
+    """Raises `ServiceDown` if the Prefect server does not answer: checked before the work, and translated during it."""
     from prefect.settings import PREFECT_API_URL, get_current_settings
 
     api = PREFECT_API_URL.value()
-    if api and (reason := silence(api)):
+    if api and (reason := why_unreachable(api)):
         raise ServiceDown(
             f"the Prefect server at {api} (PREFECT_API_URL) does not answer ({reason}): start it, or unset "
             "PREFECT_API_URL to have one for the time of the run, or add --no-prefect; nothing was begun"
@@ -54,7 +54,7 @@ def answering() -> Iterator[None]:
 
 
 def lost(error: BaseException) -> bool:
-    """Whether *error* says that the Prefect server did not answer, or not as it should."""
+    """Returns whether *error* means that the Prefect server did not answer, or answered wrongly."""
     if not _prefect_is_here():
         return False
     from httpx import HTTPError
@@ -63,35 +63,36 @@ def lost(error: BaseException) -> bool:
 
     if isinstance(error, HTTPError):
         try:
-            asked = str(error.request.url)
+            url = str(error.request.url)
         except RuntimeError:
             return False
         api = _api()
-        return bool(api) and asked.startswith(str(api))
+        return bool(api) and url.startswith(str(api))
     if isinstance(error, RuntimeError):
-        # So the client says that it cannot connect to a server for the first time.
+        # The client's message when it cannot connect to a server for the first time.
         return "API" in str(error)
     return isinstance(error, ConcurrencySlotAcquisitionError | PrefectException)
 
 
 def await_server(error: BaseException | None = None) -> None:
-    """Before the last word of a flow, which *error* ended: waits for a silent server, then has nothing tried twice.
+    """Waits for a silent server at the end of a flow that *error* may have ended, then turns retries off.
 
-    It is not waited for where just that ended the flow, as Prefect has waited, nor where it was stopped by hand.
+    It does not wait if the lost server itself ended the flow, because Prefect has waited already, nor if the run was
+    stopped by hand.
     """
     if not (api := _api()):
         return
     hopeless = error is not None and (not isinstance(error, Exception) or lost(error))
-    over = time.monotonic() + (0.0 if hopeless else PATIENCE_S)
-    while silence(api, TRIES_S[:1]):
-        if time.monotonic() >= over:
+    deadline = time.monotonic() + (0.0 if hopeless else RETURN_S)
+    while why_unreachable(api, TRIES_S[:1]):
+        if time.monotonic() >= deadline:
             _try_once()
             return
         time.sleep(GLANCE_S)
 
 
-def silence(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
-    """Why the server at *api* cannot be had, after some tries; None if it answers, whatever it says."""
+def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
+    """Returns why the server at *api* cannot be reached, after some tries; None if it answers, whatever the answer."""
     reason = None
     for wait in tries_s:
         time.sleep(wait)
@@ -106,7 +107,7 @@ def silence(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
 
 
 def _api() -> str | None:
-    """Address of the server of this process, own or temporary; None while there is none."""
+    """Returns the address of this process's server, configured or temporary; None if there is none."""
     if not _prefect_is_here():
         return None
     from prefect.server.api.server import SubprocessASGIServer
@@ -119,22 +120,22 @@ def _api() -> str | None:
 
 
 def _prefect_is_here() -> bool:
-    """Whether this process has loaded Prefect: the flows work with its decorators taken off."""
+    """Returns whether this process has loaded Prefect; without the engine it has not."""
     return "prefect.settings" in sys.modules
 
 
 def _try_once() -> None:
-    """Has Prefect try no request twice from now on."""
+    """Turns off Prefect's retries from now on."""
     from prefect.settings import get_current_settings
 
     get_current_settings().client.max_retries = 0
 
 
 def _forget_events() -> None:
-    """Drops what Prefect's services still want to tell a server that is gone: they would try for minutes, at exit."""
+    """Cancels Prefect's background services if the server is gone: they would retry for minutes at exit."""
     from prefect._internal.concurrency import services
 
-    if not (api := _api()) or not silence(api):
+    if not (api := _api()) or not why_unreachable(api):
         return
     for service in list(services._active_services):
         task, loop = service._task, service._loop

@@ -1,4 +1,4 @@
-"""What a run says of itself while it works: ``status.json``, and from it the remaining time."""
+"""The progress of a run in ``status.json``, with the remaining time."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ STATES = ("planned", "scored", "failed", "excluded", "missing")
 
 
 class Progress:
-    """Counts pairs and keeps the edition's ``status.json`` true; readers draw their bars from that file.
+    """Counts pairs and keeps the edition's ``status.json`` up to date; progress bars are drawn from that file.
 
-    A run that is not *shown* leaves the file as it is: an import says nothing of how far the scores are.
+    A run that is not *shown*, such as an import, leaves the file unchanged.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Progress:
         self._save()
 
     def tell(self, event: str, **more: Any) -> None:
-        """A line in the log of the run."""
+        """Writes a line to the run's log."""
         if self.log:
             self.log.tell(event, **more)
             self.status["log"] = self.log.path and str(self.log.path)
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """The stage that begins now, with the pairs by state where they are known."""
+        """Starts the stage *name*; *metrics* are the pairs by state, if known."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -73,13 +73,13 @@ class Progress:
         self._save()
 
     def expect(self, due: int) -> None:
-        """How many texts or pairs the stage that begins now has before it."""
+        """Sets how many texts or pairs the stage has to do."""
         self.status |= {"due": due, "done": 0, "pairs_per_s": None, "remaining_s": None}
         self._began = time.monotonic()
         self._save()
 
     def advance(self, pairs: int) -> None:
-        """*pairs* more are committed; `BudgetReached` if the hours of the budget are over."""
+        """Counts *pairs* more as committed; raises `BudgetReached` if the hours of the budget are used up."""
         self.status["done"] += pairs
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)
@@ -90,7 +90,7 @@ class Progress:
             self.clock.tick()
 
     def end(self, state: str, message: str = "", metrics: Sequence[Mapping[str, Any]] = (), **more: Any) -> None:
-        """The run is over: done, incomplete, fault, refused (it cannot be done as asked), paused or stopped by hand."""
+        """Ends the run as *state*: done, incomplete, fault, refused (not possible as asked), paused or stopped."""
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
         self.tell("ended", state=state, message=message)
         self.stage(ENDED, metrics)
@@ -102,7 +102,7 @@ class Progress:
 
 
 def _last_metrics(store: Store) -> list[dict[str, Any]]:
-    """The counts that the last run left, until this one knows better."""
+    """Returns the counts that the last run left, until this run has its own."""
     try:
         return (store.status() or {}).get("metrics", [])
     except StoreError:

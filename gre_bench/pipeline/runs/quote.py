@@ -1,4 +1,4 @@
-"""What a study would still have to buy: of the chats it would ask, those that the reply archive cannot answer."""
+"""Estimates what a study would still buy: the chats that the reply archive cannot answer."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from gre_bench.writing.spend_log import spend_log_of
 CHARACTERS_A_TOKEN = 4.0
 
 Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
-"""Who is asked what, and how the replies are drawn."""
+"""A writer, the chats to ask it, and how replies are sampled."""
 
 
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
-    """One row for the LM *name*: requests to be sent, replies *archived*, tokens, USD at most (None: price unknown).
+    """Returns one row for the LM *name*: requests, replies *archived*, tokens, and the most USD (None: price unknown).
 
-    Replies are taken to be as long as they may be, and to be usable: what cannot be read is asked for anew.
+    Replies are assumed to be as long as allowed. They are assumed to be usable; unreadable ones would be asked for
+    again.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:
-        known = writer.answered(chats, sampling)
-        due = [chat for chat, there in zip(chats, known, strict=True) if not there]
+        is_archived = writer.answered(chats, sampling)
+        due = [chat for chat, done in zip(chats, is_archived, strict=True) if not done]
         requests, archived = requests + len(due), archived + len(chats) - len(due)
         characters += sum(len(chat.system) + len(chat.user) for chat in due)
         most += len(due) * sampling.max_tokens
@@ -37,7 +38,7 @@ def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
 
 
 def over_budget(writer_context: WriterContext, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """One line for each bound of the study's budget that *rows* may break."""
+    """Returns one line for each limit of the study's budget that *rows* may exceed."""
     bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
     return over(
         bought, writer_context.budget, spend_log_of(writer_context.archive.parent), writer_context.account, "at most"

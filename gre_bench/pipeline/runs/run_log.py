@@ -1,7 +1,8 @@
-"""What a run did, for machines: one JSON object a line in ``state/logs/RUN.jsonl``, with the ids of run and item.
+"""The machine-readable log of a run: one JSON object a line in ``state/logs/RUN.jsonl``.
 
-Lines are added while the run works, so that a killed one leaves them; secrets are taken out of every text. The store
-stays the record of what is done: a log that cannot be written stops no run, and its status then names none.
+Each line has the ids of the run and the item. Lines are written as the run works, so a killed run leaves them. Secrets
+are removed from every text. The store remains the record of what is done: if the log cannot be written, the run
+continues, and its status names no log.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ FOLDER = "logs"
 
 
 class RunLog:
-    """The log of the run *run_id* of *edition* under the folder *state*; ``path`` is None once it cannot be written."""
+    """The log of the run *run_id* of *edition* under the folder *state*.
+
+    ``path`` becomes None once the log cannot be written.
+    """
 
     def __init__(self, state: Path, edition: str, run_id: str, secrets: Sequence[str] = ()):
         self.path: Path | None = state / FOLDER / f"{run_id}.jsonl"
@@ -26,7 +30,7 @@ class RunLog:
         self._secrets = tuple(secrets)
 
     def tell(self, event: str, **more: Any) -> None:
-        """One line: when, which run, what happened, to what."""
+        """Writes one line: time, run, event, and details."""
         if self.path is None:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")

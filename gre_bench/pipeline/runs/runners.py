@@ -1,7 +1,7 @@
-"""Who computes chunks: threads, processes of this machine or Ray, made to start, end and die as a run needs it.
+"""Runners that score chunks: threads, processes of this machine, or Ray.
 
-Processes and Ray are Prefect's task runners. A runner is used directly, for the steps that need the evaluation LM only,
-so that nothing is started before they come.
+Processes and Ray are Prefect's task runners. They are used directly, for the steps that need the evaluation LM only, so
+that nothing is started before those steps.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Pending(Protocol[Result_co]):
 
 
 class Runner(Protocol):
-    """Steps handed out and taken back. Left by an exception, it ends what is at work at once.
+    """Submits steps and returns their futures. If an exception ends the context, running steps are killed.
 
-    *deaths*: the exceptions that stand for a worker that died. *die_together*: all go with one, the runner is spent.
+    *deaths*: exceptions that mean that a worker died. *die_together*: one death ends all workers and the runner.
     """
 
     die_together: bool
@@ -58,12 +58,12 @@ class Runner(Protocol):
         ...
 
     def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]:
-        """One of *futures*, as soon as one is done."""
+        """Waits until one of *futures* is done, and returns it."""
         ...
 
 
 class Processes:
-    """A `Runner`: processes of this machine, its GPUs dealt out: one to each, beginning again after the last."""
+    """A `Runner` of processes on this machine. GPUs are assigned to them in turn."""
 
     die_together = True
 
@@ -89,7 +89,7 @@ class Processes:
 
     def __exit__(self, *error: Any) -> None:
         if error[0] is not None:
-            # The pool itself would wait for what its processes are at.
+            # The pool itself would wait for the running steps.
             for process in list((self._runner._executor._processes or {}).values()):
                 process.kill()
         self._stack.close()
@@ -106,7 +106,7 @@ class Processes:
 
 
 class Ray:
-    """A `Runner`: a Ray cluster, that of ``ray_address`` or one started here and ended with the run."""
+    """A `Runner` on a Ray cluster: that of ``ray_address``, or one started here that ends with the run."""
 
     die_together = False
 
@@ -134,11 +134,11 @@ class Ray:
         self._stack.enter_context(_one_server())
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         if self._settings.ray_address:
-            where: dict[str, Any] = {"address": self._settings.ray_address}
+            cluster: dict[str, Any] = {"address": self._settings.ray_address}
         else:
-            where = {"num_cpus": self._settings.workers, "include_dashboard": False}
-        # The runner's own address would take "auto" for a new cluster.
-        self._runner = RayTaskRunner(init_kwargs=quiet | where)
+            cluster = {"num_cpus": self._settings.workers, "include_dashboard": False}
+        # RayTaskRunner(address="auto") would start a new cluster.
+        self._runner = RayTaskRunner(init_kwargs=quiet | cluster)
         with _own_signals():
             self._stack.enter_context(self._runner)
         try:
@@ -146,8 +146,8 @@ class Ray:
         except SettingsError:
             self._stack.close()
             raise
-        # A worker with a GPU would end after each step, and its evaluation LM with it. What a worker that died was at
-        # is left to the next run.
+        # By default a worker with a GPU ends after each step, and its evaluation LM with it. No retries: the chunk of a
+        # worker that died is left to the next run.
         options = {"num_gpus": self._settings.gpus_per_worker, "max_calls": 0, "max_retries": 0}
         self._stack.enter_context(remote_options(**options))
         return self
@@ -171,7 +171,7 @@ class Ray:
         by_reference = {future.wrapped_future: future for future in futures}
         while True:
             try:
-                # A wait within Ray mangles the exception of a signal that comes meanwhile.
+                # A blocking wait within Ray would mangle the exception of a signal.
                 done, _ = ray.wait(list(by_reference), num_returns=1, timeout=0)
             except SystemError as error:
                 raise error.__cause__ or error from None
@@ -183,7 +183,10 @@ class Ray:
 
 
 def runner_of(settings: RunSettings) -> Runner | None:
-    """The runner that *settings* ask for, not yet started; None: all is done here. `SettingsError` if it cannot be."""
+    """Returns the runner of *settings*, not yet started; None if everything is computed in this process.
+
+    Raises `SettingsError` if the settings contradict each other.
+    """
     if settings.runner != "ray" and (settings.gpus_per_worker or settings.ray_address):
         raise SettingsError("run.gpus_per_worker and run.ray_address are for Ray: set run.runner = ray")
     if settings.runner == "here":
@@ -201,7 +204,7 @@ def runner_of(settings: RunSettings) -> Runner | None:
 
 
 def check_runner(settings: Settings) -> None:
-    """`SettingsError` if what *settings* ask for cannot be, or cannot do what it is asked to do."""
+    """Raises `SettingsError` if the runner of *settings* cannot work with its evaluation LM."""
     runner_of(settings.run)
     if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
         raise SettingsError(
@@ -211,7 +214,7 @@ def check_runner(settings: Settings) -> None:
 
 
 def _one_server() -> Any:
-    """Makes the workers use the temporary Prefect server of this process; each would start one of its own."""
+    """Makes the workers use this process's temporary Prefect server; otherwise each would start its own."""
     from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -221,7 +224,7 @@ def _one_server() -> Any:
 
 
 def _look_for_gpus(wanted: float) -> None:
-    """`SettingsError` if no machine of the cluster has so many GPUs: Ray would wait for one for ever."""
+    """Raises `SettingsError` if no machine of the cluster has *wanted* GPUs: Ray would wait for ever."""
     import ray
 
     most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
@@ -233,35 +236,35 @@ def _look_for_gpus(wanted: float) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Ray takes SIGTERM for itself when it starts; a run has its own use for it."""
+    """Restores this process's signal handlers, because Ray installs one for SIGTERM when it starts."""
     signs = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    kept = [(sign, signal.getsignal(sign)) for sign in signs]
+    handlers = [(sign, signal.getsignal(sign)) for sign in signs]
     try:
         yield
     finally:
-        for sign, handler in kept:
+        for sign, handler in handlers:
             signal.signal(sign, handler)
 
 
 @contextmanager
 def _dealt_out() -> Iterator[tuple[str, ...]]:
-    """The GPUs of this machine, to be dealt out: with each step Prefect sets a worker's environment to that of here.
+    """Yields the GPUs of this machine, with ``CUDA_VISIBLE_DEVICES`` unset meanwhile.
 
-    Hence what says which GPUs are seen is taken out of it meanwhile.
+    Prefect copies this process's environment to a worker with each step, which would override the worker's own GPU.
     """
     devices = gpus()
-    kept = os.environ.pop(VISIBLE, None) if devices else None
+    visible = os.environ.pop(VISIBLE, None) if devices else None
     try:
         yield devices
     finally:
-        if kept is not None:
-            os.environ[VISIBLE] = kept
+        if visible is not None:
+            os.environ[VISIBLE] = visible
 
 
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
-    """The GPUs that this process may use as CUDA names them: those of the environment, else the NVIDIA ones there are.
+    """Returns the GPUs that this process may use, as CUDA names them: those of the environment, else all NVIDIA ones.
 
-    Counted by the files of the driver, so that torch need not be loaded.
+    Counts the driver's files, so that torch need not be loaded.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
@@ -269,15 +272,15 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 
 
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
-    """In a worker, first of all: a Ctrl-C is for the run to handle, and the worker does not outlive it.
+    """Initialises a worker: it ignores Ctrl-C, which the run handles, and ends with the run.
 
-    It sees the one of *devices* that is next by *count*, a number that the workers share.
+    It uses the next of *devices* by *count*, a counter that the workers share.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
     die_with(parent, signal.SIGKILL)
     if devices:
         with count.get_lock():
-            place = count.value
+            index = count.value
             count.value += 1
-        os.environ[VISIBLE] = str(devices[place % len(devices)])
+        os.environ[VISIBLE] = str(devices[index % len(devices)])

@@ -1,4 +1,4 @@
-"""The secrets that a run knows, for taking them out of every text that it shows or keeps."""
+"""The secrets that a run knows, to be removed from every text that it shows or keeps."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ OTHER_SECRETS = ("PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Values that must not be shown, the longest first: keys of models, accounts of OpenReview and Prefect."""
+    """Returns the values that must not be shown, longest first: keys of models, accounts of OpenReview and Prefect."""
     names = {*OTHER_SECRETS, settings.evaluation_lm.key_env}
-    with suppress(GreBenchError):  # a check of its own says what is wrong with the models file
+    with suppress(GreBenchError):  # another check reports a faulty models file
         names |= {model.key_env for model in load_models(settings.writing.models).values()}
     fetch = settings.fetch
     for where in (fetch.username, fetch.password, fetch.token, fetch.mfa_code, fetch.totp_secret):
@@ -27,5 +27,5 @@ def secrets_of(settings: Settings) -> list[str]:
 
 
 def without(secrets: Sequence[str], text: str) -> str:
-    """*text* with each of *secrets* as ``[secret]``."""
+    """Returns *text* with each of *secrets* replaced by ``[secret]``."""
     return masked(text, secrets)

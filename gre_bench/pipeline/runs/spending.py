@@ -21,11 +21,11 @@ from gre_bench.writing.budget import left, stop_at
 from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
 
 TICK_S = 10.0
-"""Hours are written down no more often, unless they are bounded."""
+"""Seconds between two entries of the hours in the spend log, unless the hours are limited."""
 
 
 def check(budget: BudgetSettings, models: Path | None) -> None:
-    """`SettingsError` if the *budget* bounds a model that the file *models* does not have: it would bound nothing."""
+    """Raises `SettingsError` if the *budget* limits a model that the file *models* lacks: it would limit nothing."""
     if not budget.models:
         return
     known = load_models(models)
@@ -35,43 +35,43 @@ def check(budget: BudgetSettings, models: Path | None) -> None:
 
 
 class RunClock:
-    """Writes the hours of a run into the *spend_log*, and ends it when the *budget* of its *account* has no more."""
+    """Writes the hours of a run to the *spend_log*, and ends the run when the *budget* of its *account* is used up."""
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings):
         self._ledger, self._account, self._budget = spend_log, account, budget
         self._since = time.monotonic()
 
     def tick(self) -> None:
-        """Some work is committed; `BudgetReached` if the hours are over."""
+        """Called after each commit; raises `BudgetReached` if the hours are used up."""
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)
             stop_at(hours, self._ledger.whole(self._account), self._account)
 
     def stop(self) -> None:
-        """Writes down the time since the last entry."""
+        """Writes the time since the last entry to the spend log."""
         moment = time.monotonic()
         self._ledger.add("worked", self._account, None, seconds=round(moment - self._since, 3))
         self._since = moment
 
 
 def spend_log(store: Store) -> SpendLog:
-    """The spend log of the state that *store* lies in."""
+    """Returns the spend log of the state that *store* lies in."""
     return spend_log_of(store.folder.parent.parent)
 
 
 def account(store: Store) -> dict[str, Any]:
-    """For the status of an edition: spent in all and by model, remaining by bound, and what became of the texts.
+    """Returns an edition's spending for its status: in all, by model, what is left by limit, and outcomes of texts.
 
     *texts*: by task, writer and outcome; *outcomes*: by candidate, purpose and LM, with the grades.
     """
-    found = spend_log(store)
-    told = {"ledger_lines_damaged": found.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
-    return balance(found, store.key, _budget(store)) | told | {"outcomes": _rows(store, OUTCOMES)}
+    log = spend_log(store)
+    counts = {"ledger_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
+    return balance(log, store.key, _budget(store)) | counts | {"outcomes": _rows(store, OUTCOMES)}
 
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
-    """What *account* has spent in all and by model, and what each bound of *budget* leaves."""
+    """Returns what *account* has spent in all and by model, and what is left of each limit of *budget*."""
     by_model, whole = spend_log.models(account), spend_log.whole(account)
     remaining = left(budget, whole) | {
         f"models.{name}.{bound}": value
@@ -87,24 +87,24 @@ def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[s
 def over(
     rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, spend_log: SpendLog, account: str, how: str = "about"
 ) -> list[str]:
-    """One line for each bound that *rows* (a model each), bought on top of what *account* has spent, would break."""
-    said = []
+    """Returns one line for each limit that *rows* (one per model) would exceed on top of the account's spending."""
+    lines = []
     checks: list[tuple[str, Bounds, Spent, Sequence[Mapping[str, Any]]]] = [
         ("budget", budget, spend_log.whole(account), rows)
     ]
     for name, bounds in budget.models.items():
         own = [row for row in rows if row["model"] == name]
         checks.append((f"budget.models.{name}", bounds, spend_log.spent(account, name), own))
-    for place, bounds, spent, asked in checks:
+    for name, bounds, spent, own_rows in checks:
         for bound, remaining in left(bounds, spent).items():
-            needed = sum(row.get(bound) or 0 for row in asked)
+            needed = sum(row.get(bound) or 0 for row in own_rows)
             if needed > remaining:
-                said.append(f"{place}.{bound} would be reached: {how} {needed:,.6g} needed, {remaining:,.6g} left")
-    return said
+                lines.append(f"{name}.{bound} would be reached: {how} {needed:,.6g} needed, {remaining:,.6g} left")
+    return lines
 
 
 def _budget(store: Store) -> BudgetSettings:
-    """The bounds of the edition's last run; none where readers have nothing yet."""
+    """Returns the budget of the edition's last run; without limits if readers have nothing yet."""
     try:
         rows = store.read(LAST_SETTINGS)
         return load_over(json.loads(rows[0]["settings"])).budget if rows else BudgetSettings()
@@ -113,7 +113,7 @@ def _budget(store: Store) -> BudgetSettings:
 
 
 def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
-    """Rows of *query*; none where readers have nothing yet."""
+    """Returns the rows of *query*; none if readers have nothing yet."""
     try:
         return store.read(query)
     except (StoreError, SettingsError):

@@ -1,7 +1,7 @@
-"""A study's spending: its bounds hold while it works, and its folder says how it stands (``status.json``).
+"""A study's spending and state: its budget limits hold while it works, and ``status.json`` in its folder shows it.
 
-A study is what asks LMs without an edition's store: its name is its account. What was asked is in the reply archive, so
-that a study that is stopped at a bound has lost nothing.
+A study asks LMs without an edition's store; its name is its account. All replies are in the reply archive, so a study
+that is stopped at a limit loses nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATUS = "status.json"
 SHORTEST_TICK_S = 0.05
 
 
-class RankStatistics:
+class StudyStatus:
     """How the study in *folder* stands, for whoever asks."""
 
     def __init__(self, folder: Path, writer_context: WriterContext):
@@ -48,23 +48,23 @@ class RankStatistics:
 
 
 @contextmanager
-def bounded(writer_context: WriterContext, folder: Path) -> Iterator[RankStatistics]:
-    """Around the work of the study in *folder*: its hours count, and how it ends is noted.
+def bounded(writer_context: WriterContext, folder: Path) -> Iterator[StudyStatus]:
+    """Counts the hours of the study in *folder* while it works, and records how it ends.
 
-    `SettingsError` before anything is asked for a bound of a model that there is not.
+    Raises `SettingsError` before anything is asked if the budget limits an unknown model.
     """
     check(writer_context.budget, writer_context.models)
     clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)
-    standing, over = RankStatistics(folder, writer_context), threading.Event()
+    status, over = StudyStatus(folder, writer_context), threading.Event()
     ticking = threading.Thread(target=_tick, args=(clock, writer_context.budget, over), name="hours", daemon=True)
-    standing.say("running")
+    status.say("running")
     ticking.start()
     try:
-        yield standing
+        yield status
     except BaseException as error:
         _stopped(ticking, over)
-        # What ended the study, such as a full disk, may forbid this too; it is the first fault that is told.
-        for last in (clock.stop, partial(standing.say, *ending(error))):
+        # What ended the study, such as a full disk, may prevent this too. The first fault is the one to report.
+        for last in (clock.stop, partial(status.say, *ending(error))):
             with suppress(StoreError, SourceError):
                 last()
         raise
@@ -78,7 +78,10 @@ def _stopped(ticking: threading.Thread, over: threading.Event) -> None:
 
 
 def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> None:
-    """Writes hours down while others ask, a hundred times before they are over: each request is held against them."""
+    """Writes the hours to the spend log at intervals, so that the budget check before each request sees them.
+
+    The interval is at most a hundredth of the budget's hours.
+    """
     every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
     # A spend log that cannot be written stops the next request, which says so.
     with suppress(StoreError):
@@ -87,7 +90,7 @@ def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> Non
 
 
 def study_rows(state: Path) -> list[dict[str, Any]]:
-    """One row for each study in *state*: how it stands, what it has spent, and what its bounds still allow."""
+    """Returns one row for each study in *state*: its state, its spending, and what is left of its limits."""
     spend_log = spend_log_of(state)
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip
@@ -95,19 +98,19 @@ def study_rows(state: Path) -> list[dict[str, Any]]:
     return [_row(name, known.get(name, {}), state) for name in sorted(spent | known.keys())]
 
 
-def _row(account: str, found: dict[str, Any], state: Path) -> dict[str, Any]:
-    row = {"study": account, "state": found.get("state", "unknown"), "message": found.get("message", "")}
-    if row["state"] == "running" and not _alive(found.get("pid")):
+def _row(account: str, status: dict[str, Any], state: Path) -> dict[str, Any]:
+    row = {"study": account, "state": status.get("state", "unknown"), "message": status.get("message", "")}
+    if row["state"] == "running" and not _alive(status.get("pid")):
         row |= {"state": "cut short", "message": "give the same command again: it pays only the rest"}
     try:
-        budget = load_over({"budget": found.get("budget", {})}).budget
+        budget = load_over({"budget": status.get("budget", {})}).budget
     except SettingsError:
         budget = BudgetSettings()
     return row | balance(spend_log_of(state), account, budget)
 
 
 def _alive(pid: object) -> bool:
-    """Whether a process *pid* of this machine is there."""
+    """Returns whether this machine runs a process *pid*."""
     try:
         os.kill(int(str(pid)), 0)
     except PermissionError:
@@ -118,9 +121,9 @@ def _alive(pid: object) -> bool:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """What *file* says; nothing if it is damaged."""
+    """Returns the contents of *file*; empty if it is damaged."""
     try:
-        found = json.loads(file.read_bytes())
+        status = json.loads(file.read_bytes())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return status if isinstance(status, dict) else {}

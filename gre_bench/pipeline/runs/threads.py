@@ -1,6 +1,6 @@
-"""Threads of this process that ask an evaluation LM behind HTTP for several chunks at a time.
+"""Threads that ask an evaluation LM behind HTTP for several chunks at a time.
 
-They need no Prefect engine. They are daemons: a run that is stopped does not wait for answers that nobody will read.
+They need no Prefect engine. They are daemons: a stopped run does not wait for replies that nobody will read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """A `Runner`: so many threads; what they work for they are given through a queue."""
+    """A `Runner` of threads that share one queue."""
 
     deaths: tuple[type[BaseException], ...] = ()
     die_together = False
@@ -40,7 +40,7 @@ class Threads:
 
     def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Future[Result]:
         future: Future[Result] = Future()
-        # The flow run that a step belongs to is told by the context.
+        # The context says which flow run a step belongs to.
         self._queue.put((copy_context(), step, values, future))
         return future
 
@@ -49,8 +49,8 @@ class Threads:
         return next(future for future in futures if future in done)
 
     def _work(self) -> None:
-        while (handed := self._queue.get()) is not None:
-            context, step, values, future = handed
+        while (task := self._queue.get()) is not None:
+            context, step, values, future = task
             try:
                 future.set_result(context.run(step, **values))
             except BaseException as error:

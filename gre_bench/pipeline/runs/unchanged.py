@@ -1,8 +1,8 @@
-"""Whether a refresh would find anything to do, told without the engine and without opening the store for writing.
+"""Tells whether a refresh would do anything, without the engine and without opening the store for writing.
 
-A refresh that ends done leaves ``last_refresh.json``: the digest of the copy for readers and a digest of all that it
-read. While both are the same, the next refresh of the same job has nothing to import, write or score. The file says
-this and nothing else: every number that is shown is read from the copy, whose own digest is checked.
+A refresh that ends done leaves ``last_refresh.json``: the digest of the copy for readers, and a digest of all inputs.
+While both are the same, another refresh of the same job has nothing to import, write or score. Every number shown comes
+from the copy, whose own digest is checked.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FILE = "last_refresh.json"
 _LONGEST = 1_000_000
-"""Bytes of the file that are read."""
+"""Largest number of bytes read of the file."""
 
 
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
@@ -43,7 +43,7 @@ def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
 
 
 def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
-    """The summary of the last refresh, if one of *job* now would do nothing; None if it may do something."""
+    """Returns the last refresh's summary if a refresh of *job* would do nothing; None if it may do something."""
     try:
         with (store.folder / FILE).open("rb") as file:
             last = json.loads(file.read(_LONGEST))
@@ -72,24 +72,24 @@ def _copy(store: Store) -> str:
 
 
 def _inputs(store: Store, job: Job) -> str | None:
-    """A digest of the settings and of the size and time of every file that a refresh of *job* reads.
+    """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    None where that cannot be told from files: a server answers, or failed texts are to be tried again.
+    Returns None if files cannot tell: a server is involved, or failed texts are to be tried again.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:
         return None
-    found = hashlib.sha256(settings.model_dump_json().encode())
-    found.update(json.dumps([job.candidates, job.limit]).encode())
+    inputs = hashlib.sha256(settings.model_dump_json().encode())
+    inputs.update(json.dumps([job.candidates, job.limit]).encode())
     folder = store.folder.resolve()
     for path in (PACKAGE, folder / "edition.duckdb", folder.parent.parent / "validations", *_named(settings)):
         for line in _stamps(path):
-            found.update(line.encode("utf-8", "surrogateescape"))
-    return found.hexdigest()
+            inputs.update(line.encode("utf-8", "surrogateescape"))
+    return inputs.hexdigest()
 
 
 def _named(settings: Settings) -> Iterator[Path]:
-    """The files and folders that *settings* name."""
+    """Yields the files and folders that *settings* name."""
     sources = settings.sources
     files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
              settings.edition.only)  # fmt: skip
@@ -101,7 +101,7 @@ def _named(settings: Settings) -> Iterator[Path]:
 
 
 def _stamps(path: Path) -> Iterator[str]:
-    """A line for *path*, or for each file below it: name, size in bytes, time of its last change in ns."""
+    """Yields a line for *path*, or for each file below it: name, size in bytes, modification time in ns."""
     if not path.is_dir():
         about = path.stat() if path.exists() else None
         yield f"{path} {about and (about.st_size, about.st_mtime_ns)}\n"

@@ -1,7 +1,7 @@
-"""Who computes what the evaluation LM is needed for: this process, threads that ask one LM, workers with one each.
+"""Distributes the steps that need the evaluation LM: to this process, to threads, or to workers with an LM each.
 
-Papers go out in chunks, two a worker at most at a time, and come back as they are done. A score does not depend on
-where it was computed. A worker that dies takes its chunk with it: that is left to the next run, the others go on.
+Papers are handed out in chunks, at most two per worker at a time. A score does not depend on where it was computed. If
+a worker dies, its chunk is left to the next run, and the other workers continue.
 """
 
 from __future__ import annotations
@@ -21,23 +21,24 @@ from gre_bench.tasks.protocol import Backends, Steps
 Chunk = TypeVar("Chunk")
 
 IN_FLIGHT = 2
-"""Chunks for each worker: one at work, one waiting, so that no worker waits for the store."""
+"""Chunks per worker: one in progress, one queued, so that no worker waits for the store."""
 
 MOST_DEATHS = 3
-"""Workers that die one after the other, nothing coming back between them, before no more is handed out."""
+"""After this many worker deaths without a result in between, no more chunks are handed out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """What comes back for a chunk whose worker died."""
+    """Takes the place of the scores of a chunk whose worker died."""
 
-    why: str = "the worker that was at it died, perhaps for want of memory; run it again to try it"
+    why: str = "its worker died, perhaps for lack of memory; run it again to try it"
 
 
 class Workers:
-    """The steps of a run (`steps`), those with the evaluation LM done where *settings* say; a context.
+    """The steps of a run (`steps`), with those that need the evaluation LM distributed as *settings* say; a context.
 
-    *run*: the steps under Prefect or as plain functions; `SettingsError` where the latter are to be handed out.
+    *run*: the steps under Prefect or as plain functions. Raises `SettingsError` if plain functions are to be
+    distributed.
     """
 
     def __init__(self, run: Steps, settings: RunSettings):
@@ -62,7 +63,10 @@ class Workers:
     def scored(
         self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
     ) -> Iterator[tuple[Chunk, Scored | Lost]]:
-        """Each of *chunks* with its scores, as they come; *values_of* a chunk are asked for when it is handed out."""
+        """Yields each of *chunks* with its scores, in order of completion.
+
+        *values_of* a chunk is called when the chunk is handed out.
+        """
         if not self._apart:
             for chunk in chunks:
                 yield chunk, self._run.score_papers(**handed(self._run.score_papers, values_of(chunk)))
@@ -75,24 +79,24 @@ class Workers:
                     break
                 values = values_of(chunk)
                 if self._settings.runner != "ray":
-                    # To Ray an annotation goes as a pickle, and comes back with itself inside (Prefect 3.8).
+                    # Not for Ray: a pickled annotation comes back nested in itself (Prefect 3.8).
                     values = handed(self._run.score_papers, values)
                 at_work[self._started().submit(self._run.score_papers, values)] = chunk
             if not at_work:
                 return
             runner = self._started()
             future = runner.first_done(list(at_work))
-            found = _result(future, runner)
-            yield at_work.pop(future), found
-            deaths = deaths + 1 if isinstance(found, Lost) else 0
-            if isinstance(found, Lost) and runner.die_together:
+            result = _result(future, runner)
+            yield at_work.pop(future), result
+            deaths = deaths + 1 if isinstance(result, Lost) else 0
+            if isinstance(result, Lost) and runner.die_together:
                 for future, chunk in at_work.items():
                     yield chunk, _result(future, runner)
                 at_work.clear()
                 self.__exit__(None, None, None)
 
     def _started(self) -> Runner:
-        """The runner, at work from the first time that it is needed."""
+        """Returns the runner; starts it when it is first needed."""
         if self._runner is None:
             runner = runner_of(self._settings)
             assert runner is not None
@@ -100,7 +104,7 @@ class Workers:
         return self._runner
 
     def _steps_apart(self) -> Steps:
-        """The steps, the signing of metrics done by a worker: it opens the LM, which need not fit in here as well."""
+        """Returns the steps, with metrics signed by a worker: the LM need not fit into this process as well."""
 
         def sign_metrics(
             backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
@@ -108,10 +112,10 @@ class Workers:
             values = {"backends": backends, "scoring": scoring, "writer": writer, "assw_writer": assw_writer}
             runner = self._started()
             try:
-                # A wait that can be interrupted, as that of the future itself cannot be under Ray.
+                # Unlike waiting for the future itself, this wait can be interrupted under Ray.
                 return runner.first_done([runner.submit(self._run.sign_metrics, values)]).result()
             except runner.deaths:
-                raise LMError("the worker that opened the evaluation LM died, perhaps for want of memory") from None
+                raise LMError("the worker that opened the evaluation LM died, perhaps for lack of memory") from None
 
         steps = copy(self._run)
         vars(steps)["sign_metrics"] = sign_metrics
@@ -119,7 +123,7 @@ class Workers:
 
 
 def handed(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """*values* for *step*: as Prefect's task it would look through every text of every case for results of others."""
+    """Returns *values* for *step*; for a Prefect task they are quoted, so that it does not search them for futures."""
     if not hasattr(step, "submit"):
         return dict(values)
     from prefect.utilities.annotations import quote

@@ -1,4 +1,4 @@
-"""All figures of some boards, drawn once: for the page, and as files."""
+"""Draws all figures of some boards once, for the page and as files."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Drawings:
-    """*pictures*: (metric, what) to SVG, what being size or date; *ranks*: SVG, if there is something to compare.
-    *scores*: metric to SVG, the board itself.
+    """The figures of boards.
 
-    *problem*: why nothing is drawn, and what to do about it.
+    *pictures*: (metric, kind) to SVG, kind being size or date. *ranks*: SVG, if two metrics can be compared. *scores*:
+    metric to SVG of the board itself. *problem*: why nothing is drawn, and what to do about it.
     """
 
     pictures: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -37,32 +37,32 @@ class Drawings:
     problem: str = ""
 
     def of(self, board: Board) -> list[tuple[str, str, str]]:
-        """Caption, label and SVG of the figures of *board*."""
-        found = [key for key in self.pictures if key[0] == board.metric]
+        """Returns caption, label and SVG of each figure of *board*."""
+        keys = [key for key in self.pictures if key[0] == board.metric]
         return [
             (self.captions[key], f"{board.title} {_WHAT[key[1]][0]}; the board above holds the same numbers",
-             self.pictures[key]) for key in found
+             self.pictures[key]) for key in keys
         ]  # fmt: skip
 
     def files(self) -> dict[str, str]:
-        """File name without ending to SVG, of every figure."""
-        named = {f"{_plain(metric)}_by_{what}": svg for (metric, what), svg in self.pictures.items()}
+        """Returns the SVG of every figure by file name without extension."""
+        named = {f"{_plain(metric)}_by_{kind}": svg for (metric, kind), svg in self.pictures.items()}
         named |= {f"{_plain(metric)}_scores": svg for metric, svg in self.scores.items()}
         return named | ({"ranks": self.ranks} if self.ranks else {})
 
 
 def drawn(boards: Sequence[Board]) -> Drawings:
-    """The figures of *boards*, those that there is something to draw of; none, and why, where nothing can draw."""
+    """Returns the figures of *boards* that have enough data; if the drawing library is missing, none and the reason."""
     marks = families(boards)
     if problem := lacking():
         return Drawings(problem=problem)
     pictures, captions = {}, {}
     for board in boards:
-        for what, draw in (("size", scatter.by_size), ("date", scatter.by_date)):
+        for kind, draw in (("size", scatter.by_size), ("date", scatter.by_date)):
             chart = draw(board, marks)
             if chart is not None:
-                pictures[board.metric, what] = as_svg(chart)
-                captions[board.metric, what] = _caption(board, what)
+                pictures[board.metric, kind] = as_svg(chart)
+                captions[board.metric, kind] = _caption(board, kind)
     gems = sorted((board for board in boards if board.metric.startswith("gem")), key=lambda board: board.place)
     chart = ranks(gems, marks)
     own = {board.metric: as_svg(drawing) for board in boards if (drawing := scores(board)) is not None}
@@ -70,12 +70,12 @@ def drawn(boards: Sequence[Board]) -> Drawings:
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
-    """Writes every figure as SVG, and as PNG where *png*; the files. Where there is none, there is no folder."""
+    """Writes every figure as SVG, and as PNG if *png*; returns the files. Makes no folder if there is no figure."""
     written = []
     for name, picture in drawings.files().items():
         folder.mkdir(parents=True, exist_ok=True)
-        standing = picture.replace("currentColor", INK)
-        (folder / f"{name}.svg").write_text(standing, encoding="utf-8")
+        on_white = picture.replace("currentColor", INK)
+        (folder / f"{name}.svg").write_text(on_white, encoding="utf-8")
         written.append(folder / f"{name}.svg")
         if png:
             (folder / f"{name}.png").write_bytes(as_png(picture))
@@ -83,23 +83,22 @@ def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[P
     return written
 
 
-def _caption(board: Board, what: str) -> str:
-    """What a figure shows, and what it lacks."""
+def _caption(board: Board, kind: str) -> str:
+    """Returns a caption: what a figure shows, and what it lacks."""
     shown = [entry for entry in board.ranked if entry.kind == "model"]
-    there = "Lines: 90% intervals by paper. " if any(entry.low is not None for entry in shown) else ""
-    there += "Grey: the human baseline with its interval. " if board.human and board.human.low is not None else ""
+    shown_lines = "Lines: 90% intervals by paper. " if any(entry.low is not None for entry in shown) else ""
+    shown_lines += "Grey: the human baseline with its interval. " if board.human and board.human.low is not None else ""
     lacks = [name for name, lacking in (("intervals", not any(entry.low is not None for entry in shown)),
                                         ("a human baseline", board.human is None)) if lacking]  # fmt: skip
     missing = f"The source gives no {' and no '.join(name.removeprefix('a ') for name in lacks)}. " if lacks else ""
-    left_out = [entry for entry in shown if not (entry.parameters if what == "size" else entry.released)]
+    left_out = [entry for entry in shown if not (entry.parameters if kind == "size" else entry.released)]
     many = "1 model" if len(left_out) == 1 else f"{len(left_out)} models"
     counted = f"Not drawn: {many} without that figure. " if left_out else ""
-    return (
-        f"{board.title} {_WHAT[what][0]}, colour and shape by family. {there}{_WHAT[what][1]}{counted}{missing}".strip()
-    )
+    title, remark = _WHAT[kind]
+    return f"{board.title} {title}, colour and shape by family. {shown_lines}{remark}{counted}{missing}".strip()
 
 
 def _plain(metric: str) -> str:
-    """The name of a metric in the name of a file; an examiner may be called anything."""
+    """Returns the name of a metric for a file name; an examiner's name may hold any character."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
     return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"

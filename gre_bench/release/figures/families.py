@@ -1,6 +1,6 @@
-"""How families of models are told apart in figures: by colour and by shape, for who does not see all colours.
+"""Marks of model families in figures: a colour, and a shape for readers who do not see all colours.
 
-Colours are after Okabe and Ito's, each at 3:1 or more against the light and the dark page.
+The colours follow Okabe and Ito, each with a contrast of 3:1 or more on the light and the dark page.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SHAPES = (
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What the models of a family are drawn as."""
+    """The colour and the shape (SVG path) of a family's points."""
 
     colour: str
     shape: str
 
 
 def families(boards: Iterable[Board]) -> dict[str, Mark]:
-    """The mark of each family of models on *boards*; models without family share that of "other"."""
+    """Returns the mark of each family of models on *boards*; models without a family share the mark of "other"."""
     names = sorted({entry.family or "other" for board in boards for entry in board.entries if entry.kind == "model"})
-    return {name: Mark(COLOURS[place % len(COLOURS)], SHAPES[place % len(SHAPES)]) for place, name in enumerate(names)}
+    return {name: Mark(COLOURS[index % len(COLOURS)], SHAPES[index % len(SHAPES)]) for index, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Where the names of points go, so that none covers a point or another name."""
+"""Places the names of points so that none covers a point or another name."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 CHARACTER, LINE, POINT = 5.6, 12.0, 5.0
-"""Pixels: width of a character and height of a line at 10 pixels, half of a point's side."""
+"""Pixels, at a font size of 10: width of a character, height of a line, and half a point's side."""
 
 Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The name of point *place*, shifted by *dx*, *dy* pixels."""
+    """The name of the point with *index*, shifted by *dx*, *dy* pixels."""
 
-    place: int
+    index: int
     align: Literal["left", "right", "center"]
     dx: float
     dy: float
@@ -35,21 +35,21 @@ def placed(
     height: float,
     blocked: Sequence[Box] = (),
 ) -> list[Label]:
-    """A label for each point that has room for one, tried from the top; the others go without (a table names them).
+    """Returns a label for each point that has room for one, tried from the top; the others get none.
 
-    *blocked*: left, top, right, bottom of what stands there already.
+    *blocked*: left, top, right, bottom of each box that is occupied already. All values in pixels.
     """
-    taken: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points]
-    taken += blocked
+    occupied: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points]
+    occupied += blocked
     labels = []
-    for place in sorted(range(len(points)), key=lambda place: points[place][1]):
+    for index in sorted(range(len(points)), key=lambda index: points[index][1]):
         for align, dx, dy in _SPOTS:
-            box = _box(points[place], names[place], align, dx, dy)
+            box = _box(points[index], names[index], align, dx, dy)
             inside = box[0] >= 0 and box[2] <= width + 40 and box[1] >= -8 and box[3] <= height + 8
-            own = taken[place]
-            if inside and not any(_meet(box, other) for other in taken if other is not own):
-                taken.append(box)
-                labels.append(Label(place, align, dx, dy))
+            own = occupied[index]
+            if inside and not any(_meet(box, other) for other in occupied if other is not own):
+                occupied.append(box)
+                labels.append(Label(index, align, dx, dy))
                 break
     return labels
 

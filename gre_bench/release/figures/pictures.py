@@ -1,4 +1,4 @@
-"""Charts as SVG that takes the colours of its page, and as PNG."""
+"""Renders charts as SVG, which takes the text colour of its page, and as PNG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INK, GRID, BAND = "#1b2126", "#8b949e", "#8a8f98"
 
 
 def as_svg(chart: Any) -> str:
-    """*chart* as SVG, its ink the text colour of wherever it stands."""
+    """Returns *chart* as SVG, drawn in the text colour of the page that embeds it."""
     import vl_convert
 
     themed = (
@@ -34,7 +34,7 @@ def as_svg(chart: Any) -> str:
 
 
 def as_png(picture: str) -> bytes:
-    """A picture of `as_svg` as PNG, twice its size, dark on white."""
+    """Returns an SVG of `as_svg` as PNG at twice its size, dark on white."""
     import vl_convert
 
     return vl_convert.svg_to_png(
@@ -44,7 +44,7 @@ def as_png(picture: str) -> bytes:
 
 
 def lacking() -> str:
-    """Why nothing can be drawn, and what to do about it; empty if all is there."""
+    """Returns why nothing can be drawn, and what to do about it; empty if the libraries are installed."""
     try:
         altair()
     except SettingsError as error:
@@ -53,7 +53,7 @@ def lacking() -> str:
 
 
 def altair() -> Any:
-    """The library that draws; `SettingsError` says how to get it."""
+    """Returns the module altair; raises `SettingsError` with the command that installs it."""
     try:
         import altair as library
         import vl_convert  # noqa: F401

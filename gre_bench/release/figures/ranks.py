@@ -1,4 +1,4 @@
-"""Ranks from metric to metric: who falls once more of what the paper says is taken away."""
+"""Plots ranks from metric to metric: who falls as more of what the paper says is conditioned on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Ranks of the main group from metric to metric; None below two metrics or two names."""
+    """Returns the ranks of the main group from metric to metric; None for fewer than two metrics or names."""
     alt = altair()
     lines = [
         {"metric": board.title, "rank": entry.rank, "name": entry.candidate.rpartition("/")[2],
@@ -43,10 +43,10 @@ def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | No
     )
     layers: list[Any] = [base.mark_line(strokeWidth=2, opacity=0.75), points]
     for metric, align, dx in ((order[0], "right", -12), (order[-1], "left", 12)):
-        here = [line | {"label": f"{line['name']}  {line['rank']}" if align == "right" else
+        labelled = [line | {"label": f"{line['name']}  {line['rank']}" if align == "right" else
                         f"{line['rank']}  {line['name']}"} for line in lines if line["metric"] == metric]  # fmt: skip
         layers.append(
-            alt.Chart(alt.Data(values=here))
+            alt.Chart(alt.Data(values=labelled))
             .mark_text(align=align, dx=dx, fontSize=11, color=INK, baseline="middle")
             .encode(x=x, y=y, text="label:N")
         )

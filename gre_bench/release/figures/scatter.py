@@ -1,7 +1,7 @@
-"""Score against the size of models and against the day they came out.
+"""Plots scores against the size of models and against their release dates.
 
-After figure 4 of Xu et al. 2025: points with 90% intervals, colour and shape by family, the human baseline as a line in
-its band.
+After figure 4 of Xu et al. 2025: points with 90% intervals, colour and shape by family, and the human baseline as a
+line with its interval as a band.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ BILLIONS = "parameters, billions"
 
 
 def by_size(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Score against parameters (billions, logarithmic); None where fewer than two models state them."""
+    """Returns score against parameters (billions, logarithmic); None if fewer than two models state them."""
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
     return _scatter(board, values, marks, BILLIONS, "log") if len(values) > 1 else None
 
 
 def by_date(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Score against the day a model came out; None where fewer than two models state it."""
+    """Returns score against the release date of models; None if fewer than two models state it."""
     entries = [entry for entry in board.ranked if entry.kind == "model"]
     values = [(entry, entry.released.year + (entry.released.timetuple().tm_yday - 1) / 365) for entry in entries
               if entry.released]  # fmt: skip
@@ -71,18 +71,20 @@ def _scatter(
         layers.append(
             base.mark_rule(strokeWidth=1.5, opacity=0.75).encode(x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q")
         )
-    told = alt.Description("said:N")
-    layers.append(base.mark_point(filled=True, size=52, opacity=1).encode(x=x, y=y, shape=shape, description=told))
+    description = alt.Description("said:N")
+    layers.append(
+        base.mark_point(filled=True, size=52, opacity=1).encode(x=x, y=y, shape=shape, description=description)
+    )
     layers += _names(alt, points, span, ys, kind, human)
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
-def _all(marks: Mapping[str, Mark], what: str) -> list[str]:
-    return [getattr(mark, what) for mark in marks.values()]
+def _all(marks: Mapping[str, Mark], attribute: str) -> list[str]:
+    return [getattr(mark, attribute) for mark in marks.values()]
 
 
 def _told(value: float, title: str) -> str:
-    """Where a point stands on the axis of *title*, in words."""
+    """Returns the position of a point on the axis of *title*, in words."""
     return f"{value:g} billion parameters" if title == BILLIONS else f"{title} {int(value)}"
 
 
@@ -111,7 +113,7 @@ def _names(
     kind: str,
     human: Entry | None,
 ) -> list[Any]:
-    """Names beside the points, where there is room for them."""
+    """Returns layers with names beside the points, for those that have room."""
 
     def across(value: float) -> float:
         low, high, at = (math.log(end) if kind == "log" else end for end in (*span, value))
@@ -125,7 +127,7 @@ def _names(
     labels = [point["name"].rpartition("/")[2] for point in points]
     layers = []
     for label in placed(spots, labels, WIDTH, HEIGHT, baseline):
-        point = points[label.place] | {"label": labels[label.place]}
+        point = points[label.index] | {"label": labels[label.index]}
         layers.append(
             alt.Chart(alt.Data(values=[point]))
             .mark_text(align=label.align, dx=label.dx, dy=label.dy, fontSize=10, color=INK, baseline="middle")

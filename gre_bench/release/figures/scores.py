@@ -1,4 +1,4 @@
-"""A board as a picture: each candidate's mean score with its interval, best first."""
+"""Plots a board: each candidate's mean score with its interval, best first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KINDS = {"human": "#c2570c", "model": "#2f6fc4", "control": BAND}
 
 
 def scores(board: Board) -> LayerChart | None:
-    """Scores of the main group with 90% intervals by paper; None below two candidates with an interval."""
+    """Returns the scores of the main group with 90% intervals by paper; None for fewer than two candidates."""
     alt = altair()
     rows = [
         {"name": entry.candidate.partition("/")[2] or entry.candidate, "kind": entry.kind, "mean": entry.mean,
@@ -37,6 +37,6 @@ def scores(board: Board) -> LayerChart | None:
         base.mark_rule(strokeWidth=2.5).encode(x=alt.X("low:Q", title=unit), x2="high:Q"),
         base.mark_point(filled=True, size=80, opacity=1).encode(x="mean:Q", description=alt.Description("said:N")),
     ]
-    # A browser's letters may be wider than those that the drawing was measured with.
+    # A browser's font may be wider than the one that the layout was measured with.
     room = {"left": 60, "top": 8, "right": 20, "bottom": 8}
     return alt.layer(*layers).properties(width=520, height=24 * len(rows), padding=room)

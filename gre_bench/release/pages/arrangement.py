@@ -1,4 +1,4 @@
-"""What of a board, a validation or a history stands where on a page, and on which axis it is drawn."""
+"""Arranges boards, validations and histories on a page, and computes their axes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ STATES = ("scored", "excluded", "failed", "missing")
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """What a reader should know of a board, in a few words; *lines* and *facts* say more where they are asked for.
+    """A note on a board in a few words; *lines* and *facts* are its details.
 
-    *href*: of the part of the page with the evidence. *terms*: what is explained beside it.
+    *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain beside it.
     """
 
     name: str
@@ -40,128 +40,128 @@ class Badge:
 
 
 def badges(board: Board, contents: Contents) -> list[Badge]:
-    """The badges of *board*: warnings first, then what its numbers rest on."""
-    found = []
+    """Returns the badges of *board*: warnings first, then what its numbers rest on."""
+    shown = []
     if board.validation:
         detail = next((row.detail for row in contents.validations if row.title == board.title), "")
-        found.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
+        shown.append(Badge(board.validation, verdict(board.validation), (detail,) if detail else (),
                            href="#validation" if contents.validations else "", terms=("validation",)))  # fmt: skip
     for state, name in (("missing", "unfinished"), ("failed", "failed pairs")):
         rows = sum(any(flag.name == state for flag in entry.flags) for entry in board.entries)
         if rows:
-            told = f"{rows} of {len(board.entries)} rows have {state} pairs; the flag of each says how many."
-            found.append(Badge(name, "fail", (told,)))
-    found += [Badge(f"erratum to {release}", "fail", (f"{at}: {text}",)) for at, release, text in contents.errata]
+            line = f"{rows} of {len(board.entries)} rows have {state} pairs; the flag of each says how many."
+            shown.append(Badge(name, "fail", (line,)))
+    shown += [Badge(f"erratum to {release}", "fail", (f"{at}: {text}",)) for at, release, text in contents.errata]
     if contents.remarks:
         small = dict(board.about).get("evaluation LM") == "cache-ngram"
-        found.append(Badge("small evaluation LM" if small else "read first", "undecided", contents.remarks,
+        shown.append(Badge("small evaluation LM" if small else "read first", "undecided", contents.remarks,
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
     if board.papers is not None and board.papers < FEW:
-        told = f"Intervals rest on {board.papers} papers. {FEW_MEANS}."
-        found.append(Badge("few papers", "undecided", (told,), terms=("interval",)))
-    found += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
+        line = f"Intervals rest on {board.papers} papers. {FEW_MEANS}."
+        shown.append(Badge("few papers", "undecided", (line,), terms=("interval",)))
+    shown += [Badge("seen before?", "undecided", board.exposed, terms=("contamination",))] if board.exposed else []
     ties = [line for line in board.order if line.startswith("Not told apart")]
     if board.order:
         name = f"{len(ties)} of {len(board.ranked) - 1} tied" if ties else "order tested"
-        found.append(
+        shown.append(
             Badge(name if len(ties) == len(board.order) else "order not tested", "", board.order, terms=("rank",))
         )
-    found += (
+    shown += (
         [Badge(f"AUC {board.auc.partition(' ')[0]}", "", (f"AUC {board.auc}",), terms=("auc",))] if board.auc else []
     )
     about = dict(board.about)
     if about:
-        found.append(Badge(f"signature {about.get('signature', '')[:8]}", "", (), board.about, terms=("signature",)))
-    return found
+        shown.append(Badge(f"signature {about.get('signature', '')[:8]}", "", (), board.about, terms=("signature",)))
+    return shown
 
 
 def groups(boards: Sequence[Board]) -> list[str]:
-    """The groups of candidates that *boards* name, sorted."""
+    """Returns the groups of candidates on *boards*, sorted."""
     return sorted({entry.group for board in boards for entry in board.entries if entry.group})
 
 
 def present(entries: Sequence[Entry]) -> dict[str, bool]:
-    """Which values any of *entries* has."""
+    """Returns which fields of *entries* have a value in any entry."""
     names = Entry.__dataclass_fields__
     return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
 
 
 def passage(boards: Sequence[Board]) -> list[str]:
-    """The terms that a reader of *boards* meets."""
-    some = present([entry for board in boards for entry in board.entries])
-    met = {entry.kind for board in boards for entry in board.entries}
-    there = {
+    """Returns the terms to explain to a reader of *boards*."""
+    has = present([entry for board in boards for entry in board.entries])
+    kinds_shown = {entry.kind for board in boards for entry in board.entries}
+    is_needed = {
         "nats": any(board.unit == "nats" for board in boards), "signature": any(board.signature_id for board in boards),
         "assw": any("ASSW" in board.title for board in boards), "auc": any(board.auc for board in boards),
         "writer": any(name == "judgments by" for board in boards for name, _ in board.about),
-        "interval": some["low"], "human": "human" in met, "difference": some["difference"], "p": some["p"],
-        "above_chance": some["above_chance"],
-        "rank": some["rank_low"], "at_length": some["at_length"], "pairs": some["expected"],
-        "control": "control" in met, "contamination": some["contamination"], "conflict": some["conflict"],
+        "interval": has["low"], "human": "human" in kinds_shown, "difference": has["difference"], "p": has["p"],
+        "above_chance": has["above_chance"],
+        "rank": has["rank_low"], "at_length": has["at_length"], "pairs": has["expected"],
+        "control": "control" in kinds_shown, "contamination": has["contamination"], "conflict": has["conflict"],
         "validation": any(board.validation for board in boards),
     }  # fmt: skip
-    return [key for key in PASSAGE if there.get(key, True)]
+    return [key for key in PASSAGE if is_needed.get(key, True)]
 
 
 def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """The kinds of candidates on a board and what they are called; none if there is one kind alone."""
+    """Returns the kinds of candidates on a board with their names; empty if there is only one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
-    found = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
-    return found if len(found) > 1 else []
+    present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
+    return present_kinds if len(present_kinds) > 1 else []
 
 
 def verdict(validation: str) -> str:
-    """A board's validation, in words, as one of pass, fail, undecided, unvalidated."""
+    """Returns a board's validation as one of pass, fail, undecided, unvalidated."""
     if validation.startswith("validated"):
         return "pass"
     return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
 
 
 def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
-    """Every change that was tried with some metric, by its family, degradations first."""
-    found = {effect.change: effect for row in validations for effect in row.effects}
-    families = sorted({effect.family for effect in found.values()})
-    return {family: [one for one in found.values() if one.family == family] for family in families}
+    """Returns every change that was tried with some metric, by family, degradations first."""
+    by_change = {effect.change: effect for row in validations for effect in row.effects}
+    families = sorted({effect.family for effect in by_change.values()})
+    return {family: [item for item in by_change.values() if item.family == family] for family in families}
 
 
 def effect(row: Validation, change: str) -> Effect | None:
-    """What *change* did to the metric of *row*; None if it was not tried."""
-    return next((one for one in row.effects if one.change == change), None)
+    """Returns the effect of *change* on the metric of *row*; None if it was not tried."""
+    return next((item for item in row.effects if item.change == change), None)
 
 
 def effects_span(validations: Sequence[Validation]) -> tuple[float, float]:
-    """The axis that all effects are drawn on."""
-    ends = [end for row in validations for one in row.effects for end in (one.low, one.high) if end is not None]
+    """Returns the axis on which all effects are drawn: its least and largest value."""
+    ends = [end for row in validations for item in row.effects for end in (item.low, item.high) if end is not None]
     return span_of(ends)
 
 
 def years_span(history: History) -> tuple[float, float]:
-    """The axis that all differences of a history are drawn on."""
+    """Returns the axis on which all differences of a history are drawn."""
     years = [year for _, line in history.lines for year in line]
     return span_of([end for year in years for end in (year.difference, year.low, year.high) if end is not None])
 
 
 def latest_first(history: History) -> list[tuple[str, tuple[Year, ...]]]:
-    """Its lines, the largest difference of the latest edition first."""
+    """Returns the lines of *history*, the largest difference of the latest edition first."""
     latest = {name: years[-1].difference for name, years in history.lines}
     return sorted(history.lines, key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
 def moves(history: History) -> dict[str, dict[str, YearChange]]:
-    """Its changes by the editions between which they are, then by candidate."""
-    found: dict[str, dict[str, YearChange]] = {}
-    for one in history.changes:
-        found.setdefault(f"{one.earlier} → {one.later}", {})[one.candidate] = one
-    return found
+    """Returns the changes of *history* by pair of editions, then by candidate."""
+    by_editions: dict[str, dict[str, YearChange]] = {}
+    for item in history.changes:
+        by_editions.setdefault(f"{item.earlier} → {item.later}", {})[item.candidate] = item
+    return by_editions
 
 
 def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
-    """Pairs by board and state."""
-    found: dict[str, dict[str, int]] = {}
-    for one in outcomes:
-        counts = found.setdefault(one.title, dict.fromkeys(STATES, 0))
-        counts[one.state] += one.pairs
-    return found
+    """Returns the number of pairs by board and state."""
+    by_board: dict[str, dict[str, int]] = {}
+    for outcome in outcomes:
+        counts = by_board.setdefault(outcome.title, dict.fromkeys(STATES, 0))
+        counts[outcome.state] += outcome.pairs
+    return by_board
 
 
 def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:

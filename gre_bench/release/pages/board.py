@@ -1,4 +1,4 @@
-"""What a page shows of a board, whether it comes from a release or from a published table."""
+"""The data of a board on a page, whether it comes from a release or from a published table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A warning about an entry: the one or two words of its badge, what they mean here, and how grave it is."""
+    """A warning about an entry: its badge of one or two words, its meaning here, and its severity."""
 
     name: str
     text: str
@@ -67,7 +67,7 @@ class Entry:
 
     @property
     def ranks(self) -> str:
-        """The rank with those that the tests allow: ``2 (1–4)``."""
+        """Returns the rank with the range that the tests allow: ``2 (1–4)``."""
         if self.rank is None:
             return ""
         alone = self.rank_low is None or self.rank_low == self.rank_high
@@ -98,17 +98,17 @@ class Board:
 
     @property
     def human(self) -> Entry | None:
-        """The human baseline, if it has a score."""
+        """Returns the human baseline, or None if it has no score."""
         return next((entry for entry in self.entries if entry.kind == "human" and entry.mean is not None), None)
 
     @property
     def ranked(self) -> tuple[Entry, ...]:
-        """Those with a rank, best first."""
+        """Returns the entries with a rank, best first."""
         return tuple(entry for entry in self.entries if entry.rank is not None)
 
     @property
     def span(self) -> tuple[float, float]:
-        """What an axis must hold: all scores and intervals; zero too, unless all are far from it."""
+        """Returns the axis of the board: all scores and intervals, and zero unless all are far from it."""
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -118,11 +118,11 @@ class Board:
 
     @property
     def digits(self) -> int:
-        """Decimals that its scores are written with, all the same."""
+        """Returns the number of decimals of all its scores."""
         largest = max((abs(entry.mean) for entry in self.entries if entry.mean is not None), default=1.0)
         return 1 if largest >= 100 else 2 if largest >= 1 else 3
 
     @property
     def shows_zero(self) -> bool:
-        """Whether zero lies on the axis."""
+        """Returns whether zero lies on the axis."""
         return self.span[0] <= 0 <= self.span[1]

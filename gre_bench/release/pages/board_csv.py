@@ -1,4 +1,4 @@
-"""A board as comma-separated values inside its page: whoever has the page has the numbers."""
+"""A board as comma-separated values inside its page, so that a saved page includes the numbers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import fields
 from gre_bench.release.pages.board import Board, Entry
 
 _LEFT_OUT = {"flags", "href"}
-_COLUMNS = tuple(one.name for one in fields(Entry) if one.name not in _LEFT_OUT)
+_COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in _LEFT_OUT)
 _OPENS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(board: Board) -> str:
-    """One row a candidate with all that its board knows, in full precision; what is not known is empty.
+    """Returns one row per candidate with all fields in full precision; unknown values are empty.
 
-    A text that a spreadsheet would take for a formula stands behind an apostrophe.
+    A text that a spreadsheet would run as a formula gets an apostrophe before it.
     """
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
@@ -29,7 +29,7 @@ def as_csv(board: Board) -> str:
 
 
 def as_link(board: Board) -> str:
-    """The same as an address that a page can offer without asking anybody for it."""
+    """Returns the same as a data URL, which a page can offer without a request."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 

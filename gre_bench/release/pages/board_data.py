@@ -1,4 +1,4 @@
-"""What the script of a board's page draws and compares: points of the scatter, scores pair by pair, paired tests."""
+"""The data for the script of a board's page: points of the scatter plot, scores of pairs, paired tests."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from gre_bench.release.pages.contents import PaperLine
 from gre_bench.release.pages.pair_values import Unit, Values, comparisons
 
 DIGITS = 4
-"""Digits before the point that the largest score is written with: scores are sent as whole numbers."""
+"""Digits of the largest score: scores are scaled to whole numbers of at most this many digits."""
 
 
-def board_data(found: Sequence[Board], values: Mapping[str, Values], papers: Sequence[PaperLine]) -> str:
-    """JSON: marks of the families, papers, and by board its points, scores and tests.
+def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[PaperLine]) -> str:
+    """Returns JSON: marks of families, papers, and each board's points, scores and tests.
 
-    ``units``: for each (paper, reference) the place of its paper. ``values``: by candidate the scores in that order
-    times ``scale``, joined by commas; nothing where there is none. ``tests``: places of two candidates, difference,
-    ends of its 90% interval, p, papers.
+    ``units``: the index of the paper for each (paper, reference). ``values``: each candidate's scores in that order
+    times ``scale``, joined by commas; a missing score is empty. ``tests``: indices of two candidates, difference, ends
+    of its 90% interval, p, papers.
     """
-    places = {paper.paper_id: place for place, paper in enumerate(papers)}
-    units = sorted({unit for of in values.values() for scores in of.values() for unit in scores})
+    index_of = {paper.paper_id: index for index, paper in enumerate(papers)}
+    units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
     return json.dumps({
-        "marks": {name: [mark.colour, mark.shape] for name, mark in families(found).items()},
+        "marks": {name: [mark.colour, mark.shape] for name, mark in families(boards).items()},
         "papers": [[paper.title or paper.paper_id, paper.href] for paper in papers],
-        "units": [places[paper] for paper, _ in units],
-        "boards": [_board(board, values.get(board.signature_id, {}), units) for board in found],
+        "units": [index_of[paper] for paper, _ in units],
+        "boards": [_board(board, values.get(board.signature_id, {}), units) for board in boards],
     }, separators=(",", ":"))  # fmt: skip
 
 
 def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any]:
     names = [entry.candidate for entry in board.entries]
-    places = {name: place for place, name in enumerate(names)}
+    index_of = {name: index for index, name in enumerate(names)}
     largest = max((abs(value) for scores in values.values() for value in scores.values()), default=1.0)
     scale = 10 ** max(0, DIGITS - math.ceil(math.log10(largest or 1.0)))
     return {
@@ -50,7 +50,7 @@ def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any
             for scores in (values.get(name, {}) for name in names)
         ],
         "tests": [
-            [places[test.first], places[test.second], *map(_short, (test.difference, test.low, test.high, test.p)),
+            [index_of[test.first], index_of[test.second], *map(_short, (test.difference, test.low, test.high, test.p)),
              test.papers]
             for test in comparisons({name: values[name] for name in names if values.get(name)})
         ],
@@ -58,15 +58,15 @@ def _board(board: Board, values: Values, units: Sequence[Unit]) -> dict[str, Any
 
 
 def _point(entry: Entry) -> dict[str, Any]:
-    known = {
+    fields = {
         "name": entry.candidate, "kind": entry.kind, "family": entry.family, "href": entry.href, "rank": entry.rank,
         "mean": entry.mean, "low": entry.low, "high": entry.high, "usd": entry.usd, "parameters": entry.parameters,
         "released": entry.released.isoformat() if entry.released else None, "words": entry.words,
     }  # fmt: skip
-    return {name: _short(value) if isinstance(value, float) else value for name, value in known.items()
+    return {name: _short(value) if isinstance(value, float) else value for name, value in fields.items()
             if value is not None}  # fmt: skip
 
 
 def _short(value: float) -> float:
-    """Six digits are more than anything here is known by."""
+    """Returns *value* with six digits, which exceeds the precision of any of these values."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""One page a candidate: its card, its scores by metric, its best and worst papers, its judgments, an example."""
+"""Writes one page per candidate: facts, scores by metric, best and worst papers, judgments, an example."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from gre_bench.store import Row
 STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
 """What of a model is called unknown where nobody states it."""
 EXTREMES = 5
-"""Papers shown as best, and as worst."""
+"""Number of papers shown as best, and as worst."""
 
 
 @dataclass(frozen=True, slots=True)
 class Under:
-    """A candidate under one metric: the board it stands on and its line there."""
+    """A candidate under one metric: its board and its entry there."""
 
     board: Board
     entry: Entry
@@ -35,7 +35,7 @@ class Under:
 
 @dataclass(frozen=True, slots=True)
 class OnPaper:
-    """A candidate's mean score on a paper; *lead*: over the human baseline on the same references."""
+    """A candidate's mean score on a paper; *lead*: its difference to the human baseline on the same references."""
 
     paper: PaperLine
     score: float
@@ -44,7 +44,7 @@ class OnPaper:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """How a candidate's judgments by *writer* open: per review, its own and the human baseline's."""
+    """The openings of a candidate's judgments by *writer*: judgments per review, its own and the human baseline's."""
 
     writer: str
     reviews: int
@@ -53,7 +53,11 @@ class Kinds:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePage:
-    """What the page of a candidate shows. *card*: pairs of a name and what is known."""
+    """The contents of a candidate's page.
+
+    *card*: pairs of a name and a value. *by*: the board behind the scores of the papers. *human*: name of the human
+    baseline, or None on its own page.
+    """
 
     name: str
     kind: str
@@ -67,21 +71,21 @@ class CandidatePage:
 
     @property
     def warnings(self) -> dict[Flag, list[str]]:
-        """Each warning once, with the metrics that it is about."""
-        found: dict[Flag, list[str]] = {}
-        for one in self.under:
-            for flag in one.entry.flags:
-                found.setdefault(flag, []).append(one.board.title)
-        return found
+        """Returns each warning once, with the metrics that it is about."""
+        titles: dict[Flag, list[str]] = {}
+        for under in self.under:
+            for flag in under.entry.flags:
+                titles.setdefault(flag, []).append(under.board.title)
+        return titles
 
     @property
     def best(self) -> tuple[OnPaper, ...]:
-        """The papers where it leads furthest."""
+        """Returns the papers on which it leads most."""
         return self.papers[:EXTREMES]
 
     @property
     def worst(self) -> tuple[OnPaper, ...]:
-        """Those where it is furthest behind, which are none of the best."""
+        """Returns the papers on which it is furthest behind; none of them is among the best."""
         return self.papers[EXTREMES:][::-1][:EXTREMES]
 
 
@@ -94,19 +98,19 @@ def write_candidates(
     values: Mapping[str, Values],
     papers: Sequence[PaperLine],
 ) -> None:
-    """Writes the page of every candidate of the *boards* into the new *folder*."""
+    """Writes the page of every candidate of the *boards* to the new *folder*."""
     folder.mkdir()
     lines = {paper.paper_id: paper for paper in papers}
     examples = {row["candidate"]: row for row in rows(connection, "examples")}
     kinds = {key: list(group) for key, group in groupby(rows(connection, "judgment_kinds"), lambda r: r["candidate"])}
-    found = rows(connection, "candidates")
-    human = next((row["candidate"] for row in found if row["kind"] == "human"), None)
-    for row in found:
+    candidates = rows(connection, "candidates")
+    human = next((row["candidate"] for row in candidates if row["kind"] == "human"), None)
+    for row in candidates:
         candidate = row["candidate"]
         under = tuple(
             Under(board, entry) for board in boards for entry in board.entries if entry.candidate == candidate
         )
-        first = next((one for one in under if one.entry.mean is not None), None)
+        first = next((item for item in under if item.entry.mean is not None), None)
         page = CandidatePage(
             name=candidate,
             kind=row["kind"],
@@ -127,7 +131,7 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
     prices = [row["price_in"], row["price_out"]]
-    known = [
+    facts = [
         ("Kind", {"human": "human baseline: one human review a paper", "control": "control"}.get(row["kind"], "model")),
         ("How it is made", row["change"]),
         ("Note", row["note"]),
@@ -147,27 +151,27 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
                            "unknown": "the day they were first shown is not known" if row["knowledge_cutoff"]
                            else "its cutoff is not known"}.get(entry.contamination or "") if entry else None),
     ]  # fmt: skip
-    unknown = [name.lower() for name, value in known if name in STATED and not value] if model else []
-    return [*((name, str(value)) for name, value in known if value),
+    unknown = [name.lower() for name, value in facts if name in STATED and not value] if model else []
+    return [*((name, str(value)) for name, value in facts if value),
             *((("Unknown", ", ".join(unknown)),) if unknown else ())]  # fmt: skip
 
 
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:
-    """Its papers, where it leads the human baseline furthest first; of the baseline itself by score."""
+    """Returns its papers, the largest lead over the human baseline first; the baseline's own by score."""
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
-    found = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]
-    return sorted(found, key=lambda one: (one.lead is None and bool(ahead), -(one.lead if ahead and one.lead is not None
-                                          else one.score)))  # fmt: skip
+    scored = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]
+    return sorted(scored, key=lambda item: (item.lead is None and bool(ahead),
+                      -(item.lead if ahead and item.lead is not None else item.score)))  # fmt: skip
 
 
 def _kinds(own: Sequence[Row], human: Sequence[Row]) -> list[Kinds]:
     beside = {row["writer"]: row for row in human}
-    found = []
+    kinds = []
     for row in own:
         other = beside.get(row["writer"])
         lines = tuple(
-            (opening, count / row["reviews"], other["lines"][place] / other["reviews"] if other else None)
-            for place, (opening, count) in enumerate(zip(row["openings"], row["lines"], strict=True))
+            (opening, count / row["reviews"], other["lines"][index] / other["reviews"] if other else None)
+            for index, (opening, count) in enumerate(zip(row["openings"], row["lines"], strict=True))
         )
-        found.append(Kinds(row["writer"], row["reviews"], lines))
-    return found
+        kinds.append(Kinds(row["writer"], row["reviews"], lines))
+    return kinds

@@ -1,4 +1,4 @@
-"""All that the page of a release shows besides its boards: validation, years, papers, errata, provenance."""
+"""The data of a release's page besides its boards: validation, years, papers, errata, provenance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gre_bench.release.pages.board import Board
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one change of reviews does to a metric: standardised mean difference d with its 95% interval."""
+    """The effect of one change of reviews on a metric: standardised mean difference d with its 95% interval."""
 
     change: str
     title: str
@@ -23,7 +23,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A metric's effects, in the order of the changes, and what its validation record says."""
+    """A metric's effects, in the order of the changes, and its validation record."""
 
     title: str
     verdict: str
@@ -33,9 +33,9 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """A candidate's difference to the human baseline in one edition, under one metric; None: not in it.
+    """A candidate's difference to the human baseline in one edition under one metric; None if it is not in it.
 
-    *above_chance*: its score less that of its own reviews of other papers, with the upper end of the interval.
+    *above_chance*: its score minus that of its own reviews of other papers, with the upper end of the interval.
     """
 
     edition: str
@@ -48,7 +48,10 @@ class Year:
 
 @dataclass(frozen=True, slots=True)
 class YearChange:
-    """How far a candidate's difference has moved from one edition to the next it is in: 90%, p by Welch after Holm."""
+    """The change of a candidate's difference between two editions, with a 90% interval.
+
+    *p*: Welch's test, Holm-corrected.
+    """
 
     candidate: str
     earlier: str
@@ -61,9 +64,9 @@ class YearChange:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """How far candidates are from the human baseline, edition by edition: raw scores of two years do not compare.
+    """Differences of candidates to the human baseline, edition by edition; raw scores of two years do not compare.
 
-    *changes*: from edition to edition, of all candidates in two of them.
+    *changes*: of every candidate that is in two editions.
     """
 
     title: str
@@ -119,7 +122,7 @@ class ClaimLine:
 
 @dataclass(frozen=True, slots=True)
 class PaperLine:
-    """A paper in the list: where its page is, what it may be called, how many pairs are scored."""
+    """A paper in the list: its page, its title, and its numbers of pairs."""
 
     paper_id: str
     href: str
@@ -133,7 +136,7 @@ class PaperLine:
 
 @dataclass(frozen=True, slots=True)
 class PairOutcome:
-    """What became of some pairs of a board: their state, why those without score have none, what one of them says."""
+    """Pairs of a board with the same outcome: their state, the reason if they have no score, and an example."""
 
     title: str
     state: str
@@ -145,9 +148,9 @@ class PairOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """All that the page of a release shows, the papers' own pages aside.
+    """The contents of a release's page, without the papers' own pages.
 
-    *downloads*: address, name and what it holds of each file beside the page. *citation*: BibTeX.
+    *downloads*: address, name and contents of each file beside the page. *citation*: BibTeX.
     """
 
     name: str

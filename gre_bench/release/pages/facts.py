@@ -1,4 +1,4 @@
-"""What the head and the foot of a page say of a release, in pairs of a name and a value."""
+"""The facts in the head and the foot of a page, as pairs of a name and a value."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 from gre_bench.release.pages.board import Board
 
 
-def facts(found: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """What stands large in the head: how much was measured, and by which evaluation LM."""
-    names = {entry.candidate for board in found for entry in board.entries if entry.kind == "model"}
-    pairs = max((entry.expected or 0 for board in found for entry in board.entries), default=0)
-    shown = (("Models", len(names)), ("Metrics", len(found)), ("Papers", about.get("papers", 0)),
+def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Returns the facts in the head: how much was measured, and by which evaluation LM."""
+    names = {entry.candidate for board in boards for entry in board.entries if entry.kind == "model"}
+    pairs = max((entry.expected or 0 for board in boards for entry in board.entries), default=0)
+    shown = (("Models", len(names)), ("Metrics", len(boards)), ("Papers", about.get("papers", 0)),
              ("Pairs per candidate", pairs))  # fmt: skip
     counts = tuple((name, f"{count:,}") for name, count in shown if count)
-    lms = dict.fromkeys(value for board in found for name, value in board.about if name == "evaluation LM")
+    lms = dict.fromkeys(value for board in boards for name, value in board.about if name == "evaluation LM")
     return (*counts, *((("Evaluation LM", ", ".join(lms)),) if lms else ()))
 
 
 def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Returns the facts in the foot: dates, versions, texts, snapshots, seeds and tables of the release."""
     lines = [("made", about["created_at"]), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
     lines += [("texts", about["texts"])]
-    lines += [("snapshot", one["digest"]) for one in about.get("snapshots", ())]
+    lines += [("snapshot", snapshot["digest"]) for snapshot in about.get("snapshots", ())]
     lines += [(f"seed of {name}", str(seed)) for name, seed in about.get("seeds", {}).items()]
     if about.get("tables"):
         lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count)),

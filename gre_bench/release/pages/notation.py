@@ -1,4 +1,4 @@
-"""How numbers, names and scores are written on a page."""
+"""The notation of numbers, names and scores on a page. Every function returns an empty text for None."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gre_bench.release.pages.board import Entry
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """A signed number with a true minus, *digits* decimals or as many as it needs; nothing for None."""
+    """Returns a signed number with a true minus, with *digits* decimals or as many as it needs."""
     if value is None:
         return ""
     decimals = _digits(value) if digits is None else digits
@@ -16,45 +16,45 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """A candidate's name; who makes it stands back."""
+    """Returns a candidate's name as HTML, its maker in a weaker colour."""
     maker, slash, name = candidate.rpartition("/")
     return Markup('<span class="org">{}</span>{}').format(maker + slash, name) if slash else Markup.escape(name)
 
 
 def plain(value: float | None, digits: int | None = None) -> str:
-    """A number as it is; nothing for None."""
+    """Returns a number without a plus sign."""
     return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
 
 
 def count(value: float | None) -> str:
-    """A count, by thousands; nothing for None."""
+    """Returns a count with thousands separators."""
     return "" if value is None else f"{value:,.0f}"
 
 
 def plural(value: int, one: str, many: str = "") -> str:
-    """A count with its noun: ``1 paper``, ``2,000 papers``."""
+    """Returns a count with its noun: ``1 paper``, ``2,000 papers``."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 def percent(share: float | None) -> str:
-    """A share of one in percent; what is small is not called nothing."""
+    """Returns a share of one in percent; a small share is shown as less than 0.1%."""
     if share is None:
         return ""
     return "< 0.1%" if 0 < share < 0.001 else f"{100 * share:.1f}%" if share else "0%"
 
 
 def bare(value: float | None) -> str:
-    """A number to sort by; nothing for None."""
+    """Returns a number to sort by."""
     return "" if value is None else repr(round(float(value), 9))
 
 
 def chance(p: float | None) -> str:
-    """A p-value."""
+    """Returns a p-value."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def billions(value: float | None) -> str:
-    """Parameters, given in billions."""
+    """Returns a number of parameters given in billions."""
     return "" if value is None else f"{value:g} B"
 
 
@@ -63,7 +63,7 @@ def _digits(value: float) -> int:
 
 
 def spoken(entry: Entry) -> str:
-    """An entry's score in words, for who hears the page."""
+    """Returns an entry's score in words, for screen readers."""
     if entry.mean is None:
         return "no score"
     between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"

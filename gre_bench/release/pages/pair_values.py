@@ -1,4 +1,4 @@
-"""The scores of all pairs that a page compares candidates by, and the comparisons: the paired test by paper."""
+"""The scores of all pairs that a page compares candidates by, and the paired tests by paper."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ from gre_bench.release.database import rows
 from gre_bench.stats.pair_tests import PairTest, pair_tests
 
 Unit = tuple[str, str]
-"""Paper and reference."""
+"""Ids of a paper and a reference."""
 Values = Mapping[str, Mapping[Unit, float]]
-"""By candidate, the score of each of its pairs."""
+"""The score of each pair, by candidate."""
 
 
 def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
-    """By signature shown, the scores of all pairs."""
-    found: dict[str, dict[str, dict[Unit, float]]] = {}
+    """Returns the scores of all pairs, by signature shown."""
+    by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
     for row in rows(connection, "pair_values"):
-        of = found.setdefault(row["signature_id"], {}).setdefault(row["candidate"], {})
-        of[row["paper_id"], row["reference_id"]] = row["value"]
-    return found
+        scores = by_signature.setdefault(row["signature_id"], {}).setdefault(row["candidate"], {})
+        scores[row["paper_id"], row["reference_id"]] = row["value"]
+    return by_signature
 
 
 def comparisons(values: Values) -> list[PairTest]:
-    """The test of each two candidates that have two papers in common; p of each question asked alone."""
+    """Returns the test of each two candidates with two papers in common; p is not corrected."""
     try:
         return _tested(values, list(values))
     except ValueError:
-        found = []
-        for one, other in combinations(values, 2):
+        tests = []
+        for first, second in combinations(values, 2):
             try:
-                found += _tested(values, (one, other))
+                tests += _tested(values, (first, second))
             except ValueError:
                 continue
-        return found
+        return tests
 
 
 def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
-    """Mean score of each paper."""
-    found: dict[str, list[float]] = {}
+    """Returns the mean score of each paper."""
+    scores_of: dict[str, list[float]] = {}
     for (paper, _), value in values.items():
-        found.setdefault(paper, []).append(value)
-    return {paper: sum(scores) / len(scores) for paper, scores in found.items()}
+        scores_of.setdefault(paper, []).append(value)
+    return {paper: sum(scores) / len(scores) for paper, scores in scores_of.items()}
 
 
-def leads(one: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
-    """Mean difference of each paper on the pairs that both have."""
-    return by_paper({unit: value - other[unit] for unit, value in one.items() if unit in other})
+def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
+    """Returns the mean difference on each paper, over the pairs that both have."""
+    return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 
 
 def _tested(values: Values, names: Sequence[str]) -> list[PairTest]:

@@ -1,4 +1,4 @@
-"""One page a paper: scores, reviews beside their judgments, and which tokens became predictable."""
+"""Writes one page per paper: scores, reviews beside their judgments, and which tokens became predictable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gre_bench.store import Row
 
 @dataclass(frozen=True, slots=True)
 class ScoreCell:
-    """Mean score of a candidate under a metric, or why there is none."""
+    """The mean score of a candidate under a metric, or why there is none."""
 
     mean: float | None
     why: str = ""
@@ -28,7 +28,7 @@ class ScoreCell:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """A candidate's scores, one a board; *href*: of its page."""
+    """A candidate's scores, one per board; *href*: its page."""
 
     candidate: str
     kind: str
@@ -38,7 +38,7 @@ class CandidateScores:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A review and its judgments by *writer*, as far as they may be read here; *role*: candidate, reference or None."""
+    """A review and its judgments by *writer*, if they may be shown; *role*: candidate, reference or None."""
 
     review_id: str
     candidate: str
@@ -50,7 +50,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class PaperPage:
-    """What the page of a paper shows. *heat*: the boards whose scores are sums over tokens."""
+    """The contents of a paper's page. *heat*: the boards whose scores are sums over tokens."""
 
     paper_id: str
     title: str | None
@@ -64,19 +64,19 @@ class PaperPage:
     said: tuple[Said, ...] = ()
 
     def words_of(self, review_id: str) -> str | None:
-        """The review *review_id* as it was written, where it may be read here."""
-        return next((one.review for one in self.said if one.review_id == review_id), None)
+        """Returns the text of the review *review_id*, or None if it may not be shown."""
+        return next((item.review for item in self.said if item.review_id == review_id), None)
 
     @property
     def by_candidates(self) -> tuple[Said, ...]:
-        """What the candidates wrote, the human baseline first; the references stand with their tokens."""
-        return tuple(one for one in self.said if one.role != "reference" or one.review_id not in self.references)
+        """Returns the reviews by candidates, the human baseline first; references are shown with their tokens."""
+        return tuple(item for item in self.said if item.role != "reference" or item.review_id not in self.references)
 
 
 def write_papers(
     connection: duckdb.DuckDBPyConnection, folder: Path, name: str, edition: str, boards: Sequence[Board]
 ) -> int:
-    """Writes the page of every paper of the *boards* into the new *folder*; how many there are."""
+    """Writes the page of every paper of the *boards* to the new *folder*; returns their number."""
     folder.mkdir()
     papers = {row["paper_id"]: row for row in rows(connection, "papers")}
     said = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
@@ -120,17 +120,17 @@ def _paper(paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequen
     return page, json.dumps([_heat(board, warm, references) for board in heat], separators=(",", ":"))
 
 
-def _cell(found: Sequence[Row]) -> ScoreCell:
-    values = [row["value"] for row in found if row["state"] == "scored"]
+def _cell(pairs: Sequence[Row]) -> ScoreCell:
+    values = [row["value"] for row in pairs if row["state"] == "scored"]
     if values:
         return ScoreCell(sum(values) / len(values))
-    return ScoreCell(None, next((row["reason"] or row["state"] for row in found), "not planned").replace("_", " "))
+    return ScoreCell(None, next((row["reason"] or row["state"] for row in pairs), "not planned").replace("_", " "))
 
 
 def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
-    """Per reference its pieces (None: withheld), per pair its tokens' gains: tenths of a nat, joined by commas."""
-    here = [row for row in warm if row["signature_id"] == board.signature_id]
-    pieces = {row["reference_id"]: row["pieces"] for row in here}
+    """Returns each reference's pieces (None: withheld) and each pair's gains: tenths of a nat, joined by commas."""
+    rows_of_board = [row for row in warm if row["signature_id"] == board.signature_id]
+    pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}
     return {
         "metric": board.metric,
         "unit": board.unit,
@@ -142,7 +142,7 @@ def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mappi
                 "value": round(row["value"], 3),
                 "gains": row["gains"],
             }
-            for row in here
+            for row in rows_of_board
         ],
     }
 

@@ -1,4 +1,4 @@
-"""Pages as text: templates, what numbers look like, and a policy under which a page can ask nobody for anything."""
+"""Renders pages from templates, under a policy that lets a page send no request."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def board_page(contents: Contents, drawings: Drawings, data: str = "") -> str:
-    """The page of all boards; *data*: JSON of `board_data`, which its script draws and compares."""
+    """Returns the page of all boards; *data*: JSON of `board_data`, which its script plots and compares."""
     values = {"contents": contents, "marks": families(contents.boards), "drawings": drawings}
     return _page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values,
                  ranks=Markup(drawings.ranks or ""))  # fmt: skip
 
 
 def candidate_page(name: str, edition: str, candidate: Any) -> str:
-    """The page of one candidate of the release *name*."""
+    """Returns the page of one candidate of the release *name*."""
     return _page("candidate.html", ("page.js",), "", name=name, edition=edition, candidate=candidate)
 
 
 def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
-    """The page of one paper; *gains*: JSON."""
+    """Returns the page of one paper; *gains*: JSON."""
     return _page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=paper)
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
-    """The page of ``gre-bench view``: the *editions* of the folder *state*; it asks its own server what is new."""
+    """Returns the page of ``gre-bench view``: the *editions* of the folder *state*; it polls its own server."""
     data = json.dumps(list(editions))
     return _page(
         "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions
@@ -100,7 +100,7 @@ def _hash(text: str) -> str:
 
 
 def _without_controls(value: object) -> object:
-    """What is put into a page, were it a title with the controls of a terminal in it."""
+    """Returns a value for a page without the terminal controls that a title may contain."""
     if not isinstance(value, str):
         return value
     clean = without_controls(value)
@@ -109,7 +109,7 @@ def _without_controls(value: object) -> object:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         undefined=StrictUndefined,
@@ -117,7 +117,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_without_controls,
     )
-    made.filters |= {
+    environment.filters |= {
         "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
@@ -125,5 +125,5 @@ def _environment() -> Environment:
         "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
         "alike": alike, "few_papers": few_papers,
     }  # fmt: skip
-    made.globals |= {"terms": TERMS, "all_states": STATES}
-    return made
+    environment.globals |= {"terms": TERMS, "all_states": STATES}
+    return environment

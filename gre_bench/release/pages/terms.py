@@ -1,4 +1,4 @@
-"""The words of a board, each explained once: beside its column, and in the passage on how to read the page."""
+"""The terms of a board, each explained once: beside its column, and in the passage on how to read the page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "assw": (
         "ASSW",
         "A summary of the strengths and weaknesses that a paper's authors state themselves. GEM-S (ASSW) takes away "
-        "what it already tells: what is left is owed to the reviewer.",
+        "what it already tells: what is left is due to the reviewer.",
     ),
     "auc": (
         "AUC",
@@ -65,7 +65,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "above_chance": (
         "Above chance",
         "The candidate's score less that of its own reviews of other papers, on the same human reviews. Style is the "
-        "same on both sides, so the difference is owed to what a review says of its paper. Not above chance: the test "
+        "same on both sides, so the difference is due to what a review says of its paper. Not above chance: the test "
         "of the difference does not show one at 5%.",
     ),
     "rank": (
@@ -128,10 +128,10 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "released": ("Came out", "First day on which anybody could use the model."),
     "cutoff": ("Cutoff", "Last day that the texts the model learnt from can be from, where its makers state it."),
 })  # fmt: skip
-"""Key to name and explanation."""
+"""Key → name and explanation."""
 
 PASSAGE = (
     "score", "nats", "evaluation_lm", "writer", "signature", "assw", "interval", "human", "difference", "p",
     "above_chance", "rank", "at_length", "pairs", "control", "contamination", "conflict", "validation", "auc",
 )  # fmt: skip
-"""What the passage on how to read the page explains, in this order; the rest is explained beside its column alone."""
+"""Terms that the passage on how to read the page explains, in order; the others are explained beside their column."""

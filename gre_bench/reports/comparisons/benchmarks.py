@@ -1,4 +1,4 @@
-"""Scores of models on other public benchmarks, from a file that a user keeps (Xu et al. 2025, A.2)."""
+"""Reads scores of models on other public benchmarks from a user's file (Xu et al. 2025, A.2)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ COLUMNS = ("model", "benchmark", "value")
 
 
 def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
-    """Values by benchmark and model from a CSV of model, benchmark, value, and how many entries are blank.
+    """Returns values by benchmark and model from a CSV (model, benchmark, value), and the number of blank entries.
 
-    `SourceError` names the line that is unusable or there twice.
+    `SourceError` names a line that is unusable or a second value for the same model and benchmark.
     """
     values: dict[str, dict[str, float]] = {}
     blank = 0

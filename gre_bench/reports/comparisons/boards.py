@@ -1,4 +1,4 @@
-"""Two leaderboards by rank, and a leaderboard beside other public benchmarks."""
+"""Compares two leaderboards by rank, and a leaderboard with other public benchmarks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 
 
 def ranked(one: Side, other: Side) -> dict[str, Any]:
-    """Consistency of two boards, per metric; beside a published one also the scores themselves."""
+    """Returns the consistency of two boards, per metric; with a published board, also the scores side by side."""
     rows = comparison.consistency(one.figures, other.figures)
     metrics = [row.metric for row in rows]
     if not rows:
@@ -32,7 +32,7 @@ def ranked(one: Side, other: Side) -> dict[str, Any]:
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (one, other))
         beside = [asdict(row) for row in comparison.beside(*figures)]
         if not _same_lms(*((one, other) if one.signatures is None else (other, one)), metrics):
-            # Scores of different signatures: their ranks compare, a difference of theirs says nothing.
+            # Scores of different signatures: their ranks can be compared, but their differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
             beside = [{**row, **no_difference} for row in beside]
         found["beside"] = beside
@@ -40,7 +40,7 @@ def ranked(one: Side, other: Side) -> dict[str, Any]:
 
 
 def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
-    """Whether the evaluation LM and the writer of the *run* are those of the published *table*."""
+    """Returns whether the *run* has the evaluation LM and the writer of the published *table*."""
     models = load_models()
     wanted = published.LMS.get(table.name)
     if wanted is None or not run.signatures:
@@ -55,12 +55,12 @@ def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
 
 
 def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Which parts of two signatures of a metric differ, and how."""
+    """Returns the parts of two signatures that differ, with both values."""
     return {name: [one.get(name), other.get(name)] for name in _FIELDS if one.get(name) != other.get(name)}
 
 
 def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
-    """Correlations of the one board among *sides* with the *benchmarks* of a file, beside those that are printed."""
+    """Returns correlations of the one board in *sides* with the *benchmarks* of a file, and the printed ones."""
     if len(sides) != 1 or sides[0].kind != "board":
         raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")
     values, blank = read_benchmarks(benchmarks)

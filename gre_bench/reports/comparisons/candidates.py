@@ -1,4 +1,4 @@
-"""Two candidates of one edition on the pairs that both have: who scores higher, by how much, on how many papers."""
+"""Compares two candidates of one edition on the pairs that both have."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ SHOWN_PAPERS = 3
 
 
 def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
-    """One row a metric: the paired test of the two *names* asked alone, papers won and lost, where they differ most.
+    """Returns one row per metric: the paired test of the two *names*, papers won and lost, and the largest differences.
 
-    Beside it the same test of what each scores above its own chance, where that was scored.
-
-    `SettingsError` for a candidate that is not there. The p-value is of one question asked beforehand: of many, ask the
-    board, whose p-values are corrected.
+    *above_chance*: the same test on scores above each candidate's own chance, if these were scored. Raises
+    `SettingsError` for an unknown candidate. The p-value is valid for one question asked beforehand; for many, use the
+    board's corrected p-values.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -64,7 +63,7 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """How much further the first of *names* is above its own chance than the second; None without two papers."""
+    """Returns the test of the two candidates' scores above their own chance; None without two papers."""
     rows = store.read(CANDIDATE_PAIRS, signature_id=specific_id, candidates=list(names))
     scored = [row for row in rows if row["state"] == "scored"]
     if len({row["candidate_id"] for row in scored}) < 2:
@@ -77,7 +76,7 @@ def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[
 
 
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
-    """Mean difference of each paper that both have a pair of."""
+    """Returns the mean difference on each paper, over the pairs that both have."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}
     for (name, paper, reference), value in values.items():
@@ -88,7 +87,7 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
 
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
-    """The test of the candidates of *scored*; ValueError where two papers are not shared."""
+    """Returns the test of the candidates in *scored*; raises ValueError unless they share two papers."""
     papers, candidates, references = (
         [row[name] for row in scored] for name in ("paper_id", "candidate_id", "reference_id")
     )

@@ -1,8 +1,8 @@
-"""Two evaluation LMs on the same pairs of one edition: do they put candidates in the same order?
+"""Compares two evaluation LMs on the same pairs of one edition: do they rank candidates in the same order?
 
-Their scores are of different signatures, so no score of one is set against a score of the other. What compares has no
-unit: ranks of candidates, each candidate's lead over the human baseline in standard errors, correlations of ranks, and
-which of two candidates each LM surely puts first (Student's test by paper, Holm-corrected, 5%).
+Their scores have different signatures, so they are not compared directly. Quantities without a unit are compared:
+ranks of candidates, their correlations, and leads over the human baseline in standard errors. For each two candidates
+it says which one each LM ranks first (Student's test by paper, Holm-corrected, 5%).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from gre_bench.store.queries.plan import CANDIDATES, PLANNED_SIGNATURES, Signatu
 from gre_bench.store.queries.score import BOARD_PAIRS, BoardPairRow
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
-"""Fields of a signature that say which evaluation LM it is; in all others the two should agree."""
+"""Fields of a signature that identify the evaluation LM; in all others the two should agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Pairs that both LMs have scored, as columns of one length; *values*: by either."""
+    """Pairs that both LMs have scored, as columns of equal length; *values*: the scores by each LM."""
 
     candidates: Sequence[str]
     papers: Sequence[str]
@@ -37,14 +37,14 @@ class Shared:
 
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
-    """Whether each of *names* is an evaluation LM (or a signature's id) of the edition and none is a candidate."""
+    """Returns whether each of *names* is an evaluation LM (or a signature's id) of the edition and no candidate."""
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = {row["candidate_id"] for row in store.read(CANDIDATES)}
     return all(_of(name, signatures) for name in names) and not candidates & set(names)
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
-    """One row a metric that both of *names* have scored. `SettingsError` if there is none."""
+    """Returns one row per metric that both of *names* have scored; raises `SettingsError` if there is none."""
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
     sides = [_of(name, planned) for name in names]
@@ -58,7 +58,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
 
 
 def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Signatures of the evaluation LM *name*, or the one whose id begins so; the one planned last first."""
+    """Returns the signatures of the evaluation LM *name*, or those whose id begins with it; latest planned first."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 
@@ -66,7 +66,7 @@ def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
 def _closest(
     metric: str, one: Sequence[SignatureRow], other: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """The two signatures of *metric* that differ in least besides the LM; of equals, those planned last."""
+    """Returns the two signatures of *metric* that differ least besides the LM; the latest planned if several do."""
     both = [(a, b) for a in one for b in other if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
     if not both:
@@ -103,7 +103,7 @@ def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, A
 
 
 def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Shared:
-    """Pairs that both have scored; `SettingsError` if there is none."""
+    """Returns the pairs that both have scored; raises `SettingsError` for fewer than two."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in other}
     keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in one]
     rows = [(*key, row["value"], values[key]) for key, row in zip(keys, one, strict=True) if key in values]
@@ -114,7 +114,7 @@ def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Share
 
 
 def _by_pair(kept: Shared, name: str) -> dict[str, Any]:
-    """How far the LMs agree from pair to pair of one candidate: Spearman, None where one of them never varies."""
+    """Returns Spearman between the LMs over the pairs of one candidate; None if one of them does not vary."""
     from scipy.stats import spearmanr
 
     mine = [place for place, candidate in enumerate(kept.candidates) if candidate == name]

@@ -1,4 +1,4 @@
-"""Two releases beside each other: what changed, and how far it may be compared.
+"""Compares two releases: what changed, and what may be compared.
 
 - Of one edition and signature: scores, ranks and pairs.
 - Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores differ
@@ -32,7 +32,7 @@ _STATES = ("only_first", "only_second", "other_state", "other_score")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A release: its manifest, its signatures shown by metric, and by signature its board and differences."""
+    """A release: its manifest, its signatures by metric, and by signature its board and differences."""
 
     name: str
     folder: Path
@@ -43,7 +43,7 @@ class Side:
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
-    """What differs between two releases, each verified first. `SourceError` if one is not as it was published."""
+    """Returns what differs between two releases, after verifying each; raises `SourceError` for an altered one."""
     one, other = (_side(name, state) for name in names)
     pairs = changed_pairs(one.folder / DATABASE, other.folder / DATABASE)
     keys = ("release", "edition", "created_at", "texts", "papers")
@@ -114,7 +114,7 @@ def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, .
 
 
 def _add_changes(told: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
-    """To each of *told* its difference to the human baseline in both, and the change of it with its interval."""
+    """Adds to each of *told* both differences to the human baseline, and their change with its interval."""
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []
     for row in told:

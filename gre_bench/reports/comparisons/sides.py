@@ -1,4 +1,4 @@
-"""What ``gre-bench compare`` is given, as figures: published tables, editions, files of JSON."""
+"""Reads the arguments of ``gre-bench compare`` as figures: published tables, editions, JSON files."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
 class Side:
     """One of the two things compared: its name and its figures.
 
-    *left_out*: why what the run has is not among them, by name: a candidate without rank, a change without effect.
-    *signatures*: what a run's scores rest on, by metric; a published table has none.
+    *left_out*: why a candidate (no rank) or change (no effect) of the run is not among them, by name. *signatures*: of
+    a run's scores, by metric; None for a published table.
     """
 
     name: str
@@ -38,13 +38,13 @@ class Side:
 
 
 def from_table(name: str) -> Side:
-    """A published table. `SettingsError` if there is none of that name."""
+    """Returns a published table; raises `SettingsError` if there is none of that name."""
     figures = published.load(name)
     return Side(name, "board" if published.kind(name) == "board" else "effects", figures)
 
 
 def from_run(name: str, kind: Kind, state: Path) -> Side:
-    """An edition under *state*, or a file that ``leaderboard --json`` or ``validate --json`` has written."""
+    """Returns an edition under *state*, or a file written by ``leaderboard --json`` or ``validate --json``."""
     if Path(name).is_file():
         found = _json(Path(name))
     elif name.lower().endswith(".json"):
@@ -67,7 +67,7 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
         raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
     ids = [row["signature_id"] for row in signatures]
     if kind == "effects":
-        # Those of the last plan; of an earlier one where the last has validated nothing.
+        # Effects of the last plan; those of an earlier one if the last validated nothing.
         effects = store.read(EFFECTS, signature_ids=ids) or store.read(EFFECTS, signature_ids=None)
         if not effects:
             raise SettingsError(f"edition {key} has no effects yet; run: gre-bench study validate --edition {key}")
@@ -96,14 +96,14 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
 
 
 def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """*figures* under the name that the models file gives each model; as they are where that would make two of one."""
+    """Returns *figures* under the models file's names; unchanged if two of them would get the same name."""
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(one.metric, one.item) for one in named}) == len(named) else figures
 
 
 def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
-    """Name of what has no number to compare, and why; None for a row that has one."""
+    """Returns the name of a row without a number, and the reason; None for a row that has one."""
     if kind == "board":
         return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])

@@ -1,4 +1,4 @@
-"""A study of examiners or of guidelines beside a published table: which cell agrees with which.
+"""Compares a study of examiners or of guidelines with a published table, cell by cell.
 
 A cell of the paper is one row for one LM; LMs are paired by the names of ``data/models.toml``, aliases included.
 """
@@ -28,16 +28,19 @@ _CONDITIONS = {title: name for name, title in VENUES.items()} | {title: name for
 
 
 def printed_study(table: str) -> Side:
-    """The published *table* of a study, such as ``001_table1``: a figure's metric is the LM, its item the row."""
+    """Returns the published *table* of a study, such as ``001_table1``.
+
+    A figure's metric is the LM, and its item the row.
+    """
     with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
         figures = tuple(_figure(table, row) for row in csv.DictReader(lines, strict=True))
     return Side(table, "effects", figures)
 
 
 def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
-    """What a study found in the cells of *table*: its name, its folder, or its ``study.json``.
+    """Returns a study's results in the cells of *table*; *name*: its name, folder, or ``study.json``.
 
-    *every*: of a study of guidelines all conditions, also those of the other table.
+    *every*: for a study of guidelines, include the conditions of the other table.
     """
     found = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
     try:
@@ -61,9 +64,9 @@ def _figure(table: str, row: Mapping[str, str]) -> Figure:
 
 
 def _cell(table: str, row: str, column: str) -> tuple[str, str]:
-    """The LM and the row of a study's table that a printed cell belongs to."""
+    """Returns the LM and the row of a study's table that a printed cell belongs to."""
     if table not in GUIDELINES:
-        # Kotonya et al. print one column, of the one LM they submitted with.
+        # Kotonya et al. print one column, for the LM of their submission.
         return (column if table.startswith("001") else "Orca-7B"), row
     first, second = row.split(": ")
     name = _CONDITIONS.get(column, "none")

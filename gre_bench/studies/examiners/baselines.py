@@ -1,4 +1,4 @@
-"""Metrics that ask no LM, in the table of the examiners: length, ROUGE-L and BERTScore of a text against its source."""
+"""Baselines in the examiners' table that use no LM: length, ROUGE-L and BERTScore of a text against its source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gre_bench.studies.examiners.settings import Baseline
 
 
 def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
-    """The column of the metric *name* over *items*; the source stands in the place of the reference."""
+    """Returns the column of the metric *name* over *items*; the source takes the place of the reference."""
     started = time.monotonic()
     cases = [Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items]
     scores = _metric(name, embedder).score(cases)

@@ -1,6 +1,6 @@
-"""What a study of examiners would still ask for, about what that costs, which bounds it may break; nothing is sent.
+"""Estimates the requests and the cost of a study of examiners, and which limits it may exceed; sends nothing.
 
-The chats that write instructions are not counted; the examiners that these make count as not yet asked.
+Chats that write instructions are not counted. Examiners with such instructions count as not yet asked.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from gre_bench.writing.examiner import open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Requests, tokens and money by LM, retries aside; chats that several examiners share are counted for each."""
+    """Returns requests, tokens and cost by LM, without retries; a chat that several examiners share counts for each."""
     material, _ = prepared(job)
     items, writer_context = material.items, job.writer_context
     chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
-    asked = [one for one in chosen.examiners.values() if needs_model(job.settings, one)]
+    examiners = [examiner for examiner in chosen.examiners.values() if needs_model(job.settings, examiner)]
     pairs = pairs_of(material.texts, job.settings.pairwise) if job.settings.pairwise else []
     rows = []
     for name in job.settings.models:
-        asking = [part for one in asked for part in _asking(one, items, name, writer_context)]
+        asking = [part for examiner in examiners for part in _asking(examiner, items, name, writer_context)]
         preferring = pairwise.chats(pairs, material.kind)
         asking.append((open_examiner(name, writer_context).writer, preferring, pairwise.SAMPLING))
         rows.append(quoted(name, asking))
@@ -39,13 +39,15 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """What *examiner* asks the LM *name* about *items*, in all of its samples, and before them by its filter."""
+    """Returns the chats of *examiner* with the LM *name* about *items*, for each of its samplings, and those of its
+    filter.
+    """
     plain = open_examiner(name, writer_context)
     writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
-    said = [chat for item in items for chat in chats(examiner, item)]
-    found: list[Asking] = [(writer, said, sampling) for sampling in samplings(examiner, plain.sampling)]
+    item_chats = [chat for item in items for chat in chats(examiner, item)]
+    asking: list[Asking] = [(writer, item_chats, sampling) for sampling in samplings(examiner, plain.sampling)]
     if examiner.filtering:
         once = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
         [sampling] = samplings(once, plain.sampling)
-        found.append((plain.writer, [filter_chat(examiner, item) for item in items], sampling))
-    return found
+        asking.append((plain.writer, [filter_chat(examiner, item) for item in items], sampling))
+    return asking

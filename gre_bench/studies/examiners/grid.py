@@ -1,6 +1,6 @@
-"""The grid of a study: which examiners there are, and which row of which published table each of them fills.
+"""The grid of a study: its examiners, and which row of which published table each of them fills.
 
-Rows of different tables that would put the same texts to the same LM in the same way are one examiner.
+Rows of different tables that put the same texts to the same LM in the same way share one examiner.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from gre_bench.studies.examiners.settings import StudySettings
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The *examiners* by name, and by table and row the name of the examiner that fills it."""
+    """The *examiners* by name, and *rows*: table → row → name of the examiner that fills it."""
 
     examiners: Mapping[str, Examiner]
     rows: Mapping[str, Mapping[str, str]]
 
 
 def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
-    """The grid of *settings* for items of kind *item*; *generated*: instructions that an LM has written, by name."""
+    """Returns the grid of *settings* for items of kind *item*; *generated*: instructions written by an LM, by name."""
     examiners: dict[str, Examiner] = {}
     for name, tree in settings.examiners.items():
-        found = examiner_of({"item": item} | tree, f"examiners.{name}")
-        if found.item != item:
-            raise SettingsError(f"examiners.{name}: item = {found.item}, and the items are of kind {item}")
-        examiners[name] = found
+        own = examiner_of({"item": item} | tree, f"examiners.{name}")
+        if own.item != item:
+            raise SettingsError(f"examiners.{name}: item = {own.item}, and the items are of kind {item}")
+        examiners[name] = own
     for name, instructions in generated.items():
         tree = {"template": "generated", "item": item, "instructions": instructions}
         examiners[name] = examiner_of(tree, f"generated.{name}")
-    known = {_key(one): name for name, one in examiners.items()}
+    known = {_key(examiner): name for name, examiner in examiners.items()}
     rows: dict[str, dict[str, str]] = {}
     for table in dict.fromkeys(settings.layouts):
         rows[table] = {}
         for row, examiner in layout(table).examiners(item).items():
             if (key := _key(examiner)) not in known:
-                # A name of one's own may be that of another examiner of the tables: neither takes the other's place.
+                # A user's examiner may have the name of a different one in the tables; both are kept.
                 known[key] = examiner.identity if examiner.name in examiners else examiner.name
                 examiners[known[key]] = examiner
             rows[table][row] = known[key]
@@ -50,11 +50,11 @@ def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) 
 
 
 def _key(examiner: Examiner) -> str:
-    """Digest of all that decides an examiner's grades: what is left open counts as what it stands for."""
+    """Returns a digest of everything that decides an examiner's grades; an unset option counts as its default."""
     mass: Mass | None = (examiner.mass or "normalised") if examiner.aggregation == "logprob" else None
     scale = examiner.form.scale
     binning = examiner.binning.model_dump() if examiner.binning else None
-    # The random baseline asks nothing; its template is what tells it.
+    # The random baseline asks nothing; only its template identifies it.
     template = examiner.template if examiner.form.answer == "nothing" else examiner.form.answer
     return digest(
         [sha256(examiner), template, list(examiner.aspects), examiner.aggregation, mass, examiner.times,

@@ -1,4 +1,4 @@
-"""What an examiner study reads: texts with human scores, from a file or from an edition's graded reviews."""
+"""The input of an examiner study: texts with human scores, from a file or from an edition's graded reviews."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS, PaperRow, Pap
 
 @dataclass(frozen=True, slots=True)
 class GradedItems:
-    """Texts to be graded and what tells this material from other; *lacks*: why a text cannot be graded, by id."""
+    """Texts to be graded; *source* identifies the material; *lacks*: why a text cannot be graded, by id."""
 
     kind: ItemKind
     texts: Sequence[GradedText]
@@ -27,18 +27,18 @@ class GradedItems:
 
     @property
     def items(self) -> list[Item]:
-        """What the examiners are asked about, in order: every text that can be graded."""
+        """Returns the texts that can be graded, in order."""
         return [Item(text.item_id, text.source, text.text) for text in self.texts if text.item_id not in self.lacks]
 
 
 def from_file(path: Path, limit: int | None = None) -> GradedItems:
-    """The first *limit* texts of the file *path* (`gre_bench.ingest.datasets.graded_texts`)."""
+    """Returns the first *limit* texts of the file *path* (`gre_bench.ingest.datasets.graded_texts`)."""
     texts = read_graded_texts(path)[:limit]
     return GradedItems("summary", texts, {"items": file_sha256(path), "limit": str(limit)}, lacks_of(texts))
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
-    """The first *limit* graded reviews of an edition, each with the text of its paper."""
+    """Returns the first *limit* graded reviews of an edition, each with the text of its paper."""
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
@@ -59,20 +59,20 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
 
 
 def _whole(paper: PaperRow, read: PaperTextRow | None) -> str:
-    """A paper as every LM is given it, its text as its last run left it; empty without text."""
+    """Returns a paper as every LM is given it, with the text that the last run read; empty without text."""
     text = (read and read["text"]) or paper["text"]
     known = Paper(paper["paper_id"], paper["title"], paper["abstract"] or (read and read["abstract"]), text)
     return known.whole if text else ""
 
 
 def lacks_of(texts: Sequence[GradedText]) -> dict[str, str]:
-    """Why each text that cannot be held against humans cannot be, by id."""
-    found = {}
+    """Returns the reason by id for each text that cannot be compared with human scores."""
+    reasons = {}
     for text in texts:
         if text.human is None:
-            found[text.item_id] = "no_human_score"
+            reasons[text.item_id] = "no_human_score"
         elif not text.source.strip():
-            found[text.item_id] = "no_source"
+            reasons[text.item_id] = "no_source"
         elif not text.text.strip():
-            found[text.item_id] = "empty_text"
-    return found
+            reasons[text.item_id] = "empty_text"
+    return reasons

@@ -1,4 +1,4 @@
-"""Prompts that LMs write for a study (Kotonya et al. 2023, §3.2): written anew, or made better of one's own."""
+"""Prompts that LMs write for a study, from nothing or to improve given ones (Kotonya et al. 2023, §3.2)."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from gre_bench.writing.catalog import WriterContext
 def instructions(
     settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Instructions that LMs have written, by the name of the examiner, and for the others why there are none."""
+    """Returns the instructions that LMs have written, by examiner, and for the others why there are none."""
     written: dict[str, str] = {}
     unsound: dict[str, Problem] = {}
-    for name, asked in settings.generated.items():
-        given = asked.instructions
-        chat = improving_chat(given, asked.phrase) if given else writing_chat(kind)
-        found = run.write_instructions(asked.model, writer_context, chat).read
-        if isinstance(found, Problem):
-            unsound[name] = replace(found, code=f"instructions_{found.code}")
+    for name, generated in settings.generated.items():
+        own = generated.instructions
+        chat = improving_chat(own, generated.phrase) if own else writing_chat(kind)
+        reply = run.write_instructions(generated.model, writer_context, chat).read
+        if isinstance(reply, Problem):
+            unsound[name] = replace(reply, code=f"instructions_{reply.code}")
         else:
-            written[name] = found
+            written[name] = reply
     return written, unsound
 
 
 def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
-    """Columns of the examiners that have no instructions: every text has its reason."""
+    """Returns columns for the examiners without instructions: every text has the reason."""
     return [
         Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
         for name, problem in unsound.items()

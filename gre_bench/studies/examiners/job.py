@@ -1,4 +1,4 @@
-"""What a study of examiners is asked to do, and whether it can be done."""
+"""The job of an examiner study, and the checks before it starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class ExaminerJob:
     """A study: its *name*, its *settings*, and its texts: those of the file *items*, or an *edition*'s reviews.
 
-    *again*: refusals and empty replies of earlier runs are asked for anew.
+    *again*: ask again where earlier runs got a refusal or an empty reply.
     """
 
     name: str
@@ -34,17 +34,17 @@ class ExaminerJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Where the models and the reply archive are, and who pays."""
+        """Returns the models file, the reply archive and the account that pays."""
         return WriterContext(self.state / "replies", self.settings.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
 
 def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
-    """What is to be graded, and by whom; `SettingsError` or `SourceError` for what cannot be asked."""
+    """Returns what is to be graded, and the models; raises `SettingsError` or `SourceError` if it cannot be asked."""
     if (job.items is None) == (job.edition is None):
         raise SettingsError("name the texts: --items FILE, or --edition EDITION for its graded reviews (one of them)")
     models = load_models(job.settings.models_file)
-    wanted = [*job.settings.models, *(one.model for one in job.settings.generated.values())]
+    wanted = [*job.settings.models, *(generated.model for generated in job.settings.generated.values())]
     for model in wanted:
         if model not in models:
             raise SettingsError(f"no model {model!r} in the models file; known: {', '.join(models)}")
@@ -57,7 +57,7 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
     chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
     if job.settings.pairwise and not job.settings.models:
         raise SettingsError("pairwise needs an LM to ask: name models")
-    if not job.settings.models and any(needs_model(job.settings, one) for one in chosen.examiners.values()):
+    if not job.settings.models and any(needs_model(job.settings, examiner) for examiner in chosen.examiners.values()):
         raise SettingsError('the examiners need an LM to ask: models = ["NAME"] in the settings, or --model NAME')
     if job.settings.panel:
         check_panel(job.settings.panel, chosen)
@@ -65,6 +65,6 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
 
 
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
-    """Whether *examiner* asks an LM of the models file."""
+    """Returns whether *examiner* asks an LM of the models file."""
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm

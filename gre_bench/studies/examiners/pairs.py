@@ -1,7 +1,7 @@
-"""Preferences between texts about one source: pairs, each LM's report, Elo and Bradley-Terry of those who wrote them.
+"""Preferences between texts about one source: pairs, each LM's report, and Elo and Bradley-Terry of the authors.
 
-Games are the humans' (the higher human score wins), each LM's, and with a panel the chair's over all LMs that pass an
-exam on pairs: accuracy against the humans on pairs of the exam's texts.
+Games are played by the humans (the higher human score wins), by each LM, and with a panel by the chair. The chair
+decides over all LMs that pass an exam: accuracy against the humans on pairs of the exam's texts.
 """
 
 from __future__ import annotations
@@ -26,21 +26,23 @@ Report = dict[str, Any]
 
 
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pair]:
-    """Pairs of texts of one group by different players, in a seeded order; `SettingsError` if there are none."""
+    """Returns pairs of texts about one source by different players, in a seeded order; `SettingsError` if there are
+    none.
+    """
     by_group: dict[str, list[GradedText]] = {}
     for text in texts:
         if text.player:
             by_group.setdefault(text.group, []).append(text)
-    found = [
-        Pair(f"{one.item_id} {two.item_id}", one.source, one.player, two.player, one.text, two.text)
+    pairs = [
+        Pair(f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text)
         for group in by_group.values()
-        for one, two in combinations(group, 2)
-        if one.player != two.player
+        for first, second in combinations(group, 2)
+        if first.player != second.player
     ]
-    if not found:
+    if not pairs:
         raise SettingsError("pairwise: no two texts about one source by different players (column model_id)")
-    random.Random(settings.seed).shuffle(found)
-    return found[: settings.games]
+    random.Random(settings.seed).shuffle(pairs)
+    return pairs[: settings.games]
 
 
 def reports(
@@ -49,37 +51,42 @@ def reports(
     texts: Sequence[GradedText],
     settings: PairwiseSettings,
     panel: PanelSettings | None,
-    asked: set[str],
+    exam_texts: set[str],
 ) -> list[Report]:
-    """The humans' games, each LM's report, and the chair's games if there is a *panel*; *asked*: its exam's texts."""
+    """Returns the humans' games, each LM's report, and the chair's games if there is a *panel*.
+
+    *exam_texts*: ids of the texts of the panel's exam.
+    """
     human = {text.item_id: text.human for text in texts if text.human is not None}
     gold = [_human_score(pair, human) for pair in pairs]
-    found = [_played("humans", [_game(*one) for one in zip(pairs, gold, strict=True)], settings)]
+    rows = [_played("humans", [_game(*game) for game in zip(pairs, gold, strict=True)], settings)]
     exams = []
     for name, preferences in said.items():
         report = _played(name, games(preferences), settings)
-        told = [(one.score, score) for one, score in zip(preferences, gold, strict=True) if score != 0.5]
-        cost = sum((one.cost for one in preferences), FREE)
+        decided = [(item.score, score) for item, score in zip(preferences, gold, strict=True) if score != 0.5]
+        cost = sum((item.cost for item in preferences), FREE)
         report |= {
-            "accuracy": agreement([said for said, _ in told], [score for _, score in told], "exact") if told else None,
+            "accuracy": agreement([own for own, _ in decided], [score for _, score in decided], "exact")
+            if decided
+            else None,
             "position": asdict(position_bias(preferences)), "cost": asdict(cost),
         }  # fmt: skip
         if panel is not None:
-            exams.append(_exam(name, pairs, preferences, gold, asked, panel.threshold))
+            exams.append(_exam(name, pairs, preferences, gold, exam_texts, panel.threshold))
             report["exam"] = asdict(exams[-1])
-        found.append(report)
+        rows.append(report)
     if panel is not None:
-        found += [_chaired(rule, pairs, said, exams, asked, settings, panel.alpha) for rule in panel.rules]
-    return found
+        rows += [_chaired(rule, pairs, said, exams, exam_texts, settings, panel.alpha) for rule in panel.rules]
+    return rows
 
 
 def _human_score(pair: Pair, human: Mapping[str, float]) -> float:
-    one, two = (human[name] for name in pair.item_id.split(" "))
-    return 0.5 if one == two else float(one > two)
+    first, second = (human[name] for name in pair.item_id.split(" "))
+    return 0.5 if first == second else float(first > second)
 
 
-def _of_exam(pair: Pair, asked: set[str]) -> bool:
-    return pair.item_id.split(" ")[0] in asked
+def _of_exam(pair: Pair, exam_texts: set[str]) -> bool:
+    return pair.item_id.split(" ")[0] in exam_texts
 
 
 def _exam(
@@ -87,18 +94,18 @@ def _exam(
     pairs: Sequence[Pair],
     said: Sequence[Preference],
     gold: Sequence[float],
-    asked: set[str],
+    exam_texts: set[str],
     threshold: float,
 ) -> Exam:
-    told = [
-        (one.score, score)
-        for pair, one, score in zip(pairs, said, gold, strict=True)
-        if _of_exam(pair, asked) and score != 0.5
+    decided = [
+        (preference.score, score)
+        for pair, preference, score in zip(pairs, said, gold, strict=True)
+        if _of_exam(pair, exam_texts) and score != 0.5
     ]
-    if not told:
+    if not decided:
         return Exam(name, None, None, 0, 0, False)
-    given, wanted = map(list, zip(*told, strict=True))
-    return exam(name, given, gold=wanted, threshold=threshold)
+    own, human = map(list, zip(*decided, strict=True))
+    return exam(name, own, gold=human, threshold=threshold)
 
 
 def _chaired(
@@ -106,21 +113,21 @@ def _chaired(
     pairs: Sequence[Pair],
     said: Mapping[str, Sequence[Preference]],
     exams: Sequence[Exam],
-    asked: set[str],
+    exam_texts: set[str],
     settings: PairwiseSettings,
     alpha: float,
 ) -> Report:
     try:
-        by = weights(exams, rule, alpha)
+        weight_of = weights(exams, rule, alpha)
     except SettingsError as error:
         return _played(f"panel, {rule} weights", [], settings, str(error))
-    decisions = decide({name: [one.score for one in said[name]] for name in by}, by)
-    settled = [
+    decisions = decide({name: [item.score for item in said[name]] for name in weight_of}, weight_of)
+    decided = [
         Game(pair.first, pair.second, score)
         for pair, decision in zip(pairs, decisions, strict=True)
-        if not _of_exam(pair, asked) and (score := verdict(decision)) is not None
+        if not _of_exam(pair, exam_texts) and (score := verdict(decision)) is not None
     ]
-    return _played(f"panel of {len(by)}, {rule} weights", settled, settings)
+    return _played(f"panel of {len(weight_of)}, {rule} weights", decided, settings)
 
 
 def _game(pair: Pair, score: float) -> Game:
@@ -128,14 +135,17 @@ def _game(pair: Pair, score: float) -> Game:
 
 
 def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
-    """What *played* games come to. Bradley-Terry has no strengths where somebody has won or lost all: it says so."""
-    found = list(played)
-    report: Report = {"name": name, "games": len(found), "elo": [], "bradley_terry": [], "problem": problem}
-    if not found:
+    """Returns the report of *played* games.
+
+    Bradley-Terry has no strengths if somebody has won or lost every game; *problem* then says so.
+    """
+    games = list(played)
+    report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}
+    if not games:
         return report
-    report["elo"] = [asdict(one) for one in elo_spread(found, settings.orders, settings.seed)]
+    report["elo"] = [asdict(row) for row in elo_spread(games, settings.orders, settings.seed)]
     try:
-        report["bradley_terry"] = [asdict(one) for one in bradley_terry(found)]
+        report["bradley_terry"] = [asdict(row) for row in bradley_terry(games)]
     except SettingsError as error:
         report["problem"] = str(error)
     return report

@@ -1,4 +1,4 @@
-"""The panel of a study: which columns sit on it, on what they are examined (`gre_bench.examiners.panel.panel`)."""
+"""The panel of a study: its members and the texts of their exam (`gre_bench.examiners.panel.panel`)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from gre_bench.studies.examiners.settings import PanelSettings
 
 
 def check_panel(settings: PanelSettings, chosen: Grid) -> None:
-    """`SettingsError` for a name that is no examiner, and for two prompts whose scores can never be equal."""
+    """Raises `SettingsError` for an unknown examiner, and for two prompts whose scores can never be equal."""
     for name in (*(settings.examiners or ()), *settings.second, *settings.second.values()):
         if name not in chosen.examiners:
             raise SettingsError(f"panel: no examiner {name}; there are: {', '.join(chosen.examiners)}")
     for name, other in settings.second.items():
-        scales = {chosen.examiners[one].form.scale for one in (name, other)}
+        scales = {chosen.examiners[member].form.scale for member in (name, other)}
         if settings.measure == "exact" and len(scales) > 1:
             raise SettingsError(
                 f"panel.second: {name} and {other} have different scales, whose scores are never equal: measure = "
@@ -31,7 +31,7 @@ def check_panel(settings: PanelSettings, chosen: Grid) -> None:
 def panel_of(
     settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[Column]
 ) -> tuple[Panel, set[str]]:
-    """The panel that the examiners among *columns* make, and the texts of its exam."""
+    """Returns the panel of the examiners among *columns*, and the ids of the texts in its exam."""
     known = [text for text in material.texts if text.item_id not in material.lacks]
     human = {text.item_id: text.human for text in known if text.human is not None}
     low, high = settings.human
@@ -39,16 +39,16 @@ def panel_of(
         raise SettingsError(
             f"panel.human = [{low:g}, {high:g}], and the human score of {outside[0]} is {human[outside[0]]:g}"
         )
-    asked = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
-    found = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
+    exam_texts = questions({text.item_id: text.group for text in known}, settings.questions, settings.seed)
+    by_name = {(column.name, column.by): column for column in columns if column.kind == "examiner"}
     examiner_slots = [
-        ExaminerSlot(column, chosen.examiners[name], _second(settings, chosen, found, name, by))
-        for (name, by), column in found.items()
+        ExaminerSlot(column, chosen.examiners[name], _second(settings, chosen, by_name, name, by))
+        for (name, by), column in by_name.items()
         if name in chosen.examiners and _sits(settings, name, chosen.examiners[name])
     ]
     panel = convene(
         examiner_slots,
-        asked,
+        exam_texts,
         human,
         settings.human,
         settings.measure,
@@ -56,8 +56,8 @@ def panel_of(
         settings.rules,
         settings.alpha,
     )
-    lacking = [replace(one, excluded={**one.excluded, **material.lacks}) for one in panel.columns]
-    return replace(panel, columns=lacking), asked
+    lacking = [replace(column, excluded={**column.excluded, **material.lacks}) for column in panel.columns]
+    return replace(panel, columns=lacking), exam_texts
 
 
 def _sits(settings: PanelSettings, name: str, examiner: Examiner) -> bool:
@@ -65,7 +65,7 @@ def _sits(settings: PanelSettings, name: str, examiner: Examiner) -> bool:
 
 
 def _second(
-    settings: PanelSettings, chosen: Grid, found: Mapping[tuple[str, str], Column], name: str, by: str
+    settings: PanelSettings, chosen: Grid, by_name: Mapping[tuple[str, str], Column], name: str, by: str
 ) -> tuple[Column, Examiner] | None:
     other = settings.second.get(name)
-    return None if other is None else (found[other, by], chosen.examiners[other])
+    return None if other is None else (by_name[other, by], chosen.examiners[other])

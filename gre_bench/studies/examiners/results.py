@@ -39,7 +39,10 @@ KIND = "examiners"
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """All that a study found; *signatures*: who graded how, by column; *written*: instructions by LMs, by examiner."""
+    """All results of a study.
+
+    *signatures*: how each column was graded; *written*: instructions by LMs, by examiner.
+    """
 
     name: str
     settings: StudySettings
@@ -53,32 +56,32 @@ class Study:
 
 
 def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Computes the outcomes of *study*, writes all of it, and gives the summary."""
+    """Computes the outcomes of *study*, writes its files, and returns the summary."""
     folder = study_folder(state, study.name, study.material.source, KIND)
     texts, settings = study.material.texts, study.settings
     human = {text.item_id: text.human for text in texts if text.human is not None}
     groups = {text.item_id: text.group for text in texts}
-    how = {"resamples": settings.resamples, "seed": settings.seed}
-    found = [outcome(column, human, groups, **how) for column in study.columns]
-    tests = differences(study.columns, found, human, groups, **how)
-    missing = sum(one.missing for one in found if one.kind != "panel")
-    sheets = list(sheets_of(study, found, tests))
+    bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
+    outcomes = [outcome(column, human, groups, **bootstrap) for column in study.columns]
+    tests = differences(study.columns, outcomes, human, groups, **bootstrap)
+    missing = sum(item.missing for item in outcomes if item.kind != "panel")
+    sheets = list(sheets_of(study, outcomes, tests))
     summary = {
         "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
         "message": _message(study.columns, missing), "source": dict(study.material.source),
         "texts": len(texts), "sources": len(set(groups.values())), "settings": settings.model_dump(mode="json"),
         "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
-        "instructions": dict(study.written), "outcomes": [asdict(one) for one in found],
+        "instructions": dict(study.written), "outcomes": [asdict(item) for item in outcomes],
         "differences": [asdict(test) for test in tests],
         "panel": study.panel and {"exams": list(map(asdict, study.panel.exams)), "weights": study.panel.weights},
         "pairs": [dict(report) for report in study.played],
         "rows": {name: dict(rows) for name, rows in study.grid.rows.items()},
-        "tables": [asdict(one) for one in sheets], "lacking": without_grade(found),
+        "tables": [asdict(sheet) for sheet in sheets], "lacking": without_grade(outcomes),
     }  # fmt: skip
     put(folder / "grades.csv", table(_grade_rows(study.columns, human)))
-    put(folder / "outcomes.csv", table(map(_flat, found)))
+    put(folder / "outcomes.csv", table(map(_flat, outcomes)))
     put(folder / "differences.csv", table(map(asdict, tests)))
-    put(folder / "tables.md", markdown(sheets, without_grade(found)))
+    put(folder / "tables.md", markdown(sheets, without_grade(outcomes)))
     items = study.material.items
     for column in study.columns:
         if column.kind != "examiner":
@@ -89,16 +92,16 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
     return summary
 
 
-def sheets_of(study: Study, found: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Iterable[Sheet]:
-    """All tables of a *study*, in the order in which they are shown."""
-    yield agreement_sheet(found, tests)
-    yield cost_sheet(found)
+def sheets_of(study: Study, outcomes: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Iterable[Sheet]:
+    """Yields all tables of a *study*, in the order in which they are shown."""
+    yield agreement_sheet(outcomes, tests)
+    yield cost_sheet(outcomes)
     if study.panel:
         yield panel_sheet(study.panel)
     if study.played:
         yield from pairs_sheets(study.played)
     for name, rows in study.grid.rows.items():
-        yield published_sheet(filled(name, rows, found))
+        yield published_sheet(filled(name, rows, outcomes))
 
 
 def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterable[dict[str, Any]]:
@@ -117,17 +120,17 @@ def _grade_rows(columns: Sequence[Column], human: Mapping[str, float]) -> Iterab
             yield {**ids, "item_id": name, "state": "excluded", "human": human.get(name), "reason": reason}
 
 
-def _flat(one: ExaminerResult) -> dict[str, Any]:
-    whole = asdict(one)
+def _flat(outcome: ExaminerResult) -> dict[str, Any]:
+    whole = asdict(outcome)
     for name in ("kendall", "spearman", "pearson"):
         estimate = whole.pop(name) or {}
         whole |= {name if key == "value" else f"{name}_{key}": value for key, value in estimate.items()}
-    return whole | {"reasons": "; ".join(f"{reason} ({count})" for reason, count in one.reasons.items())}
+    return whole | {"reasons": "; ".join(f"{reason} ({count})" for reason, count in outcome.reasons.items())}
 
 
 def _message(columns: Sequence[Column], missing: int) -> str:
     if not missing:
         return ""
     problems = (grade.problem for column in columns if column.kind != "panel" for grade in column.grades)
-    problem = next(one for one in problems if one is not None and not one.final)
+    problem = next(item for item in problems if item is not None and not item.final)
     return f"{missing} grades are still missing: {problem.message}; run it again to try them"

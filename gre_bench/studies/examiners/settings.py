@@ -1,4 +1,4 @@
-"""The settings of an examiner study: whom to ask, the grid of examiners, the panel, the pairs. One TOML file."""
+"""The settings of an examiner study: LMs, grid of examiners, panel and pairs. One TOML file."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class _Group(BaseModel):
 
 
 class GeneratedSettings(_Group):
-    """Instructions that an LM writes, or makes better: an examiner of template ``generated``."""
+    """Instructions that an LM writes or improves: an examiner of template ``generated``."""
 
     model: str = Field(description="model of the models file that writes them")
     instructions: str | None = Field(
-        default=None, min_length=1, description="what is to be improved; else written anew"
+        default=None, min_length=1, description="instructions to improve; without them, new ones are written"
     )
     phrase: Phrase = Field(default="improve", description="how it is asked to improve them")
 
@@ -47,7 +47,7 @@ class PanelSettings(_Group):
         default=("uniform", "log", "exp", "poly"), min_length=1, description="the chair's weights"
     )
     alpha: float = Field(default=1.0, gt=0, description="of the rules exp and poly")
-    seed: int = Field(default=0, ge=0, description="seed of the draw of the questions")
+    seed: int = Field(default=0, ge=0, description="seed of the sample of questions")
 
     @model_validator(mode="after")
     def _ordered(self) -> PanelSettings:
@@ -60,14 +60,14 @@ class PairwiseSettings(_Group):
     """Preferences between two texts about one source, each pair asked in both orders."""
 
     games: int | None = Field(
-        default=None, ge=1, description="pairs, drawn; every pair of a source if not given (full round)"
+        default=None, ge=1, description="number of pairs to sample; every pair of a source if not given (full round)"
     )
     orders: int = Field(default=1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
-    seed: int = Field(default=0, ge=0, description="seed of the draw")
+    seed: int = Field(default=0, ge=0, description="seed of the sample of pairs")
 
 
 class StudySettings(_Group):
-    """Whom to ask, how, and what to compare."""
+    """The LMs to ask, the examiners, and what to compare."""
 
     item: ItemKind | None = Field(default=None, description="summary or review; what the items are, if not given")
     models: tuple[str, ...] = Field(default=(), description="LMs of the models file, each asked as every examiner says")
@@ -90,12 +90,12 @@ class StudySettings(_Group):
     panel: PanelSettings | None = Field(default=None, description="peer review by the examiners")
     pairwise: PairwiseSettings | None = Field(default=None, description="preferences by the models")
     budget: BudgetSettings = Field(
-        default=BudgetSettings(), description="bounds of all runs of the study, as of an edition's"
+        default=BudgetSettings(), description="limits of all runs of the study together, as of an edition's"
     )
     resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by source")
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
     rationales: int = Field(
-        default=36, ge=1, description="rationales drawn for each error sheet (Kim et al. 2023, Table 9)"
+        default=36, ge=1, description="rationales sampled for each error sheet (Kim et al. 2023, Table 9)"
     )
 
     @model_validator(mode="after")
@@ -108,7 +108,9 @@ class StudySettings(_Group):
 
 
 def load_study(path: Path) -> StudySettings:
-    """The settings of the file *path*, relative paths taken from its folder; `SettingsError` in one line."""
+    """Returns the settings of the file *path*, with relative paths resolved from its folder; `SettingsError` in one
+    line.
+    """
     path = settings_file(path)
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -124,7 +126,7 @@ def load_study(path: Path) -> StudySettings:
 
 
 def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
-    """The settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
+    """Returns the settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
     try:
         return StudySettings.model_validate(tree)
     except ValidationError as error:
@@ -132,8 +134,8 @@ def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySe
 
 
 def _line(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
+    key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"unknown setting {place}"
+        return f"unknown setting {key}"
     message = error["msg"].removeprefix("Value error, ")
-    return f"setting {place}: {message}" if place else message
+    return f"setting {key}: {message}" if key else message

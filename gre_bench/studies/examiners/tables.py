@@ -1,4 +1,4 @@
-"""Tables of an examiner study as rows of text, for markdown and for the screen."""
+"""Tables of an examiner study as rows of text, for Markdown and for the terminal."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ LEGEND = (
     "other LMs, and other texts (1,280 of the development set, 825 of the test set)."
 )
 BEST = (
-    "Less the best: Kendall's τ less that of the examiner with the highest one here, who was chosen on the same texts "
-    "and is a little lucky; less length: less that of the number of words. Holm's correction within each column."
+    "Less the best: Kendall's τ minus that of the examiner with the highest one here, which was chosen on the same "
+    "texts and is therefore slightly too high; less length: minus that of the number of words. Holm's correction "
+    "within each column."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table ready to be shown; the first *left* columns are texts."""
+    """A table ready to print; the first *left* columns are texts."""
 
     title: str
     heads: tuple[str, ...]
@@ -32,35 +33,38 @@ class Sheet:
     notes: tuple[str, ...] = ()
 
 
-def agreement_sheet(found: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
-    """Every column of the study, the closest to the humans first; those without a coefficient last."""
-    order = sorted(found, key=lambda one: (one.kendall is None, -(one.kendall.value if one.kendall else 0.0)))
+def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
+    """Returns the table of all columns of the study, best agreement first; those without a coefficient last."""
+    order = sorted(
+        results, key=lambda result: (result.kendall is None, -(result.kendall.value if result.kendall else 0.0))
+    )
     by_first = {(test.family, test.first): test for test in tests}
     best = {test.second for test in tests if test.family == "best"}
     rows = []
-    for one in order:
-        title = _title(one)
-        less = [
+    for result in order:
+        title = _title(result)
+        differences = [
             "best" if family == "best" and title in best else _difference(by_first.get((family, title)))
             for family in ("best", "length")
         ]
-        coefficients = [estimate(each) for each in (one.kendall, one.spearman, one.pearson)]
-        rows.append((one.name, one.by or "–", *coefficients, *less, f"{one.scored} of {one.planned}",
-                     share(one.tied), _scores(one)))  # fmt: skip
+        coefficients = [estimate(each) for each in (result.kendall, result.spearman, result.pearson)]
+        rows.append((result.name, result.by or "–", *coefficients, *differences, f"{result.scored} of {result.planned}",
+                     share(result.tied), _scores(result)))  # fmt: skip
     heads = ("Examiner", "LM", "Kendall τ-b", "Spearman ρ", "Pearson r", "less the best", "less length", "texts",
              "ties", "scores")  # fmt: skip
     return Sheet("Agreement with the human scores", heads, tuple(rows), 2, (LEGEND, BEST))
 
 
-def cost_sheet(found: Sequence[ExaminerResult]) -> Sheet:
-    """What was asked for each examiner, and what it cost."""
+def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
+    """Returns the table of requests and costs by examiner."""
     rows = tuple(
-        (one.name, one.by or "–", str(one.replies), share(one.unparsable / one.replies if one.replies else None),
-         share(one.hallucinated / one.replies if one.replies else None), str(one.filtered),
-         "–" if one.mass is None else f"{one.mass:.2g}", str(one.prompt_tokens), str(one.reply_tokens),
-         "unknown" if one.usd is None else f"{one.usd:.2f}", f"{one.seconds:.1f}")
-        for one in found
-        if one.kind != "panel"
+        (result.name, result.by or "–", str(result.replies),
+                 share(result.unparsable / result.replies if result.replies else None),
+         share(result.hallucinated / result.replies if result.replies else None), str(result.filtered),
+         "–" if result.mass is None else f"{result.mass:.2g}", str(result.prompt_tokens), str(result.reply_tokens),
+         "unknown" if result.usd is None else f"{result.usd:.2f}", f"{result.seconds:.1f}")
+        for result in results
+        if result.kind != "panel"
     )  # fmt: skip
     heads = ("Examiner", "LM", "replies", "unread", "hallucinated", "filtered", "mass", "prompt tokens",
              "reply tokens", "USD", "s")  # fmt: skip
@@ -73,7 +77,7 @@ def cost_sheet(found: Sequence[ExaminerResult]) -> Sheet:
 
 
 def published_sheet(table: Table) -> Sheet:
-    """A paper's table with one's own columns before the published ones."""
+    """Returns a paper's table with the user's own columns before the published ones."""
     columns = (*table.own, *table.published)
     rows = tuple((*line.labels, *(_cell(line.cells.get(column)) for column in columns)) for line in table.lines)
     notes = tuple(
@@ -85,19 +89,19 @@ def published_sheet(table: Table) -> Sheet:
     return Sheet(table.title, (*table.heads, *columns), rows, len(table.heads), notes)
 
 
-def estimate(one: Estimate | None) -> str:
-    """A coefficient with its interval."""
-    return "–" if one is None else f"{one.value:+.3f} ({one.low:+.3f}, {one.high:+.3f})"
+def estimate(coefficient: Estimate | None) -> str:
+    """Returns a coefficient with its interval."""
+    return "–" if coefficient is None else f"{coefficient.value:+.3f} ({coefficient.low:+.3f}, {coefficient.high:+.3f})"
 
 
-def without_grade(found: Sequence[ExaminerResult]) -> list[str]:
-    """Why texts have no grade, and why columns have no coefficient."""
-    lines = [f"{_title(one)}: {why} ({count})" for one in found for why, count in one.reasons.items()]
-    return lines + [f"{_title(one)}: no coefficient: {one.problem}" for one in found if one.problem]
+def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
+    """Returns why texts have no grade, and why columns have no coefficient."""
+    lines = [f"{_title(result)}: {why} ({count})" for result in results for why, count in result.reasons.items()]
+    return lines + [f"{_title(result)}: no coefficient: {result.problem}" for result in results if result.problem]
 
 
 def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
-    """All *sheets*, and why texts have no grade."""
+    """Returns all *sheets* as Markdown, and why texts have no grade."""
     lines = []
     for sheet in sheets:
         rows = (sheet.heads, ("---",) * len(sheet.heads), *sheet.rows)
@@ -107,8 +111,8 @@ def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def _title(one: ExaminerResult) -> str:
-    return f"{one.name} · {one.by}" if one.by else one.name
+def _title(result: ExaminerResult) -> str:
+    return f"{result.name} · {result.by}" if result.by else result.name
 
 
 def _escaped(cell: str) -> str:
@@ -121,12 +125,12 @@ def _difference(test: Difference | None) -> str:
     return f"{test.difference:+.3f} (p {test.p_holm:.2g})"
 
 
-def _scores(one: ExaminerResult) -> str:
-    return f"{one.before} → {one.after}" if one.before != one.after else str(one.after)
+def _scores(result: ExaminerResult) -> str:
+    return f"{result.before} → {result.after}" if result.before != result.after else str(result.after)
 
 
 def share(part: float | None) -> str:
-    """A share in percent."""
+    """Returns a share of one in percent."""
     return "–" if part is None else f"{part:.1%}"
 
 

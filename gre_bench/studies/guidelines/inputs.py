@@ -1,4 +1,4 @@
-"""What a guideline study reads: papers with their texts, human ratings, guidelines of the user's own."""
+"""The input of a guideline study: papers with their texts, human ratings, and the user's own guidelines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
 
 @dataclass(frozen=True, slots=True)
 class RatedPapers:
-    """Papers to be reviewed, the human ratings of each, and what tells this material from other (*source*)."""
+    """Papers to be reviewed, and the human ratings of each; *source* identifies the material."""
 
     contents: Mapping[str, str]
     human: Mapping[str, Sequence[float]]
@@ -29,16 +29,16 @@ class RatedPapers:
 
 
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
-    """Papers of the file *papers* (the format of ``import papers``) with the human ratings of the file *ratings*.
+    """Returns the papers of the file *papers* (format of ``import papers``) with the human ratings of *ratings*.
 
-    The papers are those that have human ratings and stand in the file, in its order. References and appendices are cut.
+    They are the papers in both files, in the order of *papers*. References and appendices are cut off.
     """
     human = read_human_ratings(ratings)
-    taken = papers_from(papers, {})
-    if taken.refusals:
-        first = taken.refusals[0]
-        raise SourceError(f"{papers.name}: {len(taken.refusals)} rows refused, first {first.item}: {first.reason}")
-    chosen = [paper for paper in taken.papers if human.get(paper.paper_id)][:limit]
+    imported = papers_from(papers, {})
+    if imported.refusals:
+        first = imported.refusals[0]
+        raise SourceError(f"{papers.name}: {len(imported.refusals)} rows refused, first {first.item}: {first.reason}")
+    chosen = [paper for paper in imported.papers if human.get(paper.paper_id)][:limit]
     if not chosen:
         raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")
     source = {"papers": file_sha256(papers), "ratings": file_sha256(ratings)}
@@ -47,7 +47,7 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
-    """The papers of an edition with the ratings of their human reviews, as its last run left them."""
+    """Returns the papers of an edition with the ratings of their human reviews, from its last run."""
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
@@ -73,16 +73,16 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
-    """Ratings of reviews written elsewhere, the human ratings beside them, and what tells this folder from others."""
+    """Returns ratings of reviews written elsewhere, the human ratings beside them, and the digests of the files."""
     if not folder.is_dir():
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
     human = read_human_ratings(folder / HUMAN_FILE)
-    found = read_rated_reviews(folder)
-    runs = {(review.model, review.run): condition_of(review.model, review.run) for review in found}
+    rated = read_rated_reviews(folder)
+    runs = {(review.model, review.run): condition_of(review.model, review.run) for review in rated}
     short = shortened(dict.fromkeys(runs.values()))
     reviews = [
         Given(review.paper_id, review.model, short[runs[review.model, review.run]], review.rating, review.text)
-        for review in found
+        for review in rated
     ]
     names = [name for name in (HUMAN_FILE, *REVIEW_FILES) if (folder / name).is_file()]
     source = {name: file_sha256(folder / name) for name in names}
@@ -90,18 +90,21 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 
 
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
-    """The conditions *names*, those of one's own from *files*; a rubric needs a checklist of ten and ten questions."""
+    """Returns the conditions *names*, the user's own from *files*.
+
+    Raises `SourceError` for a rubric whose guideline is no checklist of ten good and ten bad questions.
+    """
     texts = {}
     for name, path in files.items():
         try:
             texts[name] = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise SourceError(f"guideline {name}: {path} cannot be read: {error}") from None
-    found = [condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]
-    for chosen in found:
+    chosen_conditions = [condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]
+    for chosen in chosen_conditions:
         if chosen.rubric and chosen.name.removesuffix(RUBRIC) in files:
             _check_checklist(chosen)
-    return found
+    return chosen_conditions
 
 
 def _check_checklist(chosen: Condition) -> None:
@@ -117,7 +120,7 @@ def _check_checklist(chosen: Condition) -> None:
 
 
 def _without_references(paper: Paper) -> str:
-    """A paper as it is put to an LM, of whose text nobody has cut anything yet; empty without text."""
+    """Returns a paper as an LM is given it, without references; empty without text."""
     body = body_of(paper.text or "")
     whole = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
     return whole.whole if body.text else ""

@@ -32,7 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Ratings and the human ratings of the same papers; *source* tells its material, *signatures* who rated how."""
+    """Ratings and human ratings of the same papers; *source* identifies the material, *signatures* who rated how."""
 
     name: str
     source: Mapping[str, str]
@@ -43,7 +43,10 @@ class Study:
 
 
 def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
-    """The folder of the study *name*, made if need be; `SettingsError` if it holds one of other material."""
+    """Returns the folder of the study *name*, made if need be.
+
+    Raises `SettingsError` if it holds a study of other material.
+    """
     if not _NAME.fullmatch(name):
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")
     folder = state / "studies" / kind / name
@@ -63,38 +66,38 @@ def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = 
 
 
 def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Computes the outcomes of *study*, writes all of it, and gives the summary."""
+    """Computes the outcomes of *study*, writes its files, and returns the summary."""
     folder = study_folder(state, study.name, study.source)
     means = human_means(study.human)
-    found = outcomes(study.ratings, means, seed=study.seed)
+    results = outcomes(study.ratings, means, seed=study.seed)
     tests = compared(study.ratings, means, seed=study.seed)
     rated = {rating.paper_id for rating in study.ratings}
     measure = yardstick({paper: ratings for paper, ratings in study.human.items() if paper in rated})
-    missing = sum(outcome.missing for outcome in found)
+    missing = sum(outcome.missing for outcome in results)
     summary = {
         "study": study.name, "folder": str(folder), "outcome": "incomplete" if missing else "done",
         "message": _message(study.ratings, missing), "source": dict(study.source), "seed": study.seed,
         "signatures": {name: dict(signed) for name, signed in study.signatures.items()},
-        "outcomes": [asdict(outcome) for outcome in found],
+        "outcomes": [asdict(outcome) for outcome in results],
         "differences": {model: [asdict(row) for row in rows] for model, rows in tests.items()},
         "yardstick": measure and asdict(measure),
     }  # fmt: skip
     put(folder / "ratings.csv", table(_rating_rows(study.ratings, means)))
-    put(folder / "outcomes.csv", table(map(outcome_row, found)))
+    put(folder / "outcomes.csv", table(map(outcome_row, results)))
     rows = [{"model": model, **_flat(asdict(row))} for model, tested in tests.items() for row in tested]
     put(folder / "differences.csv", table(rows))
-    put(folder / "tables.md", markdown(layout(found), found, measure))
-    texts = [{"model": one.model, "condition": one.condition, "paper_id": one.paper_id, "review": one.text}
-             for one in study.ratings if one.text and study.signatures]  # fmt: skip
+    put(folder / "tables.md", markdown(layout(results), results, measure))
+    texts = [{"model": row.model, "condition": row.condition, "paper_id": row.paper_id, "review": row.text}
+                 for row in study.ratings if row.text and study.signatures]  # fmt: skip
     if texts:
         put(folder / "reviews.jsonl", "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in texts))
-    _draw(found, means, folder, study.name, summary)
+    _draw(results, means, folder, study.name, summary)
     put(folder / RECORD, json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False))
     return summary
 
 
 def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
-    """An outcome as one flat row."""
+    """Returns an outcome as one flat row."""
     whole = asdict(outcome)
     counts = {
         name: whole[name] for name in ("model", "condition", "planned", "scored", "excluded", "failed", "missing")
@@ -116,14 +119,14 @@ def put(path: Path, text: str) -> None:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """*rows* as CSV, with the columns of all of them; empty without rows."""
-    known = list(rows)
-    names = list(dict.fromkeys(name for row in known for name in row))
+    """Returns *rows* as CSV, with the columns of all of them; empty without rows."""
+    listed = list(rows)
+    names = list(dict.fromkeys(name for row in listed for name in row))
     out = io.StringIO()
     writer = csv.DictWriter(out, names, lineterminator="\n")
     if names:
         writer.writeheader()
-    writer.writerows(known)
+    writer.writerows(listed)
     return out.getvalue()
 
 
@@ -155,13 +158,13 @@ def _message(ratings: Sequence[Rating], missing: int) -> str:
 
 
 def _draw(
-    found: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
+    results: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
 ) -> None:
-    """The picture, where pictures can be drawn: the numbers do not wait for it."""
+    """Writes the picture; without the drawing library, a note in *summary* says so."""
     from gre_bench.guidelines.picture import draw
 
     try:
-        summary["picture"] = str(draw(found, means, folder, f"Ratings under guidelines: {name}"))
+        summary["picture"] = str(draw(results, means, folder, f"Ratings under guidelines: {name}"))
     except SettingsError as error:
         summary["picture"] = None
         summary["note"] = str(error)

@@ -1,4 +1,4 @@
-"""The summary of a guideline study, in memory or read from its ``study.json``, as the values it is made of."""
+"""Reads the summary of a guideline study, in memory or from its ``study.json``, back into its objects."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gre_bench.guidelines.wording import Wording
 
 
 def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
-    """The outcomes of a summary, as it is in memory or was read from ``study.json``."""
+    """Returns the outcomes of a summary."""
     return [_outcome(row) for row in summary["outcomes"]]
 
 
 def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
-    """The yardstick of a summary."""
+    """Returns the yardstick of a summary, or None."""
     row = summary["yardstick"]
     return Yardstick(**row | {"distribution": _counted(row["distribution"])}) if row else None
 
@@ -33,5 +33,5 @@ def _closeness(row: Mapping[str, Any]) -> Closeness:
 
 
 def _counted(distribution: Mapping[Any, int]) -> dict[int, int]:
-    """JSON makes texts of ratings that are keys."""
+    """Returns *distribution* with integer ratings as keys; JSON turns keys into texts."""
     return {int(rating): count for rating, count in distribution.items()}

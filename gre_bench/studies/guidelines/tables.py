@@ -1,4 +1,4 @@
-"""Tables of a guideline study as markdown, and the cells that the screen shares."""
+"""Tables of a guideline study as Markdown, and the cells that the terminal tables share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50:
 
 
 def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
-    """The tables, the outcomes and what they are to be held against."""
+    """Returns the tables, the outcomes and the yardstick as Markdown."""
     ends = ["## How close to the human means", "", *_rows(CLOSE, map(close_cells, outcomes)), ""]
     ends += [
         "## Ratings given, and how the reviews are worded",
@@ -33,11 +33,11 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
 
 
 def yardstick_lines(measure: Yardstick | None) -> list[str]:
-    """What an RMSE is to be held against, in words."""
+    """Returns what an RMSE is to be compared with, in words."""
     if measure is None:
         return []
     lines = [
-        f"To hold it against, over {measure.papers} papers: the best constant rating ({measure.mean:.2f} for all, "
+        f"For comparison, over {measure.papers} papers: the best constant rating ({measure.mean:.2f} for all, "
         f"known in hindsight) has an RMSE of {measure.constant:.2f}."
     ]
     if measure.reviewer is not None:
@@ -49,7 +49,7 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 
 
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """The cell of *line* in *column* with its interval, between the marks that its place in the row earns it."""
+    """Returns the cell of *line* in *column* with its interval, between the marks of its rank in the row."""
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
@@ -58,16 +58,16 @@ def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[st
 
 
 def close_cells(outcome: ConditionResult) -> list[str]:
-    """An outcome as the cells of `CLOSE`."""
+    """Returns an outcome as the cells of `CLOSE`."""
     close, cells = outcome.closeness, ["–", "–", "–"]
     if close:
         estimates = close.rmse, close.bias, close.spearman
-        cells = [f"{one.value:.2f} ({one.low:.2f}, {one.high:.2f})" if one else "–" for one in estimates]
+        cells = [f"{item.value:.2f} ({item.low:.2f}, {item.high:.2f})" if item else "–" for item in estimates]
     return [outcome.model, outcome.condition, *cells, f"{outcome.scored} of {outcome.planned}"]
 
 
 def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
-    """The outcomes as cells of `GIVEN`, after the human means, rounded half down."""
+    """Yields the human means rounded half down, then each outcome, as cells of `GIVEN`."""
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
     for outcome in outcomes:
@@ -79,8 +79,8 @@ def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -
 
 
 def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
-    """Why papers have no rating, one line for each model, condition and reason."""
-    return [f"{one.model}, {one.condition}: {why} ({count})" for one in outcomes for why, count in one.reasons.items()]
+    """Returns why papers have no rating, one line for each model, condition and reason."""
+    return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 
 def _number(cell: RmseCell) -> str:
@@ -101,5 +101,5 @@ def _markdown(table: Table) -> str:
 
 
 def _rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table of markdown, line by line."""
+    """Returns a Markdown table, line by line."""
     return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]

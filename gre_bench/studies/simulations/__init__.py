@@ -1,1 +1,1 @@
-"""Worlds with known answers: finite joint distributions of reviews in which the mutual information is exact."""
+"""Simulations with known answers: finite joint distributions of reviews whose mutual information is exact."""

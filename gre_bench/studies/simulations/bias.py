@@ -1,7 +1,7 @@
-"""How far an evaluation LM's expected score is from the information there is: exactly, without drawing a paper.
+"""The exact bias of an evaluation LM: its expected score minus the information, without sampling a paper.
 
-E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), means over s and (x, s): an LM that is
-worse at the marginal than at the conditional scores too high, one that misreads x too low.
+E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), means over s and (x, s). An LM that is worse
+at the marginal than at the conditional scores too high; one that misreads x scores too low.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.studies.simulations.known_lm import conditionals
-from gre_bench.studies.simulations.world import REVIEWS, SYNOPSES, Array, World, conditional_information, information
+from gre_bench.studies.simulations.simulation import (
+    REVIEWS,
+    SYNOPSES,
+    Array,
+    Simulation,
+    conditional_information,
+    information,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +35,16 @@ class Bias:
 
     @property
     def bias(self) -> float:
+        """Returns the expected score minus the truth, in nats."""
         return self.expected - self.truth
 
 
-def bias(world: World, lm: EvaluationLM, with_synopsis: bool) -> Bias:
-    """The bias of *lm*'s GEM, or GEM-S, for the candidate of *world*. `SpanError` if it refuses one of its texts."""
-    joint = world.joint() if with_synopsis else world.joint().sum(axis=0, keepdims=True)
+def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
+    """Returns the bias of *lm*'s GEM, or GEM-S, for the candidate of *simulation*.
+
+    Raises `SpanError` if the LM refuses a text.
+    """
+    joint = simulation.joint() if with_synopsis else simulation.joint().sum(axis=0, keepdims=True)
     synopses: tuple[str | None, ...] = SYNOPSES if with_synopsis else (None,)
     logs = _logprobs(lm, synopses)
     truth = np.log(conditionals(joint)[: len(synopses)])
@@ -46,10 +57,10 @@ def bias(world: World, lm: EvaluationLM, with_synopsis: bool) -> Bias:
 
 
 def _logprobs(lm: EvaluationLM, synopses: tuple[str | None, ...]) -> Array:
-    """log LM(y | x, s), shape (synopses, reviews + 1, reviews); the last x is absent."""
-    asked = [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
+    """Returns log LM(y | x, s), shape (synopses, reviews + 1, reviews); the last x is absent."""
+    predictions = [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
     totals = []
-    for answer in lm.logprob(asked):
+    for answer in lm.logprob(predictions):
         if isinstance(answer, SpanError):
             raise answer
         totals.append(answer.total)

@@ -1,4 +1,4 @@
-"""An evaluation LM learnt by counting: what papers of a world teach about its joint distribution."""
+"""An evaluation LM trained by counting the papers of a simulation."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from gre_bench.studies.simulations.known_lm import TabulatedLM
 from gre_bench.studies.simulations.papers import Papers
-from gre_bench.studies.simulations.world import REVIEWS, SYNOPSES, Array
+from gre_bench.studies.simulations.simulation import REVIEWS, SYNOPSES, Array
 
 PRIOR = 2.0
-"""Pairs that each distribution is worth before any is counted, spread as the coarser distribution says."""
+"""Weight of the coarser distribution, in pairs."""
 
 
 def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:
-    """P(y | x, s) from the counts of (s, x, y) over the references of *papers*, each backed off to a coarser one.
+    """Returns P(y | x, s) from the counts of (s, x, y) over the references of *papers*, backed off to coarser ones.
 
-    P(y) to the even distribution, P(y | x) and P(y | s) to P(y), P(y | x, s) to P(y | x):
-    (count(·, y) + prior · coarser(y)) / (count(·) + prior).
+    P(y) backs off to the uniform distribution, P(y | x) and P(y | s) to P(y), P(y | x, s) to P(y | x): (count(·, y) +
+    prior · coarser(y)) / (count(·) + prior).
     """
     size = len(REVIEWS)
     counts = np.zeros((len(SYNOPSES), size, size))

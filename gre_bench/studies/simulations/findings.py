@@ -1,4 +1,4 @@
-"""What many worlds show together: coverage of intervals, order of garbled candidates. Rows for tables and JSON."""
+"""Results over many simulations: coverage of intervals, order of garbled candidates. Rows for tables and JSON."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from gre_bench.studies.simulations.chance import ALPHA, AgainstChance
 from gre_bench.studies.simulations.trial import BLUR, LEVEL, Covered, Ordered, Trial
 
 TOLERANCE = 0.02
-"""How far coverage may be from nominal."""
+"""Allowed difference of coverage from nominal."""
 
 LEVEL_TOLERANCE = 0.01
-"""How far the level of a test may be from nominal."""
+"""Allowed difference of a test's level from nominal."""
 
 Row = dict[str, Any]
 
 
 def exactness(trials: Iterable[Trial]) -> list[Row]:
-    """By metric: mean true information in nats, and the largest error of the exact LM's expected score."""
+    """Returns by metric: mean true information in nats, and the largest error of the exact LM's expected score."""
     trials = list(trials)
     truths = {"gem": lambda trial: trial.information, "gem_s_abstract": lambda trial: trial.conditional}
     return [
         {
             "metric": metric,
-            "worlds": len(trials),
+            "simulations": len(trials),
             "mean_information": math.fsum(map(truth, trials)) / len(trials),
             "largest_error": max(trial.errors[metric] for trial in trials),
             "holds": all(trial.errors[metric] <= BLUR for trial in trials),
@@ -35,74 +35,77 @@ def exactness(trials: Iterable[Trial]) -> list[Row]:
 
 
 def coverage(trials: Iterable[Trial]) -> list[Row]:
-    """By metric, quantity and interval: the share of worlds whose interval holds the truth.
+    """Returns by metric, quantity and interval: the share of simulations whose interval holds the truth.
 
-    *verdict*: ``inside`` nominal ± 2 points, ``outside`` by more than two standard errors beyond, else ``unsure``.
+    *verdict*: ``inside`` nominal ± 2 points; ``outside`` if beyond that by more than two standard errors; else
+    ``unsure``.
     """
     groups: dict[tuple[str, str, str], list[Covered]] = {}
     for trial in trials:
-        for one in trial.covered:
-            groups.setdefault((one.metric, one.quantity, one.interval), []).append(one)
+        for interval_held in trial.covered:
+            groups.setdefault((interval_held.metric, interval_held.quantity, interval_held.interval), []).append(
+                interval_held
+            )
     rows = []
-    for (metric, quantity, interval), found in groups.items():
-        share = sum(one.holds for one in found) / len(found)
-        error = math.sqrt(LEVEL * (1 - LEVEL) / len(found))
+    for (metric, quantity, interval), members in groups.items():
+        share = sum(interval_held.holds for interval_held in members) / len(members)
+        error = math.sqrt(LEVEL * (1 - LEVEL) / len(members))
         away = abs(share - LEVEL)
         verdict = "inside" if away <= TOLERANCE else "outside" if away > TOLERANCE + 2 * error else "unsure"
         rows.append({
-            "metric": metric, "quantity": quantity, "interval": interval, "worlds": len(found), "nominal": LEVEL,
+            "metric": metric, "quantity": quantity, "interval": interval, "simulations": len(members), "nominal": LEVEL,
             "covered": share, "standard_error": error, "verdict": verdict,
-            "mean_width": math.fsum(one.high - one.low for one in found) / len(found),
+            "mean_width": math.fsum(interval_held.high - interval_held.low for interval_held in members) / len(members),
         })  # fmt: skip
     return rows
 
 
 def against_chance(trials: Iterable[Trial]) -> list[Row]:
-    """By metric and candidate: the share of worlds in which the candidate is called above or below chance at 5%.
+    """Returns by metric and candidate: the share of simulations that call the candidate above or below chance at 5%.
 
-    *expected*: 5% of a candidate who knows nothing, else the mean predicted power. *verdict*: as of `coverage`, within
-    a point of the level and two points of the power.
+    *expected*: 5% for a candidate who knows nothing, else the mean predicted power. *verdict*: as in `coverage`, within
+    1 point of the level or 2 points of the power.
     """
     groups: dict[tuple[str, str], list[AgainstChance]] = {}
     for trial in trials:
-        for one in trial.chance:
-            groups.setdefault((one.metric, one.candidate), []).append(one)
+        for test in trial.chance:
+            groups.setdefault((test.metric, test.candidate), []).append(test)
     rows = []
-    for (metric, candidate), found in groups.items():
-        share = sum(one.p < ALPHA for one in found) / len(found)
-        expected = math.fsum(one.power for one in found) / len(found)
-        error = math.sqrt(expected * (1 - expected) / len(found))
+    for (metric, candidate), tests in groups.items():
+        share = sum(test.p < ALPHA for test in tests) / len(tests)
+        expected = math.fsum(test.power for test in tests) / len(tests)
+        error = math.sqrt(expected * (1 - expected) / len(tests))
         away, allowed = abs(share - expected), TOLERANCE if candidate == "knows something" else LEVEL_TOLERANCE
         verdict = "inside" if away <= allowed else "outside" if away > allowed + 2 * error else "unsure"
         rows.append({
-            "metric": metric, "candidate": candidate, "worlds": len(found), "rejected": share,
+            "metric": metric, "candidate": candidate, "simulations": len(tests), "rejected": share,
             "expected": expected, "standard_error": error, "verdict": verdict,
-            "mean_effect": math.fsum(one.effect for one in found) / len(found),
+            "mean_effect": math.fsum(test.effect for test in tests) / len(tests),
         })  # fmt: skip
     return rows
 
 
 def ordering(trials: Iterable[Trial]) -> list[Row]:
-    """By metric and LM: in how many worlds a garbled candidate's expected score exceeds the candidate's.
+    """Returns by metric and LM: in how many simulations a garbled candidate's expected score is higher.
 
-    *beyond_allowed*: by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out;
-    *beyond_printed*: by more than max KL(LM ‖ truth), the ε that the proposition prints.
+    *beyond_allowed*: by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out. *beyond_printed*:
+    by more than max KL(LM ‖ truth), the ε that the proposition prints.
     """
     groups: dict[tuple[str, str], list[Ordered]] = {}
     for trial in trials:
-        for one in trial.ordered:
-            groups.setdefault((one.metric, one.lm), []).append(one)
+        for order in trial.ordered:
+            groups.setdefault((order.metric, order.lm), []).append(order)
     return [
         {
             "metric": metric,
             "lm": lm,
-            "worlds": len(found),
-            "garbled_higher": sum(one.excess > BLUR for one in found),
-            "largest_excess": max(one.excess for one in found),
-            "mean_epsilon": math.fsum(one.allowed for one in found) / len(found),
-            "beyond_allowed": sum(not one.holds for one in found),
-            "beyond_printed": sum(one.excess > one.printed_epsilon + BLUR for one in found),
-            "holds": all(one.holds for one in found),
+            "simulations": len(orders),
+            "garbled_higher": sum(order.excess > BLUR for order in orders),
+            "largest_excess": max(order.excess for order in orders),
+            "mean_epsilon": math.fsum(order.allowed for order in orders) / len(orders),
+            "beyond_allowed": sum(not order.holds for order in orders),
+            "beyond_printed": sum(order.excess > order.printed_epsilon + BLUR for order in orders),
+            "holds": all(order.holds for order in orders),
         }
-        for (metric, lm), found in groups.items()
+        for (metric, lm), orders in groups.items()
     ]

@@ -1,4 +1,4 @@
-"""Papers of a world: drawn reviews and synopses by number, and the cases that they make."""
+"""Papers of a simulation: sampled reviews and synopses by index, and the cases that they make."""
 
 from __future__ import annotations
 
@@ -9,62 +9,68 @@ from typing import Any
 import numpy as np
 
 from gre_bench.core.records import Case
-from gre_bench.studies.simulations.world import REVIEWS, SYNOPSES, Array, World
+from gre_bench.studies.simulations.simulation import REVIEWS, SYNOPSES, Array, Simulation
 
 Numbers = np.ndarray[Any, np.dtype[np.intp]]
 REFERENCES = 2
-"""References of a paper (Xu et al. 2025, §5)."""
+"""References per paper (Xu et al. 2025, §5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Papers:
-    """Places in `SYNOPSES` and `REVIEWS`: *synopses* (papers,), *candidates* (papers, garblings + 1): the candidate's
-    review, then as it came out of each pass through Γ, *references* (papers, 2)."""
+    """Sampled papers as indices into `SYNOPSES` and `REVIEWS`.
+
+    *synopses* (papers,); *candidates* (papers, garblings + 1): the candidate's review, then the review after each pass
+    through Γ; *references* (papers, 2).
+    """
 
     synopses: Numbers
     candidates: Numbers
     references: Numbers
 
     def reviews(self) -> list[list[str]]:
-        """By paper the texts of the candidate's review and of the references, as training data."""
+        """Returns the texts of the candidate's review and of the references, by paper, as training data."""
         rows = np.concatenate([self.candidates[:, :1], self.references], axis=1)
-        return [[REVIEWS[place] for place in row] for row in rows]
+        return [[REVIEWS[index] for index in row] for row in rows]
 
 
-def draw_papers(world: World, count: int, seed: int, garblings: int = 0) -> Papers:
-    """*count* papers of *world*. References of one paper depend on each other through its state alone."""
+def draw_papers(simulation: Simulation, count: int, seed: int, garblings: int = 0) -> Papers:
+    """Returns *count* papers sampled from *simulation*.
+
+    References of one paper depend on each other only through its state.
+    """
     random = np.random.default_rng([seed, 3])
-    states = random.choice(len(world.states), size=count, p=world.states)
-    candidates = [_pass(random, world.candidate, states)]
+    states = random.choice(len(simulation.states), size=count, p=simulation.states)
+    candidates = [_pass(random, simulation.candidate, states)]
     for _ in range(garblings):
-        candidates.append(_pass(random, world.garbling, candidates[-1]))
-    references = [_pass(random, world.reference, states) for _ in range(REFERENCES)]
-    return Papers(_pass(random, world.synopsis, states), np.stack(candidates, 1), np.stack(references, 1))
+        candidates.append(_pass(random, simulation.garbling, candidates[-1]))
+    references = [_pass(random, simulation.reference, states) for _ in range(REFERENCES)]
+    return Papers(_pass(random, simulation.synopsis, states), np.stack(candidates, 1), np.stack(references, 1))
 
 
 def cases_of(papers: Papers, with_synopsis: bool, garbled: int = 0) -> list[Case]:
-    """The cases of one candidate, by paper and reference."""
+    """Returns the cases of one candidate, by paper and reference."""
     return [
-        case_of(int(papers.synopses[paper]) if with_synopsis else None, int(x), int(y), f"p{paper}", f"r{place}")
+        case_of(int(papers.synopses[paper]) if with_synopsis else None, int(x), int(y), f"p{paper}", f"r{index}")
         for paper, x in enumerate(papers.candidates[:, garbled])
-        for place, y in enumerate(papers.references[paper])
+        for index, y in enumerate(papers.references[paper])
     ]
 
 
 @cache
 def all_cases(with_synopsis: bool) -> tuple[Case, ...]:
-    """Every (synopsis, x, y) that there is, y last; without synopsis every (x, y)."""
+    """Returns every (synopsis, x, y), y varying fastest; without synopsis every (x, y)."""
     synopses: list[int | None] = [*range(len(SYNOPSES))] if with_synopsis else [None]
-    places = range(len(REVIEWS))
-    return tuple(case_of(s, x, y, f"s{s}", f"y{y}") for s in synopses for x in places for y in places)
+    indices = range(len(REVIEWS))
+    return tuple(case_of(s, x, y, f"s{s}", f"y{y}") for s in synopses for x in indices for y in indices)
 
 
 def case_of(synopsis: int | None, x: int, y: int, paper_id: str, reference_id: str) -> Case:
-    """Review *x* against reference *y*, given what is known of the paper."""
-    given = None if synopsis is None else SYNOPSES[synopsis]
-    return Case(paper_id, f"x{x}", reference_id, "judgments", REVIEWS[x], REVIEWS[y], given)
+    """Returns the case of review *x* against reference *y*, given the synopsis if there is one."""
+    synopsis_text = None if synopsis is None else SYNOPSES[synopsis]
+    return Case(paper_id, f"x{x}", reference_id, "judgments", REVIEWS[x], REVIEWS[y], synopsis_text)
 
 
 def _pass(random: np.random.Generator, channel: Array, given: Numbers) -> Numbers:
-    """One draw from the row of *channel* that each of *given* names."""
+    """Samples from the row of *channel* that each of *given* names."""
     return np.asarray((random.random((len(given), 1)) > channel.cumsum(axis=1)[given, :-1]).sum(axis=1))

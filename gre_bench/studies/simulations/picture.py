@@ -1,4 +1,4 @@
-"""The bias of learnt evaluation LMs against the papers they learnt from, as a static picture."""
+"""Plots the bias of trained evaluation LMs against the number of training papers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLOURS = {"counted": "#31639c", "cache-ngram": "#c2571a"}
 
 
 def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.FacetChart:
-    """Mean bias over worlds by size of training, a band from the least to the largest; a panel for each metric.
+    """Returns a chart of mean bias by number of training papers, with a band from least to largest; a panel per metric.
 
     *rows*: metric, lm, papers, mean, least, largest. *titles*: of the metrics.
     """

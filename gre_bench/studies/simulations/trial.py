@@ -1,4 +1,4 @@
-"""One world put to the test: intervals around its true information, and the scores that garbling must not raise."""
+"""Tries one simulation: intervals around its true information, and the scores that garbling must not raise."""
 
 from __future__ import annotations
 
@@ -14,26 +14,32 @@ from gre_bench.studies.simulations.answers import divergence, expected_score
 from gre_bench.studies.simulations.chance import FEWEST, AgainstChance, try_chance
 from gre_bench.studies.simulations.known_lm import blind_lm, exact_lm, noisy_lm
 from gre_bench.studies.simulations.papers import REFERENCES, Papers, all_cases, draw_papers
-from gre_bench.studies.simulations.world import REVIEWS, Array, conditional_information, draw_world, information
+from gre_bench.studies.simulations.simulation import (
+    REVIEWS,
+    Array,
+    conditional_information,
+    draw_simulation,
+    information,
+)
 
 ScoreCases = Callable[[str, EvaluationLM, Sequence[Case]], list[float]]
-"""Values of a metric by name (``gem``, ``gem_s_abstract``) for cases, in order: the product's own scoring."""
+"""Metric name (``gem``, ``gem_s_abstract``), LM and cases → values in order, by the product's own scoring."""
 
 METRICS = {"gem": False, "gem_s_abstract": True}
-"""The metrics under test, and whether they are given the synopsis."""
+"""Metric under test → whether it is given the synopsis."""
 
 GARBLINGS = 3
 LEVEL = 0.90
 NOISE = 0.25
-"""Share of a wrong channel in the noisy LM."""
+"""Share of the wrong channel in the noisy LM."""
 
 BLUR = 1e-9
-"""Scores that differ by less are equal: rounding."""
+"""Scores that differ by less count as equal, because of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """An interval, the truth it should hold, and whether it does."""
+    """An interval and the truth that it should hold; `holds` is whether it does."""
 
     metric: str
     quantity: str
@@ -49,11 +55,10 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Expected scores in nats: the candidate's, then its garblings', each passed through Γ once more than the one
-    before, last that of the one that evades its commonest review.
+    """Expected scores in nats: the candidate's, then its garblings', and last that of `Simulation.evading`.
 
-    *allowed*: how much higher than the candidate a garbling may score: 0, or the LM's ε. *printed_epsilon*: the ε as
-    the proposition prints it.
+    Each garbling passed through Γ once more than the one before. *allowed*: how much higher a garbling may score: 0, or
+    the LM's ε. *printed_epsilon*: the ε that the proposition prints.
     """
 
     metric: str
@@ -64,7 +69,7 @@ class Ordered:
 
     @property
     def excess(self) -> float:
-        """How much the best garbling exceeds the candidate."""
+        """Returns how much the best garbling exceeds the candidate."""
         return max(self.scores[1:]) - self.scores[0]
 
     @property
@@ -74,7 +79,10 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What one world showed. *errors*: by metric, how far an exact LM's expected score is from the information."""
+    """The results of one simulation.
+
+    *errors*: by metric, how far an exact LM's expected score is from the information.
+    """
 
     seed: int
     information: float
@@ -85,13 +93,13 @@ class Trial:
     chance: tuple[AgainstChance, ...] = ()
 
 
-def try_world(seed: int, papers: int, score: ScoreCases) -> Trial:
-    """Draws the world of *seed* and *papers* of it, and holds what is scored against what is known."""
-    world = draw_world(seed)
-    garbled = [world.garbled(steps) for steps in range(GARBLINGS + 1)]
-    joints = [world.joint(candidate) for candidate in (*garbled, world.evading())]
-    drawn = draw_papers(world, papers, seed, GARBLINGS)
-    exact, once = exact_lm(world), exact_lm(world, garbled[1])
+def try_simulation(seed: int, papers: int, score: ScoreCases) -> Trial:
+    """Samples the simulation of *seed* and *papers* of its papers, and compares scores with the known truth."""
+    simulation = draw_simulation(seed)
+    garbled = [simulation.garbled(steps) for steps in range(GARBLINGS + 1)]
+    joints = [simulation.joint(candidate) for candidate in (*garbled, simulation.evading())]
+    sampled = draw_papers(simulation, papers, seed, GARBLINGS)
+    exact, once = exact_lm(simulation), exact_lm(simulation, garbled[1])
     errors: dict[str, float] = {}
     covered: list[Covered] = []
     ordered: list[Ordered] = []
@@ -100,40 +108,40 @@ def try_world(seed: int, papers: int, score: ScoreCases) -> Trial:
         table, known_once = score_table(metric, exact, score), score_table(metric, once, score)
         expected = [expected_score(table, joint) for joint in joints]
         inform = conditional_information if with_synopsis else information
-        # Of the garbled candidate, an LM that knows that candidate's own joint gives the information.
+        # An LM that knows the garbled candidate's own joint distribution gives its information.
         truth, truth_once = inform(joints[0]), inform(joints[1])
         errors[metric] = max(abs(expected[0] - truth), abs(expected_score(known_once, joints[1]) - truth_once))
-        covered += _around(metric, "information", truth, look_up(table, drawn, 0))
-        covered += _around(metric, "information, garbled", truth_once, look_up(known_once, drawn, 1))
+        covered += _around(metric, "information", truth, look_up(table, sampled, 0))
+        covered += _around(metric, "information, garbled", truth_once, look_up(known_once, sampled, 1))
         if papers >= FEWEST:
-            chance += try_chance(world, metric, table, papers, seed)
-        difference = (look_up(table, drawn, 1) - look_up(table, drawn, 0)).mean(axis=1)
+            chance += try_chance(simulation, metric, table, papers, seed)
+        difference = (look_up(table, sampled, 1) - look_up(table, sampled, 0)).mean(axis=1)
         test = paired_test(difference.tolist(), LEVEL)
         change = expected[1] - expected[0]
         covered.append(Covered(metric, "garbled − candidate", "paired", change, test.low, test.high))
         ordered.append(Ordered(metric, exact.name, tuple(expected), 0.0, 0.0))
-        for lm in (noisy_lm(world, NOISE, seed), blind_lm(world)):
-            scores, away = score_table(metric, lm, score), divergence(world, lm, with_synopsis)
-            found = tuple(expected_score(scores, joint) for joint in joints)
-            ordered.append(Ordered(metric, lm.name, found, away.forward, away.printed))
+        for lm in (noisy_lm(simulation, NOISE, seed), blind_lm(simulation)):
+            scores, away = score_table(metric, lm, score), divergence(simulation, lm, with_synopsis)
+            expected_scores = tuple(expected_score(scores, joint) for joint in joints)
+            ordered.append(Ordered(metric, lm.name, expected_scores, away.forward, away.printed))
     return Trial(seed, information(joints[0]), conditional_information(joints[0]), errors, (*covered,),
                  (*ordered,), (*chance,))  # fmt: skip
 
 
 def score_table(metric: str, lm: EvaluationLM, score: ScoreCases) -> Array:
-    """Scores of every (synopsis, x, y), or of every (1, x, y) for a metric without synopsis."""
+    """Returns the scores of every (synopsis, x, y), or of every (1, x, y) for a metric without synopsis."""
     values = score(metric, lm, all_cases(METRICS[metric]))
     return np.array(values).reshape(-1, len(REVIEWS), len(REVIEWS))
 
 
 def look_up(table: Array, papers: Papers, garbled: int) -> Array:
-    """Scores of the papers' own cases, shape (papers, references), from the table of all cases."""
+    """Returns the scores of the papers' own cases, shape (papers, references), from the table of all cases."""
     synopses = papers.synopses if len(table) > 1 else np.zeros_like(papers.synopses)
     return np.asarray(table[synopses[:, None], papers.candidates[:, garbled, None], papers.references])
 
 
 def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Covered]:
-    """The intervals that the leaderboard prints: flat, and clustered by paper."""
+    """Returns the intervals that the leaderboard prints: flat, and clustered by paper."""
     flat = flat_interval(scores.ravel().tolist(), LEVEL)
     clustered = clustered_interval(
         scores.ravel().tolist(), np.repeat(np.arange(len(scores)), REFERENCES).tolist(), LEVEL

@@ -1,4 +1,4 @@
-"""``gre-bench models bench``: measurements on the machine at hand."""
+"""``gre-bench models bench``: measurements on this machine."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ Judgments = Annotated[
     ),
 ]  # fmt: skip
 Papers = Annotated[int, typer.Option("--papers", metavar="N", min=1, help="Papers to score.")]
-Candidates = Annotated[int, typer.Option("--candidates", metavar="N", min=1, help="Candidates of each paper.")]
+Candidates = Annotated[int, typer.Option("--candidates", metavar="N", min=1, help="Candidates per paper.")]
 Synopses = Annotated[
-    int, typer.Option("--synopses", metavar="N", min=1, help="Synopses of each paper; none counts as one.")
+    int, typer.Option("--synopses", metavar="N", min=1, help="Synopses per paper; having none counts as one.")
 ]
 Rounds = Annotated[int, typer.Option("--rounds", metavar="N", min=1, help="Rounds; each measures every method once.")]
 DeviceName = Annotated[Device, typer.Option("--device", help="Device to score on.")]
@@ -89,8 +89,8 @@ def scoring(
 ) -> None:
     """Time the scoring engine against other ways to score.
 
-    The others: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts, in turn;
-    ratios are medians over rounds. It also estimates the hours of a whole edition.
+    The others are: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts in
+    turn; ratios are medians over rounds. The command also estimates the hours that a whole edition takes.
     """
     from gre_bench.lm.measurement import use_threads
     from gre_bench.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer
@@ -98,33 +98,33 @@ def scoring(
     from gre_bench.preflight.bench_scoring import bench_scoring, load
 
     _refuse_at_odds(model, shape, tokenizer, quantisation, endpoint, key_env)
-    asked = load(judgments, rows, papers, candidates, synopses)
+    inputs = load(judgments, rows, papers, candidates, synopses)
     if threads:
         use_threads(threads)
-    way: dict[str, Any] = {"device": device, "dtype": dtype, "attention": attention}
+    placement: dict[str, Any] = {"device": device, "dtype": dtype, "attention": attention}
     if model is not None:
-        weights = open_weights(located(placed(model, Path.cwd()), "lm"), **way, quantisation=quantisation)
+        weights = open_weights(located(placed(model, Path.cwd()), "lm"), **placement, quantisation=quantisation)
     else:
-        words = read_tokenizer(tokenizer) if tokenizer else learnt_tokenizer(asked.texts)
-        weights = random_weights(shape or "60m", words, **way)
+        words = read_tokenizer(tokenizer) if tokenizer else learnt_tokenizer(inputs.texts)
+        weights = random_weights(shape or "60m", words, **placement)
     server = _server(endpoint, weights, key_env) if endpoint else None
     with _rounds(rounds) as on_round:
-        found = bench_scoring(
-            weights, asked, rounds=rounds, budget=token_budget, server=server, growth=growth, on_round=on_round
+        report = bench_scoring(
+            weights, inputs, rounds=rounds, budget=token_budget, server=server, growth=growth, on_round=on_round
         )
-    if "vllm" in found["methods"]:
-        # What the server computes with is not what was measured here.
-        found["methods"]["vllm"]["peak_fraction"] = None
+    if "vllm" in report["methods"]:
+        # The peak was measured here, not on the server's hardware.
+        report["methods"]["vllm"]["peak_fraction"] = None
     if as_json:
-        return screen.print_json(found)
-    _show(found)
+        return screen.print_json(report)
+    _show(report)
 
 
 def _refuse_at_odds(
     model: Path | None, shape: str | None, tokenizer: Path | None, quantisation: str, endpoint: str | None,
     key_env: str | None,
 ) -> None:  # fmt: skip
-    """`SettingsError` for options that do not go together."""
+    """Raises `SettingsError` for options that exclude each other."""
     if model is not None and (shape is not None or tokenizer is not None):
         other = "--shape" if shape is not None else "--tokenizer"
         raise SettingsError(f"{other} is for a random model and --model for a real one: leave one of the two out")
@@ -139,8 +139,8 @@ def _refuse_at_odds(
 def _server(endpoint: str, weights: Any, key_env: str | None) -> Any:
     from gre_bench.lm.backends.vllm_lm import VLLM
 
-    stated = {"dtype": weights.dtype, "quantisation": weights.quantisation}
-    return VLLM.open(endpoint, weights.folder, **stated, key_env=key_env)
+    number_format = {"dtype": weights.dtype, "quantisation": weights.quantisation}
+    return VLLM.open(endpoint, weights.folder, **number_format, key_env=key_env)
 
 
 @contextmanager
@@ -159,14 +159,14 @@ def _rounds(rounds: int) -> Iterator[Any]:
         yield on_round
 
 
-def _show(found: dict[str, Any]) -> None:
-    screen.say(f"{found['model']}, {found['dtype']} on {found['device']}: {found['load']}, {found['pairs']} pairs")
-    screen.say(f"matrix products reach {found['matmul_peak_tflops']:.2f} TFLOP/s; median of {found['rounds']} rounds")
+def _show(report: dict[str, Any]) -> None:
+    screen.say(f"{report['model']}, {report['dtype']} on {report['device']}: {report['load']}, {report['pairs']} pairs")
+    screen.say(f"matrix products reach {report['matmul_peak_tflops']:.2f} TFLOP/s; median of {report['rounds']} rounds")
     table = Table(box=None, padding=(0, 1))
     heads = "method", "pairs/s", "wall", "CPU", "work", "of peak", "memory", "off by", "edition"
     for head in heads:
         table.add_column(head, justify="left" if head == "method" else "right")
-    for name, row in found["methods"].items():
+    for name, row in report["methods"].items():
         table.add_row(
             name, f"{row['pairs_per_s']:.2f}", _times(row["wall_ratio"]), _times(row["cpu_ratio"]),
             _times(row["work_ratio"]), _share(row["peak_fraction"]), _bytes(row["peak_memory_bytes"]),
@@ -177,7 +177,7 @@ def _show(found: dict[str, Any]) -> None:
         "wall, CPU: how many times faster than one at a time; work: how many times less there is to compute; "
         "edition: 300 papers, 21 candidates, 2 references, 3 metrics"
     )
-    for row in found.get("growth", ()):
+    for row in report.get("growth", ()):
         screen.say(
             f"engine on {row['papers']} papers: {row['wall_s']:.1f} s, CPU {row['cpu_s']:.1f} s, "
             f"memory {_bytes(row['peak_memory_bytes'])}"

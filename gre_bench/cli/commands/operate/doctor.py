@@ -34,14 +34,14 @@ def doctor(
 ) -> None:
     """Check that everything a run needs is there.
 
-    It looks at all that a refresh with these settings needs, and says what is wrong and what to do. It costs nothing.
-    The exit code is 2 if there is a problem.
+    Checks all that a refresh with these settings needs, and says what is wrong and what to do. It sends no paid
+    request. The exit code is 2 if there is a problem.
     """
     from gre_bench.preflight.doctor import examine
 
     chosen, findings = settings_of(settings, edition, override, state), []
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
-        # The blocks of the state's own Prefect count, but none is made to look for them.
+        # Secret blocks of the state's own Prefect count. Without one, a temporary Prefect leaves the state as it is.
         configure_prefect(state if (state / "prefect").is_dir() else Path(folder))
         for finding in examine(chosen, state):
             findings.append(finding)

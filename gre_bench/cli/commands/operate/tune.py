@@ -1,4 +1,4 @@
-"""``gre-bench models tune``: training evaluation LMs on judgments of one's own."""
+"""``gre-bench models tune``: trains evaluation LMs on the user's own judgments."""
 
 from __future__ import annotations
 
@@ -30,21 +30,23 @@ def tune_cache_ngram(
 ) -> None:
     """Train the embedded evaluation LM, which counts n-grams.
 
-    Prints its figures on the held-out papers.
+    Prints its scores on the held-out papers.
     """
     configure_prefect(state)
     from gre_bench.flows.tune_evaluation_lm import tune, tune_cache_ngram
     from gre_bench.tasks import steps
 
-    asked = (judgments, train, choose, out, writer)
-    found = perform(not no_prefect, lambda: tune_cache_ngram(*asked), lambda: tune(*asked, steps.undecorated()))
-    if as_json:
-        return screen.print_json(found)
-    screen.out.print(
-        f"trained on {found['trained_on']} papers, written to {found['folder']}; on the papers kept aside:"
+    arguments = (judgments, train, choose, out, writer)
+    report = perform(
+        not no_prefect, lambda: tune_cache_ngram(*arguments), lambda: tune(*arguments, steps.undecorated())
     )
-    screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in found["held_out"].items()))
-    screen.say("use it with: --set evaluation_lm.folder=" + found["folder"])
+    if as_json:
+        return screen.print_json(report)
+    screen.out.print(
+        f"trained on {report['trained_on']} papers, written to {report['folder']}; on the papers kept aside:"
+    )
+    screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in report["held_out"].items()))
+    screen.say("use it with: --set evaluation_lm.folder=" + report["folder"])
 
 
 @app.command("lm")
@@ -65,15 +67,15 @@ def tune_lm(
 ) -> None:
     """Fine-tune a model as an evaluation LM.
 
-    Nine conversations a paper and metric, as in Xu et al. 2025, appendix E. With --papers-file also those of GEM-S, on
-    the abstracts. If a training is stopped, the same command continues it.
+    Each paper and metric gives nine conversations, as in Xu et al. 2025, appendix E. With --papers-file, GEM-S on the
+    abstracts is trained too. If training is stopped, the same command continues it.
     """
     from gre_bench.core.settings import BudgetSettings, budget_of
     from gre_bench.tuning.settings import load
 
-    bounds = [one for one in override or () if one.startswith("budget.")]
+    bounds = [setting for setting in override or () if setting.startswith("budget.")]
     budget = budget_of(BudgetSettings(), tuple(bounds))
-    others = [one for one in override or () if one not in bounds]
+    others = [setting for setting in override or () if setting not in bounds]
     chosen = load(settings, (*others, *(["method=full"] if full else [])))
     base = placed(base, Path.cwd())
     configure_prefect(state)
@@ -83,15 +85,15 @@ def tune_lm(
         from gre_bench.tasks import steps
 
         job = TuningJob(base, tuple(judgments), tuple(train), out, choose, writer, papers, chosen, state, budget)
-        found = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
+        report = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
     if as_json:
-        return screen.print_json(found)
-    _tell(found)
+        return screen.print_json(report)
+    _tell(report)
 
 
 @contextmanager
 def _bar(folder: Path, quiet: bool) -> Iterator[None]:
-    """Draws the training in *folder* while it works; nothing where nobody looks."""
+    """Shows the progress of the training in *folder* until the block ends; shows nothing without a terminal."""
     if quiet or not screen.err.is_terminal:
         yield
         return
@@ -101,22 +103,22 @@ def _bar(folder: Path, quiet: bool) -> Iterator[None]:
         yield
 
 
-def _tell(found: dict[str, Any]) -> None:
-    """Where the tuned model is, what it learnt and what was left out, and how it is used."""
-    loss, conversations = found["loss"], found["conversations"]
+def _tell(report: dict[str, Any]) -> None:
+    """Prints where the tuned model is, what it was trained on, what was left out, and how to use it."""
+    loss, conversations = report["loss"], report["conversations"]
     screen.say(
-        f"trained ({found['method']}, base {found['base']['quantisation']} {found['base']['dtype']}, "
-        f"{found['optimiser']}) on {conversations['learnt']} conversations of {found['trained_on']} papers in "
-        f"{found['steps']} steps"
+        f"trained ({report['method']}, base {report['base']['quantisation']} {report['base']['dtype']}, "
+        f"{report['optimiser']}) on {conversations['learnt']} conversations of {report['trained_on']} papers in "
+        f"{report['steps']} steps"
     )
-    for kind, reasons in found["excluded"].items():
+    for kind, reasons in report["excluded"].items():
         for reason, count in reasons.items():
             screen.say(f"left out ({kind}): {count} {reason}")
     screen.say(f"training loss: {loss['first step']:.4f} at the first step, {loss['last step']:.4f} at the last")
     if loss["held out before"] is not None:
         screen.say(
-            f"loss on the {found['kept_aside']} papers kept aside, nats a token: {loss['held out before']:.4f} before, "
-            f"{loss['held out after']:.4f} after"
+            f"loss on the {report['kept_aside']} papers kept aside, nats a token: {loss['held out before']:.4f} "
+            f"before, {loss['held out after']:.4f} after"
         )
-    screen.say(f"it is in {found['folder']}, with loss.svg and training.json; use it with:")
-    screen.say(f"  --set evaluation_lm.backend=transformers --set evaluation_lm.folder={found['folder']}")
+    screen.say(f"it is in {report['folder']}, with loss.svg and training.json; use it with:")
+    screen.say(f"  --set evaluation_lm.backend=transformers --set evaluation_lm.folder={report['folder']}")

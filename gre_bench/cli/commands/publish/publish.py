@@ -1,4 +1,4 @@
-"""``gre-bench publish``: releases of an edition, and what is said of a release later."""
+"""``gre-bench publish``: publishes releases of an edition, and errata on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Releases = Annotated[
     typer.Option("--out", "-o", metavar="FOLDER", help="Folder of the releases; default: releases/ of the state."),
 ]
 AllTexts = Annotated[
-    bool, typer.Option("--all-texts", help="Include texts of any licence: for a release that you do not pass on.")
+    bool, typer.Option("--all-texts", help="Include texts of any licence, for a release that you keep to yourself.")
 ]
 Again = Annotated[bool, typer.Option("--again", help="Make a new release even if no table has changed.")]
 Recount = Annotated[
@@ -40,7 +40,9 @@ Sign = Annotated[
 ]
 Erratum = Annotated[
     str | None,
-    typer.Option("--erratum", metavar="TEXT", help="Publish nothing; note this line on the release named by --of."),
+    typer.Option(
+        "--erratum", metavar="TEXT", help="Publish no release; add this line to the log, about the release of --of."
+    ),
 ]
 Release = Annotated[
     str | None,
@@ -68,9 +70,10 @@ def publish(
 ) -> None:
     """Publish an edition as a numbered release, or note an erratum.
 
-    A release is immutable: database, Parquet, manifest and page. The link EDITION-latest points to the newest. Texts
-    are included only where their licence lets anyone pass them on; else their SHA-256. While a run is writing the
-    edition, nothing is published (exit code 3). An erratum stands beside the releases, and on later pages.
+    A release is immutable: database, Parquet, manifest and page. The link EDITION-latest points to the newest. A text
+    is included only if its licence lets anyone pass it on; otherwise its SHA-256 stands in its place. While a run is
+    writing the edition, nothing is published (exit code 3). An erratum is kept beside the releases, and later pages
+    show it.
     """
     if erratum is not None or release is not None or retire:
         if all_texts or again or recount:
@@ -82,19 +85,26 @@ def publish(
 
     store = stored_edition(edition, state)
     release_store = ReleaseStore(out or state / "releases", store.key)
-    look = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
+    recheck = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
     key = _key(sign, state, release_store.folder)
-    made = publish_edition(store, release_store, all_texts, again, wait, look, key)
-    found = {"release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
-    found |= {"signed_by": key.name if key else None}
+    published = publish_edition(store, release_store, all_texts, again, wait, recheck, key)
+    report = {
+        "release": published.name,
+        "folder": str(published.folder),
+        "digest": published.digest,
+        "new": published.new,
+    }
+    report |= {"signed_by": key.name if key else None}
     if as_json:
-        return screen.print_json(found | {"tables": dict(made.tables)})
-    if not made.new:
-        return screen.say(f"{made.name} holds all this already: {made.folder}; --again makes a new release anyway")
-    screen.say(f"{made.name}: {made.folder}, digest {made.digest}")
+        return screen.print_json(report | {"tables": dict(published.tables)})
+    if not published.new:
+        return screen.say(
+            f"{published.name} holds all this already: {published.folder}; --again makes a new release anyway"
+        )
+    screen.say(f"{published.name}: {published.folder}, digest {published.digest}")
     if key:
         screen.say(f"signed by {key.name}")
-    screen.say(f"the page: {made.folder / 'index.html'}")
+    screen.say(f"the page: {published.folder / 'index.html'}")
     if problem := lacking():
         screen.say(f"without figures: {problem}; then publish it --again")
     if not all_texts:
@@ -102,7 +112,7 @@ def publish(
 
 
 def _key(path: Path | None, *outside: Path) -> SigningKey | None:
-    """The key in the file *path*, which lies in none of the folders *outside*."""
+    """Returns the key in the file *path*; `SettingsError` if the file lies in one of the folders *outside*."""
     if path is None:
         return None
     from gre_bench.release.signing import signing_key
@@ -111,20 +121,20 @@ def _key(path: Path | None, *outside: Path) -> SigningKey | None:
 
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
-    """What scores *count* pairs once more before they are published."""
+    """Returns a check to run before publishing: it scores *count* pairs again and compares."""
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
     configure_prefect(state)
 
-    def look(edition: Frozen) -> None:
+    def recheck(edition: Frozen) -> None:
         from gre_bench.reports.recount import recount_some
         from gre_bench.tasks import steps
 
         screen.say(f"scoring {count} pairs once more, sampled with --seed {seed}", screen.err)
-        found = recount_some(edition, steps.undecorated(), count, seed, state.resolve())
-        screen.say(f"{found} pairs came out as they are in the store", screen.err)
+        compared = recount_some(edition, steps.undecorated(), count, seed, state.resolve())
+        screen.say(f"{compared} pairs came out as they are in the store", screen.err)
 
-    return look
+    return recheck
 
 
 def _note(
@@ -137,7 +147,7 @@ def _note(
     state: Path,
     as_json: bool,
 ) -> None:
-    """Writes an erratum on a release, or retires it."""
+    """Writes an erratum on a release to the log, or retires the release."""
     from gre_bench.reports.publishing import release_store_of
 
     if text is None or release is None:

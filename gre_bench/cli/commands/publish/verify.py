@@ -1,4 +1,4 @@
-"""``gre-bench verify``: whether a snapshot or release is as it was written."""
+"""``gre-bench verify``: checks that a snapshot or release is unchanged since it was written."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ Against = Annotated[
 ]
 Public = Annotated[
     Path | None,
-    typer.Option("--public", metavar="FILE", help="Write what may be published of the snapshot to this .jsonl file."),
+    typer.Option("--public", metavar="FILE", help="Write the publishable part of the snapshot to this .jsonl file."),
 ]
 InStore = Annotated[
-    bool, typer.Option("--store", help="Of a release: compare its tables with those of the edition's store.")
+    bool, typer.Option("--store", help="For a release: compare its tables with those of the edition's store.")
 ]
 
 Keys = Annotated[
     list[Path] | None,
-    typer.Option("--key", metavar="FILE", help="Of a release: a public key that must have signed it; repeatable."),
+    typer.Option("--key", metavar="FILE", help="For a release: a public key that must have signed it; repeatable."),
 ]
 SeenHead = Annotated[
-    str | None, typer.Option("--log-head", metavar="DIGEST", help="Of a release: a head of its log that you saw.")
+    str | None,
+    typer.Option("--log-head", metavar="DIGEST", help="For a release: a head of its log that you noted earlier."),
 ]
 
 
@@ -45,8 +46,8 @@ def verify(
 ) -> None:
     """Check every file of a snapshot or release by its digest.
 
-    Of a snapshot also what changed since another, and what of it may be published. Of a release also its place in the
-    log beside it, who signed it (--key), and whether its tables are those of the edition's store (--store).
+    For a snapshot, it also reports what changed since another one and writes the publishable part. For a release, it
+    also checks its place in the log, its signature (--key) and its tables against the edition's store (--store).
     """
     from gre_bench.release.manifest import is_release
 
@@ -62,39 +63,39 @@ def verify(
     opened = Snapshot.open(folder)
     opened.verify()
     manifest = opened.manifest
-    found: dict[str, Any] = {"snapshot": str(folder), "digest": opened.digest, "files": len(manifest.files)}
-    found |= {"counts": manifest.counts, "remarks": manifest.remarks, "source": manifest.source}
-    found |= {"changes": changes(Snapshot.open(against), opened)} if against else {}
+    report: dict[str, Any] = {"snapshot": str(folder), "digest": opened.digest, "files": len(manifest.files)}
+    report |= {"counts": manifest.counts, "remarks": manifest.remarks, "source": manifest.source}
+    report |= {"changes": changes(Snapshot.open(against), opened)} if against else {}
     if public:
-        found |= {"public": write_public(opened, venue_of(manifest.venue, manifest.year), public)}
+        report |= {"public": write_public(opened, venue_of(manifest.venue, manifest.year), public)}
     if as_json:
-        return screen.print_json(found)
-    screen.say(f"{folder}: {found['files']} files are as they were written; digest {opened.digest}")
+        return screen.print_json(report)
+    screen.say(f"{folder}: {report['files']} files are as they were written; digest {opened.digest}")
     screen.say(f"{manifest.venue} {manifest.year}, {manifest.source}, made {manifest.created_at}")
     show_counts(manifest.counts)
     for remark in manifest.remarks:
         screen.say(f"note: {remark}")
     if against:
-        show_changes(found["changes"])
+        show_changes(report["changes"])
     if public:
-        screen.say(f"{public}: {found['public']['texts']} texts, {found['public']['withheld']} withheld by licence")
+        screen.say(f"{public}: {report['public']['texts']} texts, {report['public']['withheld']} withheld by licence")
 
 
 def _verify_release(folder: Path, state: Path | None, keys: list[Path], log_head: str | None, as_json: bool) -> None:
     from gre_bench.release.signing import public_key
     from gre_bench.reports.verifying import verify_release
 
-    found = verify_release(folder, state, [public_key(path) for path in keys], log_head)
-    return screen.print_json(found) if as_json else _show_verified(folder, found)
+    report = verify_release(folder, state, [public_key(path) for path in keys], log_head)
+    return screen.print_json(report) if as_json else _show_verified(folder, report)
 
 
-def _show_verified(folder: Path, found: dict[str, Any]) -> None:
-    screen.say(f"{folder}: {found['files']} files are as they were written; digest {found['digest']}")
-    if found["agrees_with_store"]:
-        screen.say(f"its tables are those of the store of {found['release'].rpartition('-')[0]}")
-    screen.say(f"{found['release']}, made {found['created_at']}; texts: {found['texts']}")
-    screen.say(f"signed by {found['signed_by']}" if found["signed_by"] else "not signed")
-    if found["log_lines"]:
-        screen.say(f"its log: {found['log_lines']} lines, head {found['log_head']}")
-    for entry in found["errata"]:
+def _show_verified(folder: Path, report: dict[str, Any]) -> None:
+    screen.say(f"{folder}: {report['files']} files are as they were written; digest {report['digest']}")
+    if report["agrees_with_store"]:
+        screen.say(f"its tables are those of the store of {report['release'].rpartition('-')[0]}")
+    screen.say(f"{report['release']}, made {report['created_at']}; texts: {report['texts']}")
+    screen.say(f"signed by {report['signed_by']}" if report["signed_by"] else "not signed")
+    if report["log_lines"]:
+        screen.say(f"its log: {report['log_lines']} lines, head {report['log_head']}")
+    for entry in report["errata"]:
         screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")

@@ -1,4 +1,4 @@
-"""``gre-bench fetch``: a venue-year's papers and reviews from OpenReview into a snapshot."""
+"""``gre-bench fetch``: downloads a venue-year's papers and reviews from OpenReview into a snapshot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gre_bench.core import settings as configuration
 
 
 class WhenPaused(StrEnum):
-    """What a fetch does while the service allows no more requests."""
+    """What a fetch does when the service allows no more requests for now."""
 
     wait = "wait"
     exit = "exit"
@@ -33,7 +33,7 @@ Year = Annotated[int, typer.Argument(metavar="YEAR", help="Year of the venue.")]
 SampleSeed = Annotated[int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of the sample; default: 0.")]
 Host = Annotated[
     str | None,
-    typer.Option("--host", metavar="URL", help="Host to ask instead of the venue's, such as one on this machine."),
+    typer.Option("--host", metavar="URL", help="Host to use instead of the venue's, such as one on this machine."),
 ]
 Paused = Annotated[
     WhenPaused | None,
@@ -59,8 +59,8 @@ def fetch(
     """Download a venue-year's papers and reviews from OpenReview.
 
     The result is a snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and
-    OPENREVIEW_PASSWORD (OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE where the account asks for a second factor), or
-    with OPENREVIEW_TOKEN. If it is stopped, the same command continues it.
+    OPENREVIEW_PASSWORD, or with OPENREVIEW_TOKEN. If the account asks for a second factor, set OPENREVIEW_TOTP_SECRET
+    or OPENREVIEW_MFA_CODE too. If the command is stopped, the same command continues it.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
@@ -90,16 +90,16 @@ def venue_settings(
     venue: str, year: int, papers: str | None, seed: int | None, file: Path | None, override: list[str] | None,
     host: str | None,
 ) -> configuration.Settings:  # fmt: skip
-    """Settings of *venue* and *year* with the options of the command line over those of *file*."""
-    given: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.seed": seed}
-    given |= _sample(papers)
-    more = [f"{key}={value}" for key, value in given.items() if value is not None]
-    more += [f'fetch.host="{host}"'] if host else []
-    return configuration.load(file, (*more, *(override or [])))
+    """Returns the settings of *venue* and *year*: those of *file*, overridden by the command line."""
+    values: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.seed": seed}
+    values |= _sample(papers)
+    pairs = [f"{key}={value}" for key, value in values.items() if value is not None]
+    pairs += [f'fetch.host="{host}"'] if host else []
+    return configuration.load(file, (*pairs, *(override or [])))
 
 
 def _sample(papers: str | None) -> dict[str, Any]:
-    """The settings that ``--papers`` stands for: a number, or a file of ids, all of which are the sample."""
+    """Returns the settings that ``--papers`` stands for: a number of papers, or a file of ids that are all taken."""
     if papers is None or papers.isdigit():
         return {"edition.papers": papers}
     from gre_bench.ingest.records.source_files import read_ids
@@ -109,7 +109,7 @@ def _sample(papers: str | None) -> dict[str, Any]:
 
 @contextmanager
 def _followed(status: Path, quiet: bool) -> Iterator[None]:
-    """Draws how far the fetch is, with what the limits known now leave to wait; nothing where nobody looks."""
+    """Shows the fetch's progress, and the wait that the known limits impose; shows nothing without a terminal."""
     if quiet or not screen.err.is_terminal:
         yield
         return
@@ -146,7 +146,7 @@ def _show_fetched(
     sent = ", ".join(f"{count} {kind}" for kind, count in sorted(summary["requests"].items())) or "none"
     if summary["outcome"] != "done":
         screen.say(f"{summary['venue']}: {summary['outcome']}; {summary['message']}")
-        screen.say(f"requests sent now: {sent}; what came is kept, the same command goes on from there")
+        screen.say(f"requests sent now: {sent}; all replies are kept, and the same command continues from there")
         return
     screen.say(f"{summary['venue']}: {summary['snapshot']}; requests sent now: {sent}")
     show_counts(summary["counts"])
@@ -158,16 +158,16 @@ def _show_fetched(
 
 
 def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, override: list[str], state: Path) -> str:
-    """The command that scores what was fetched: the same sample, with the settings *file* and overrides of the fetch.
+    """Returns the command that scores the fetched sample, with the settings *file* and overrides of the fetch.
 
-    Who writes the judgments is named where nobody is, as without any there is nothing to score.
+    It names the rule writer if no writer is set, because without judgments there is nothing to score.
     """
     edition = chosen.edition
     names = [f"sources.snapshot={snapshot}", f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
     names += ["sources.unverified_venue=true"] if chosen.sources.unverified_venue else []
     names += [f"edition.only={edition.only}"] if edition.only else []
     names += [] if chosen.writing.judgments else ["writing.judgments=rule"]
-    names += [one for one in override if not one.startswith("fetch.")]
+    names += [setting for setting in override if not setting.startswith("fetch.")]
     words = ["gre-bench", "refresh", "--edition", edition.edition.key]
     words += [word for name in names for word in ("--set", name)]
     words += ["--settings", str(file)] if file else []

@@ -1,4 +1,4 @@
-"""``gre-bench import yelp`` and ``import graded``: data of other domains in the form in which others give it."""
+"""``gre-bench import yelp`` and ``import graded``: reviews of other domains, in their published formats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ Businesses = Annotated[Path, typer.Argument(metavar="BUSINESS", help="business.j
 Reviews = Annotated[Path, typer.Argument(metavar="REVIEWS", help="review.json of the Yelp data set, or its .gz.")]
 Restaurants = Annotated[int, typer.Option("--restaurants", metavar="N", min=1, help="Restaurants to sample.")]
 Each = Annotated[
-    int, typer.Option("--reviews-each", metavar="N", min=1, help="Reviews to sample of each; an edition needs 3.")
+    int,
+    typer.Option("--reviews-each", metavar="N", min=1, help="Reviews to sample per restaurant; an edition needs 3."),
 ]
 Enough = Annotated[int, typer.Option("--min-reviews", metavar="N", min=1, help="Long reviews that a restaurant needs.")]
 Long = Annotated[int, typer.Option("--min-characters", metavar="N", min=1, help="Characters of a long review.")]
@@ -61,9 +62,8 @@ def import_yelp(
 ) -> None:
     """Add restaurants of the Yelp data set, with reviews.
 
-    As in Xu et al. 2025, appendix A.4: a restaurant becomes a paper, and its categories become the synopsis. The
-    defaults are those of the paper. The sample depends on the seed and the ids alone. Files of any size are read line
-    by line.
+    A restaurant becomes a paper, and its categories the synopsis, as in Xu et al. 2025, appendix A.4. The defaults are
+    those of the paper. The sample depends on the seed and the ids alone. Files of any size are read line by line.
     """
     from gre_bench.ingest.datasets.yelp_files import Terms
     from gre_bench.pipeline import domain_intake
@@ -90,8 +90,8 @@ def import_graded(
     """Add graded reviews of papers, proposals or other items.
 
     Columns: item_id; review, or strengths, weaknesses, suggestions; grade (a number or a name; blank: not graded);
-    review_id or reviewer; title, abstract, text (in one row of an item); rating; group. Files of RottenReviews are
-    read as they are. Rows are checked one by one; a report says which were refused and why.
+    review_id or reviewer; title, abstract, text (in one row of an item); rating; group. The files of RottenReviews need
+    no change. Rows are checked one by one; a report says which were refused and why.
     """
     from gre_bench.catalogs.domains import domain_of
     from gre_bench.pipeline import domain_intake

@@ -1,4 +1,4 @@
-"""``gre-bench import papers``, ``reviews`` and ``notes``: what is there already, into an edition."""
+"""``gre-bench import``: adds papers, reviews, notes or inspect_ai logs from files to an edition."""
 
 from __future__ import annotations
 
@@ -38,20 +38,22 @@ ReviewsFile = Annotated[
 New = Annotated[bool, typer.Option("--new", help="Start the edition if it does not exist yet.")]
 By = Annotated[
     str | None,
-    typer.Option("--as", metavar="NAME", help="Candidate whose reviews these are, where the file names none."),
+    typer.Option("--as", metavar="NAME", help="Candidate who wrote these reviews, if the file names none."),
 ]
-ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, where the file names no candidate.")]
+ByHumans = Annotated[bool, typer.Option("--human", help="These are human reviews, if the file names no candidate.")]
 MakePapers = Annotated[bool, typer.Option("--make-papers", help="Make a bare paper for each unknown paper id.")]
 InspectLogs = Annotated[
     Path, typer.Argument(metavar="LOGS", help="A log of inspect_ai (.eval or .json), or a folder of logs.")
 ]
 InspectBy = Annotated[
     str | None,
-    typer.Option("--as", metavar="NAME", help="Name on the board, where the logs are of one model."),
+    typer.Option("--as", metavar="NAME", help="Name on the board, if the logs are of one model."),
 ]
 Epoch = Annotated[
     int | None,
-    typer.Option("--epoch", metavar="N", min=1, help="Take this epoch's reviews; else the first epoch that has one."),
+    typer.Option(
+        "--epoch", metavar="N", min=1, help="Use the reviews of this epoch; default: the first epoch that has one."
+    ),
 ]
 Texts = Annotated[
     Path | None,
@@ -125,10 +127,10 @@ def import_inspect(
 ) -> None:
     """Add the reviews in logs of inspect_ai.
 
-    Each sample is a paper, each model a candidate. A sample's paper is its metadata's paper_id, else its id; its review
-    is the completion of its output. Of several epochs the first that has a review counts, of several logs the one
-    started last. Samples that ended with an error, were not run, were refused or are empty are reported one by one;
-    exit code 3 if a retry may bring them.
+    Each sample is a paper, each model a candidate. The paper's id is paper_id in the sample's metadata, else the
+    sample's id. The review is the completion of the sample's output. Of several epochs, the first that has a review
+    counts; of several logs, the one started last. Samples without a review (error, not run, refused, empty) are
+    reported one by one. The exit code is 3 if running them again may help.
     """
     from gre_bench.ingest.records.inspect_logs import logs_in
     from gre_bench.pipeline import intake
@@ -171,9 +173,10 @@ def import_notes(
 def import_into(
     kind: str, edition: str, new: bool, state: Path, wait: float, as_json: bool, work: Callable[..., Any]
 ) -> None:
-    """Runs *work* on the locked store of *edition* and shows its report; exit code 2 if a row was refused.
+    """Runs *work* on the locked store of *edition*, prints its report and exits.
 
-    Exit code 3 if a retry may bring all that is lacking. `SettingsError` if the edition does not exist, unless *new*.
+    The exit code is 2 if a row was refused, and 3 if every refused row may succeed later. Raises `SettingsError` if the
+    edition does not exist, unless *new*.
     """
     from gre_bench.pipeline.runs.job import recorded
 
@@ -189,5 +192,5 @@ def import_into(
         screen.print_json(report)
     else:
         screen.imported(report, store.key)
-    later = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
-    raise typer.Exit(INCOMPLETE if later else BAD_INPUT if report["refused"] else DONE)
+    is_unfinished = {refusal["code"] for refusal in report["refusals"]} == {UNFINISHED}
+    raise typer.Exit(INCOMPLETE if is_unfinished else BAD_INPUT if report["refused"] else DONE)

@@ -1,4 +1,4 @@
-"""``gre-bench papers``: what a PDF gives and hides, and how an edition's papers were read."""
+"""``gre-bench papers``: the text of PDFs, text hidden in them, and how an edition's papers were read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ app = Commands("Read PDFs, and check how papers were read.")
 Files = Annotated[list[Path], typer.Argument(metavar="FILE", help="PDFs.")]
 Seconds = Annotated[float, typer.Option("--seconds", metavar="S", min=1, help="Time limit of one file.")]
 Memory = Annotated[float, typer.Option("--memory", metavar="GIB", min=0.75, help="Memory limit of one file, in GiB.")]
-Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, help="Pages to read of one file at most.")]
+Pages = Annotated[int, typer.Option("--pages", metavar="N", min=1, help="Largest number of pages to read of one file.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Statuses only, no texts.")]
 PaperOrFile = Annotated[str, typer.Argument(metavar="PAPER", help="A PDF, or the id of a paper of the edition.")]
 Pictures = Annotated[
@@ -50,8 +50,8 @@ def parse(
 ) -> None:
     """Read PDFs as a run does: status, text, and what was left out.
 
-    A process of its own reads each file, within limits. The text lacks what no reader of the pages sees. Every word is
-    kept, hidden, or dropped by a rule; --json has the counts of each page.
+    Each file is read in its own process, within limits. The text omits what a reader of the pages cannot see. Every
+    word is kept, hidden, or dropped by a rule; --json has the counts of each page.
 
     Statuses: ok, repaired (damaged, all pages read), doubtful (most words dropped, or a page without a reason),
     truncated (cut off, or pages lost), encrypted, empty, not_a_pdf, scanned (pictures of pages), timeout, crashed,
@@ -60,12 +60,12 @@ def parse(
     from gre_bench.ingest.pdf.reader import Limits, PdfReader
     from gre_bench.ingest.pdf.text import SOUND
 
-    found, sound = [], True
+    reports, sound = [], True
     with PdfReader(Limits(seconds, seconds, int(memory * 2**30), pages)) as reader:
         for file, read in reader.read_all(files, _bytes):
             sound = sound and read.status in SOUND
             if as_json:
-                found.append({"file": str(file), **read.to_json()} | ({"text": None} if quiet else {}))
+                reports.append({"file": str(file), **read.to_json()} | ({"text": None} if quiet else {}))
                 continue
             screen.say(f"{file}: {read.status}, {read.pages} pages, {len(read.text):,} characters of body")
             for remark in read.remarks():
@@ -75,7 +75,7 @@ def parse(
                 parts = (read.title, read.abstract, read.text)
                 screen.say("\n" + "\n\n".join(part for part in parts if part) + "\n")
     if as_json:
-        screen.print_json(found)
+        screen.print_json(reports)
     raise typer.Exit(0 if sound else UNSOUND)
 
 
@@ -90,8 +90,8 @@ def audit(
 ) -> None:
     """Show hidden text and instructions to reviewers in a paper.
 
-    Writes a picture of each page with findings, marked with their numbers (red: hidden and left out of the text;
-    orange: an instruction in plain sight), and index.html with the list.
+    Writes index.html with a list of findings, and a picture of each page that has one. Red marks text that is hidden
+    and left out; orange marks a visible instruction.
     """
     from gre_bench.ingest.pdf.audit.findings import MEANING
     from gre_bench.ingest.pdf.reader import PdfReader
@@ -120,10 +120,8 @@ def texts(
 ) -> None:
     """Show how the papers of an edition were read.
 
-    Counts the papers by status, and their words by what became of them.
-
-    The table has the papers that are not ok, or of which something is doubtful or hidden; --json has all, with the
-    words of each page by fate.
+    Counts papers by status, and words by fate (kept, hidden, dropped). The table lists the papers that are not ok, and
+    those with a doubtful or hidden part. --json lists all papers, with the words of each page by fate.
     """
     store = stored_edition(edition, state)
     rows, words = store.read(TEXT_STATES), store.read(TEXT_WORDS)
@@ -155,30 +153,30 @@ def texts(
 
 
 def _show_words(pages: Sequence[PageWords]) -> None:
-    """What became of the words of one file: a line a fate, with the pages."""
+    """Prints a line for each fate of a file's words, with the pages."""
     from gre_bench.ingest.pdf.words import MEANING, ranges, totals
 
-    found = totals(pages)
-    if not found:
+    totals_by_fate = totals(pages)
+    if not totals_by_fate:
         return
     table = Table(box=None, padding=(0, 1))
     table.add_column("words", justify="right")
     for head in ("fate", "pages", "what that is"):
         table.add_column(head, overflow="fold")
-    for fate, count in found.items():
+    for fate, count in totals_by_fate.items():
         table.add_row(f"{count:,}", fate, ranges(page.page for page in pages if fate in page.words), MEANING[fate])
-    table.add_row(f"{sum(found.values()):,}", "all words")
+    table.add_row(f"{sum(totals_by_fate.values()):,}", "all words")
     screen.out.print(table)
 
 
 def _show_fates(rows: Sequence[Row]) -> None:
-    """What became of the words of all papers of an edition, in one line."""
-    found: Counter[str] = Counter()
+    """Prints in one line how many words of an edition's papers were kept, hidden and dropped."""
+    counts: Counter[str] = Counter()
     for row in rows:
-        found[row["fate"]] += row["words"]
-    if found:
-        parts = ", ".join(f"{fate} {count:,}" for fate, count in found.most_common())
-        screen.say(f"{found.total():,} words: {parts}")
+        counts[row["fate"]] += row["words"]
+    if counts:
+        parts = ", ".join(f"{fate} {count:,}" for fate, count in counts.most_common())
+        screen.say(f"{counts.total():,} words: {parts}")
 
 
 def _bytes(file: Path) -> bytes:
@@ -189,7 +187,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
-    """Name and PDF of the file or of the edition's paper that is meant."""
+    """Returns the name and the PDF of *paper*: a file, or the id of a paper of the edition."""
     from gre_bench.ingest.snapshot.snapshot import Snapshot
     from gre_bench.pipeline.reading import snapshots
 
@@ -208,7 +206,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
 
 
 def _page(name: str, read: Any, pictures: list[Path]) -> str:
-    """The findings as a page of HTML with the pictures."""
+    """Returns a page of HTML with the findings and the pictures."""
     rows = "".join(f"<li>{html.escape(screen.plain(finding.line(400)))}</li>" for finding in read.findings)
     notes = "".join(f"<p>{html.escape(screen.plain(note))}</p>" for note in read.notes)
     shown = "".join(f'<figure><img src="{picture.name}" alt="{picture.stem}"></figure>' for picture in pictures)

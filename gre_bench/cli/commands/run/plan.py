@@ -1,4 +1,4 @@
-"""``gre-bench plan``: what an edition will take, before anything is sent."""
+"""``gre-bench plan``: estimates requests, tokens, hours and cost before anything is sent."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def plan(
 ) -> None:
     """Estimate an edition's requests, tokens, hours and cost.
 
-    Nothing is sent. With --rates also the GPU hours of scoring. Or what published experiments take, by the sizes that
-    their papers print; none of their files is needed.
+    Nothing is sent. With --rates it also estimates the GPU hours of scoring. With --experiment or --all it estimates
+    published experiments instead, from the sizes that their papers print; their files are not needed.
     """
     if experiment or every:
         from gre_bench.catalogs.experiments import experiments
@@ -61,5 +61,5 @@ def plan(
     from gre_bench.preflight.plan_ahead import plan_ahead
 
     chosen = venue_settings(venue, year, papers, seed, settings, override, host)
-    found = plan_ahead(chosen, state, rates, again)
-    return screen.print_json(found) if as_json else show_plan(found)
+    estimate = plan_ahead(chosen, state, rates, again)
+    return screen.print_json(estimate) if as_json else show_plan(estimate)

@@ -1,4 +1,4 @@
-"""``gre-bench refresh``: an edition from its sources to its board."""
+"""``gre-bench refresh``: takes an edition from its sources to its board."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def refresh(
     """
     chosen = settings_of(settings, edition, override, state)
     if dry_run:
-        found = _estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
-        return screen.print_json(found) if as_json else screen.estimate(found)
+        plan = _estimate(chosen, state, tuple(candidate or ()) or None, limit, retry_failed)
+        return screen.print_json(plan) if as_json else screen.estimate(plan)
     summary = run_refresh(chosen, state, candidate, limit, retry_failed, wait, not no_prefect, as_json)
     if as_json:
         screen.print_json(summary)
@@ -61,14 +61,14 @@ def run_refresh(
     engine: bool = True,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Refreshes the edition of *chosen*, under Prefect if *engine*; the summary of the run."""
+    """Refreshes the edition of *chosen*, under Prefect if *engine*; returns the summary of the run."""
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.pipeline.runs.unchanged import unchanged
 
     store = Store(state, chosen.edition.edition)
     job = Job(chosen, state.resolve(), tuple(candidate or ()) or None, limit, retry_failed, wait)
-    if found := unchanged(store, job):
-        return found
+    if summary := unchanged(store, job):
+        return summary
     configure_prefect(state)
     with progress_bar(store, quiet):
         from gre_bench.flows.annual_refresh import annual_refresh, usable

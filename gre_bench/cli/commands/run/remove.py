@@ -1,4 +1,4 @@
-"""``gre-bench remove``: a candidate and its scores off an edition."""
+"""``gre-bench remove``: removes a candidate and its scores from an edition."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ def remove(
 ) -> None:
     """Remove a candidate from an edition, with all its scores.
 
-    Its reviews and their judgments go too. The human baseline and the controls stay. Published releases keep what they
-    hold.
+    Its reviews and their judgments are removed too. The human baseline and the controls cannot be removed. Published
+    releases do not change.
     """
-    from gre_bench.pipeline.removal import found
+    from gre_bench.pipeline.removal import find_candidate
     from gre_bench.pipeline.removal import remove as remove_from
 
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, None, state)
-    there = found(store, candidate)
-    name = there["candidate"]
+    counted = find_candidate(store, candidate)
+    name = counted["candidate"]
     if not yes:
-        confirm(f"remove {name} from {store.key}: {there['reviews']} reviews, {there['scores']} scores")
-    told = remove_from(store, chosen, state.resolve(), name, wait)
+        confirm(f"remove {name} from {store.key}: {counted['reviews']} reviews, {counted['scores']} scores")
+    report = remove_from(store, chosen, state.resolve(), name, wait)
     if as_json:
-        return screen.print_json(told)
-    counts = ", ".join(f"{told[what]:,} {what}" for what in ("reviews", "judgments", "scores"))
+        return screen.print_json(report)
+    counts = ", ".join(f"{report[what]:,} {what}" for what in ("reviews", "judgments", "scores"))
     say(f"removed {name} from {store.key}: {counts}; the others' ranks were tested again")
-    for note in told["notes"]:
+    for note in report["notes"]:
         say(f"note: {note}")

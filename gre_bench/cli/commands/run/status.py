@@ -1,4 +1,4 @@
-"""``gre-bench status``: where each edition and study stands. It never waits for a run."""
+"""``gre-bench status``: the progress of each edition and study. It never waits for a run."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ def status(
 ) -> None:
     """Show the progress and spending of editions and studies.
 
-    For each: what is done, running and missing, what it has cost, and what is left of its budget. It never waits.
+    For each it shows what is done, running and missing, what it has cost, and what is left of its budget. It never
+    waits.
     """
     from gre_bench.cli.views.studies import show_study
     from gre_bench.pipeline.runs import spending, studies
 
-    found = []
+    editions = []
     for key in [edition] if edition else find_editions(state):
         store = Store(state, key)
         if not store.exists:
@@ -27,13 +28,13 @@ def status(
         current = store.status() or {"edition": key, "state": "new", "metrics": [], "message": "nothing was run yet"}
         if current["state"] == "running" and not store.is_being_written():
             current |= {"state": "cut short", "message": f"run it again: gre-bench refresh --edition {key}"}
-        found.append(current | {"edition": store.key} | spending.account(store))
+        editions.append(current | {"edition": store.key} | spending.account(store))
     rows = [] if edition else studies.study_rows(state)
     if as_json:
-        return screen.print_json([*found, *rows])
-    if not found:
+        return screen.print_json([*editions, *rows])
+    if not editions:
         screen.say(f"no editions in {state.absolute()}; try: gre-bench refresh")
-    for current in found:
+    for current in editions:
         screen.status(current)
     for row in rows:
         show_study(row)

@@ -1,4 +1,4 @@
-"""``gre-bench year``: the board of a year, from the fetch to the release."""
+"""``gre-bench year``: makes the board of a year, from the fetch to the release."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ Year = Annotated[
 ]
 On = Annotated[
     datetime | None,
-    typer.Option("--on", metavar="DAY", formats=["%Y-%m-%d"], help="Take the newest year of this day, not of today."),
+    typer.Option(
+        "--on", metavar="DAY", formats=["%Y-%m-%d"], help="Choose the newest year as of this day instead of today."
+    ),
 ]
 
 
@@ -47,25 +49,24 @@ def year(
 ) -> None:
     """Fetch, score, validate and publish the board of a year.
 
-    Metrics that failed their validation with this evaluation LM and writer, or have none, are not published
-    (release.unvalidated). Stopped anywhere, the same command goes on from there; what is published is not published
-    again.
+    A metric is published only if it passed validation with this evaluation LM and writer (release.unvalidated changes
+    that). If the command is stopped, the same command continues it. Nothing is published twice.
     """
     from gre_bench.core.settings import load
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
-    asked = load(settings, (*([f'fetch.host="{host}"'] if host else []), *(override or [])))
+    settings_given = load(settings, (*([f'fetch.host="{host}"'] if host else []), *(override or [])))
     configure_prefect(state)
     from gre_bench.flows import year as flows
     from gre_bench.tasks import steps
 
     day = on.date() if on else None
-    job = flows.year_job(venue, roster, the_year, asked, state, False, retry_failed, day)
+    job = flows.year_job(venue, roster, the_year, settings_given, state, False, retry_failed, day)
     if dry_run:
         return _show_plan(job.settings, state, rates, as_json)
     summary = perform(
         not no_prefect,
-        lambda: flows.year(venue, roster, the_year, asked, state.resolve(), False, retry_failed, day),
+        lambda: flows.year(venue, roster, the_year, settings_given, state.resolve(), False, retry_failed, day),
         lambda: flows.make_board(job, steps.undecorated(), flows.plainly),
     )
     if as_json:
@@ -84,10 +85,10 @@ def _more(stage: dict[str, Any]) -> str:
 def _show_plan(chosen: Any, state: Path, rates: Path | None, as_json: bool) -> None:
     from gre_bench.preflight.plan_year import plan_year
 
-    found = plan_year(chosen, state, rates)
+    estimate = plan_year(chosen, state, rates)
     if as_json:
-        return screen.print_json(found)
-    show_plan(found)
-    new = found["validation"]
-    say(f"validate: {', '.join(new['metrics'])} by {len(new['changes'])} changes, counted above" if new["metrics"]
-        else "validate: nothing is new")  # fmt: skip
+        return screen.print_json(estimate)
+    show_plan(estimate)
+    planned = estimate["validation"]
+    metrics, changes = ", ".join(planned["metrics"]), len(planned["changes"])
+    say(f"validate: {metrics} by {changes} changes, counted above" if metrics else "validate: nothing is new")

@@ -1,4 +1,4 @@
-"""``gre-bench study agree``: metrics against human grades of reviews."""
+"""``gre-bench study agree``: correlates metrics with human grades of reviews."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def agree(
 ) -> None:
     """Correlate metrics with human grades of reviews.
 
-    Import the grades first, with `gre-bench import graded`. The score of a review is its mean over the other reviews
-    of the same item. Intervals resample items with their reviews. Beside each coefficient stand the one within items,
-    the one with length held fixed, and the difference to length alone.
+    Import the grades first, with `gre-bench import graded`. A review's score is its mean over the other reviews of the
+    same item. Intervals resample items with their reviews. Three more coefficients stand beside each: within items, at
+    fixed length, and less the coefficient of length alone.
     """
     chosen = settings_of(settings, edition, override, state)
     configure_prefect(state)

@@ -1,4 +1,4 @@
-"""``gre-bench study claims``: what the papers claim, put to an edition or to a study."""
+"""``gre-bench study claims``: tests the papers' claims on an edition or a study."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from gre_bench.cli.views import screen
 Of = Annotated[
     str | None, typer.Argument(metavar="EDITION", help="Edition, such as ICLR-2025; or with --study a study's name.")
 ]
-Study = Annotated[bool, typer.Option("--study", help="It is a study: its name, its folder, or its study.json.")]
-Details = Annotated[bool, typer.Option("--details", help="Every comparison that a verdict rests on.")]
+Study = Annotated[bool, typer.Option("--study", help="EDITION is a study: its name, its folder, or its study.json.")]
+Details = Annotated[bool, typer.Option("--details", help="Show every comparison behind a verdict.")]
 
 
 def claims(
-    of: Of = None,
+    name: Of = None,
     study: Study = False,
     details: Details = False,
     state: options.State = Path("state"),
@@ -26,9 +26,9 @@ def claims(
 ) -> None:
     """Test the papers' claims on what was scored.
 
-    Each holds, does not hold, or cannot be told; then the number of papers that would tell is estimated. The claims
-    stand in data/claims.toml, each with its source. A claim about all of its comparisons holds where every 95% interval
-    lies on the right side of zero.
+    The verdict on each claim is: holds, does not hold, or cannot be told. For the last, the number of papers that would
+    decide it is estimated. The claims and their sources are in data/claims.toml. A claim about several comparisons
+    holds if all their 95% intervals lie on the right side of zero.
     """
     from gre_bench.catalogs.claims import claims as load
     from gre_bench.cli.views.claims import show
@@ -36,9 +36,11 @@ def claims(
     from gre_bench.reports.claims import edition_claims, study_claims
     from gre_bench.reports.signatures import the_edition
 
-    if study and of is None:
+    if study and name is None:
         raise SettingsError("name the study: gre-bench study claims NAME --study")
-    found = study_claims(of or "", state, load()) if study else edition_claims(the_edition(of, state), state, load())
+    report = (
+        study_claims(name or "", state, load()) if study else edition_claims(the_edition(name, state), state, load())
+    )
     if as_json:
-        return screen.print_json(found)
-    show(found, details)
+        return screen.print_json(report)
+    show(report, details)

@@ -1,4 +1,4 @@
-"""``gre-bench study examiners``: which way of asking an LM to grade a text follows human scores most closely?"""
+"""``gre-bench study examiners``: compares ways of asking an LM to grade texts with human scores."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def compare(
     """Compare ways of asking an LM to grade texts.
 
     The texts are those of a file (--items), or an edition's graded reviews (--edition). Replies are kept in
-    state/replies. If a study is stopped, the same command continues it; with more examiners or LMs it pays for these
-    only. Limits are the budget of the settings, or --set budget.KEY=VALUE.
+    state/replies. If a study is stopped, the same command continues it. If examiners or LMs are added, only these are
+    paid for. Limits are the budget of the settings, or --set budget.KEY=VALUE.
     """
     if items is None and edition is None and settings is None:
         raise SettingsError("name what to grade: --items FILE, or --edition EDITION; see --help")
@@ -86,8 +86,8 @@ def compare(
     job = ExaminerJob(name or edition or (items.stem if items else "study"), chosen, items, edition, limit, again,
                       state.resolve())  # fmt: skip
     if dry_run:
-        found = estimate(job)
-        return screen.print_json(found) if as_json else show_estimate(found)
+        plan = estimate(job)
+        return screen.print_json(plan) if as_json else show_estimate(plan)
     summary = perform(not no_prefect, lambda: examiner_study(job), lambda: study(job, steps.undecorated()))
     screen.print_json(summary) if as_json else show(summary)
     raise ended(summary)
@@ -104,13 +104,13 @@ def errors(filled: Filled, as_json: options.Json = False) -> None:
     from gre_bench.examiners.results.tables import error_table
     from gre_bench.studies.examiners.tables import published_sheet
 
-    found = {}
+    error_shares = {}
     for name, file in named_files(filled).items():
         try:
             with file.open(encoding="utf-8-sig", newline="") as lines:
-                found[name] = shares(list(csv.DictReader(lines)))
+                error_shares[name] = shares(list(csv.DictReader(lines)))
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise SourceError(f"{file} cannot be read: {error}") from None
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
-    screen.print_json(found) if as_json else show_sheet(published_sheet(error_table(found)))
+    screen.print_json(error_shares) if as_json else show_sheet(published_sheet(error_table(error_shares)))

@@ -1,4 +1,4 @@
-"""``gre-bench study guidelines``: do reviewer guidelines bring an LM's ratings closer to those of human reviewers?"""
+"""``gre-bench study guidelines``: tests whether reviewer guidelines bring an LM's ratings closer to human ratings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.commands.running import ended, named_files, study_budget
-from gre_bench.cli.commands.study import guideline_options as asked
+from gre_bench.cli.commands.study import guideline_options as option
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
@@ -19,12 +19,12 @@ app = Commands("Compare reviewer guidelines, and make them from good reviews.")
 @app.command("compare", no_args_is_help=True)
 def compare(
     models: options.Model = None,
-    conditions: asked.Conditions = None,
-    own: asked.Guidelines = None,
+    conditions: option.Conditions = None,
+    own: option.Guidelines = None,
     edition: options.Edition = None,
     papers: options.PapersFile = None,
-    ratings: asked.Ratings = None,
-    reviews: asked.GivenReviews = None,
+    ratings: option.Ratings = None,
+    reviews: option.GivenReviews = None,
     models_file: options.ModelsFile = None,
     limit: options.Limit = None,
     name: options.StudyName = None,
@@ -38,8 +38,8 @@ def compare(
 ) -> None:
     """Compare models' ratings under guidelines with human ratings.
 
-    Replies are kept in state/replies. If a study is stopped, the same command continues it; with more conditions or
-    models it pays for these only. With --reviews it compares ratings that exist already, and asks no model.
+    Replies are kept in state/replies. If a study is stopped, the same command continues it. If conditions or models are
+    added, only these are paid for. With --reviews it compares existing ratings, and asks no model.
     """
     configure_prefect(state)
     if reviews is not None:
@@ -58,8 +58,8 @@ def compare(
         seed, state.resolve(), study_budget(bounds),
     )  # fmt: skip
     if dry_run:
-        found = estimate(job)
-        return screen.print_json(found) if as_json else _show_estimate(found)
+        plan = estimate(job)
+        return screen.print_json(plan) if as_json else _show_estimate(plan)
     summary = perform(not no_prefect, lambda: compare_guidelines(job), lambda: plain(job, steps.undecorated()))
     _finish(summary, as_json)
 
@@ -67,10 +67,10 @@ def compare(
 @app.command("quality")
 def quality(
     notes: options.NotesFile,
-    edition: asked.VenueYear,
-    judge: asked.Judge = None,
-    without_dates: asked.WithoutDates = False,
-    size: asked.Size = 30,
+    edition: option.VenueYear,
+    judge: option.Judge = None,
+    without_dates: option.WithoutDates = False,
+    size: option.Size = 30,
     seed: options.Seed = 0,
     models_file: options.ModelsFile = None,
     unverified_venue: options.UnverifiedVenue = False,
@@ -97,17 +97,17 @@ def quality(
     if dry_run:
         plan = estimate(job)
         return screen.print_json(plan) if as_json else _show_models(plan)
-    found = perform(not no_prefect, lambda: review_quality(job), lambda: judged(job, steps.undecorated()))
-    screen.print_json(found) if as_json else show_quality(found)
-    raise ended(found)
+    summary = perform(not no_prefect, lambda: review_quality(job), lambda: judged(job, steps.undecorated()))
+    screen.print_json(summary) if as_json else show_quality(summary)
+    raise ended(summary)
 
 
 @app.command("generate")
 def generate(
-    name: asked.StudyName,
-    group: asked.GroupName,
-    model: asked.OneModel,
-    out: asked.GuidelineFile,
+    name: option.StudyName,
+    group: option.GroupName,
+    model: option.OneModel,
+    out: option.GuidelineFile,
     models_file: options.ModelsFile = None,
     bounds: options.Budget = None,
     again: options.RetryFailed = False,
@@ -116,8 +116,8 @@ def generate(
 ) -> None:
     """Make a guideline that imitates a group of reviewers.
 
-    The group is one that `study guidelines quality` sampled; the guideline is a checklist. Use it with
-    `gre-bench study guidelines compare --guideline mine=FILE --condition mine --condition mine+rubric`.
+    The group is one that `study guidelines quality` sampled. The guideline is a checklist. Use it with `gre-bench study
+    guidelines compare --guideline mine=FILE --condition mine --condition mine+rubric`.
     """
     configure_prefect(state)
     from gre_bench.flows.review_quality import generate as make
@@ -129,10 +129,10 @@ def generate(
     writer_context = WriterContext(
         state.resolve() / "replies", models_file, again, account=account, budget=study_budget(bounds)
     )
-    found = make(name, group, model, out, writer_context, steps.undecorated(), state.resolve())
+    report = make(name, group, model, out, writer_context, steps.undecorated(), state.resolve())
     if as_json:
-        return screen.print_json(found)
-    screen.say(f"{out}: a guideline by {model} from {found['reviews']} reviews of group {group}")
+        return screen.print_json(report)
+    screen.say(f"{out}: a guideline by {model} from {report['reviews']} reviews of group {group}")
 
 
 def _finish(summary: dict[str, Any], as_json: bool) -> None:
@@ -142,12 +142,12 @@ def _finish(summary: dict[str, Any], as_json: bool) -> None:
     raise ended(summary)
 
 
-def _show_estimate(found: dict[str, Any]) -> None:
-    screen.say(f"{found['papers']} papers under {', '.join(found['conditions'])}; {found['without_text']} have no text")
-    _show_models(found)
+def _show_estimate(plan: dict[str, Any]) -> None:
+    screen.say(f"{plan['papers']} papers under {', '.join(plan['conditions'])}; {plan['without_text']} have no text")
+    _show_models(plan)
 
 
-def _show_models(found: dict[str, Any]) -> None:
+def _show_models(plan: dict[str, Any]) -> None:
     from gre_bench.cli.views.studies import show_models
 
-    show_models(found)
+    show_models(plan)

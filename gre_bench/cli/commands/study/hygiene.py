@@ -1,4 +1,4 @@
-"""``gre-bench study hygiene``: would other references make another board?"""
+"""``gre-bench study hygiene``: measures how much the board depends on its references."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ Threshold = Annotated[
 ]
 TITLES = {
     "reviewers": "one human reviewer left out",
-    "swap": "a tenth of the references by a candidate (× the text against itself: the most it could be)",
-    "strata": "references that are likely LM-written against the others",
+    "swap": "a tenth of the references replaced by a candidate's (×: its own text, an upper bound)",
+    "strata": "references that an LM likely wrote against the others",
 }
 
 
@@ -49,24 +49,24 @@ def hygiene(
 ) -> None:
     """Measure how much the ranks depend on the references.
 
-    The lead over the human baseline without each reviewer, with a candidate's reviews in place of a tenth of the
-    references, and split by how likely an LM wrote the references.
+    Measures the lead over the human baseline without each reviewer, and with a candidate's reviews in place of a tenth
+    of the references. It also splits the references by how likely an LM wrote them.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
     configure_prefect(state)
-    from gre_bench.reports.hygiene import hygiene as look
+    from gre_bench.reports.hygiene import hygiene as measured
     from gre_bench.tasks import steps
 
     store = Store(state, the_edition(edition, state))
     run = steps.undecorated()
-    found = [
-        look(state.resolve(), store.key, signature, run, candidate, papers, likelihood, threshold)
+    reports = [
+        measured(state.resolve(), store.key, signature, run, candidate, papers, likelihood, threshold)
         for signature in shown_signatures(store, metric)
     ]
     if as_json:
-        return screen.print_json({"edition": store.key, "metrics": found})
-    for item in found:
+        return screen.print_json({"edition": store.key, "metrics": reports})
+    for item in reports:
         say(f"{store.key} · {item['metric']}: shifts of the lead over the human baseline, 90% intervals by paper")
         for kind, title in TITLES.items():
             if item[kind]:
@@ -80,11 +80,11 @@ def _table(rows: Sequence[Row]) -> None:
     for name in ("", "candidate", "lead", "shift", "90%", "rank", "papers"):
         table.add_column(name, justify="left" if name in ("", "candidate") else "right")
     for row in rows:
-        moved = row["rank"] is not None and row["new_rank"] is not None and row["rank"] != row["new_rank"]
+        has_moved = row["rank"] is not None and row["new_rank"] is not None and row["rank"] != row["new_rank"]
         table.add_row(
             escape(row["what"]), escape(row["candidate"]), f"{row['lead']:+.2f}",
             f"{row['shift']:+.2f}" + (" ×" if row["upper_bound"] else ""), _ends(row),
-            f"{row['rank']} → {row['new_rank']}" if moved else str(row["rank"] or ""), str(row["papers"]),
+            f"{row['rank']} → {row['new_rank']}" if has_moved else str(row["rank"] or ""), str(row["papers"]),
         )  # fmt: skip
     screen.out.print(table)
 

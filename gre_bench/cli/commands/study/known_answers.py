@@ -1,4 +1,4 @@
-"""``gre-bench study known-answers``: does scoring give the information that is there, do intervals hold it?"""
+"""``gre-bench study known-answers``: checks scores and intervals on simulations whose answers are known."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ from gre_bench.core.errors import SettingsError
 
 FILE, PICTURE = "known-answers.json", "bias.svg"
 
-Worlds = Annotated[int, typer.Option("--worlds", metavar="N", min=1, max=1_000_000, help="Simulated worlds to sample.")]
+Simulations = Annotated[
+    int, typer.Option("--simulations", metavar="N", min=1, max=1_000_000, help="Simulations to sample.")
+]
 Papers = Annotated[
-    int, typer.Option("--papers", metavar="N", min=2, max=100_000, help="Papers to sample in each world.")
+    int, typer.Option("--papers", metavar="N", min=2, max=100_000, help="Papers to sample in each simulation.")
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, max=1_000_000, help="Seed of the random choices.")]
 Out = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FOLDER", help=f"Folder for {FILE} and the figure {PICTURE}.")
 ]
-NoLearn = Annotated[bool, typer.Option("--no-learn", help="Do not train LMs in the worlds to measure their bias.")]
+NoLearn = Annotated[bool, typer.Option("--no-learn", help="Do not train LMs in the simulations to measure their bias.")]
 Processes = Annotated[
     int | None, typer.Option("--processes", metavar="N", min=1, help="Processes; default: as many as cores.")
 ]
 
 
 def known_answers(
-    worlds: Worlds = 2000,
+    simulations: Simulations = 2000,
     papers: Papers = 300,
     seed: Seed = 0,
     out: Out = None,
@@ -44,46 +46,49 @@ def known_answers(
 ) -> None:
     """Check scoring where the exact mutual information is known.
 
-    Scores reviews of simulated worlds. An evaluation LM that knows the world must give I(X; Y), and I(X; Y | S) with a
+    Scores reviews of simulations. An evaluation LM that knows the simulation must give I(X; Y), and I(X; Y | S) with a
     synopsis. Intervals must cover the truth at their level. A garbled candidate must not score higher, or by ε at most
     where KL(truth ‖ LM) = ε. Trained LMs show their bias by the number of training papers.
 
-    The exit code is 1 if an answer is wrong: an order or an exact value; an interval by paper or of paired differences
-    that misses its level by more than 2 points; or the test against chance, by more than 1 point.
+    The exit code is 1 if an answer is wrong. That is: a wrong order or exact value; an interval by paper or of paired
+    differences that misses its level by more than 2 points; or a test against chance that misses by more than 1 point.
     """
     from gre_bench.studies.known_answers import known_answers as check
 
     if out is not None:
         folder_to_write(out)
     with _bar(as_json) as on_done:
-        found = check(worlds, papers, seed, processes, not no_learn, on_done)
+        report = check(simulations, papers, seed, processes, not no_learn, on_done)
     if out is not None:
-        _write(found, out)
+        _write(report, out)
     if as_json:
-        screen.print_json(found)
+        screen.print_json(report)
     else:
-        show(found)
+        show(report)
         if out is not None:
-            screen.say(f"written to {out}: {FILE}" + (f", {PICTURE}" if found["bias"] else ""))
-    raise typer.Exit(0 if _is_right(found) else 1)
+            screen.say(f"written to {out}: {FILE}" + (f", {PICTURE}" if report["bias"] else ""))
+    raise typer.Exit(0 if _is_right(report) else 1)
 
 
-def _is_right(found: dict[str, Any]) -> bool:
-    """Whether all that must hold does. The flat interval need not: it takes the pairs of a paper for independent."""
-    exact = all(row["holds"] for row in (*found["exactness"], *found["ordering"]))
-    chance = all(row["verdict"] != "outside" for row in found["chance"])
-    covered = all(row["interval"] == "flat" or row["verdict"] != "outside" for row in found["coverage"])
+def _is_right(report: dict[str, Any]) -> bool:
+    """Returns whether every required answer holds.
+
+    The flat interval may miss its level: it treats the pairs of a paper as independent.
+    """
+    exact = all(row["holds"] for row in (*report["exactness"], *report["ordering"]))
+    chance = all(row["verdict"] != "outside" for row in report["chance"])
+    covered = all(row["interval"] == "flat" or row["verdict"] != "outside" for row in report["coverage"])
     return exact and chance and covered
 
 
-def _write(found: dict[str, Any], out: Path) -> None:
+def _write(report: dict[str, Any], out: Path) -> None:
     from gre_bench.studies.simulations.picture import chart
 
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / FILE).write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        if drawn := [row for row in found["bias"] if row["mean"] is not None]:
-            chart(drawn, TITLES).save(out / PICTURE)
+        (out / FILE).write_text(json.dumps(report, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        if rows := [row for row in report["bias"] if row["mean"] is not None]:
+            chart(rows, TITLES).save(out / PICTURE)
     except OSError as error:
         raise SettingsError(f"cannot write to {out}: {error.strerror}") from None
 
@@ -93,7 +98,7 @@ def _bar(quiet: bool) -> Iterator[Any]:
     if quiet or not screen.err.is_terminal:
         yield lambda done, due: None
         return
-    columns = TextColumn("worlds and lessons"), BarColumn(), TimeElapsedColumn(), TextColumn("remaining")
+    columns = TextColumn("simulations and lessons"), BarColumn(), TimeElapsedColumn(), TextColumn("remaining")
     with Progress(*columns, TimeRemainingColumn(), console=screen.err, transient=True) as progress:
         bar = progress.add_task("", total=None)
         yield lambda done, due: progress.update(bar, completed=done, total=due)

@@ -1,4 +1,4 @@
-"""``gre-bench study symmetry``: an evaluation LM against itself."""
+"""``gre-bench study symmetry``: checks an evaluation LM for consistency with itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def symmetry(
 ) -> None:
     """Check that P(x)P(y|x) and P(y)P(x|y) agree for human reviews.
 
-    Scores all ordered pairs of an edition's human reviews by GEM; Spearman by paper (Xu et al. 2025, A.5).
+    Scores all ordered pairs of an edition's human reviews by GEM, and gives Spearman's ρ with intervals by paper (Xu et
+    al. 2025, A.5).
     """
     chosen = settings_of(settings, edition, override, state)
     configure_prefect(state)

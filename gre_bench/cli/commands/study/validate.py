@@ -1,4 +1,4 @@
-"""``gre-bench study validate``: is a metric any good, with this evaluation LM and this writer?"""
+"""``gre-bench study validate``: tests a metric with one evaluation LM and one writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench compare``: runs beside published numbers, boards, releases, candidates, evaluation LMs, benchmarks."""
+"""``gre-bench compare``: compares runs with published numbers, and boards, releases, candidates or evaluation LMs."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def compare(
 ) -> None:
     """Compare two boards, releases, candidates or evaluation LMs.
 
-    Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, where they
-    compare, and what they rest on. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side.
-    With --benchmarks and one board: Spearman and Pearson per metric and benchmark, missing entries counted.
+    Two boards: Spearman per metric over the models that both rank. Two releases: which scores changed, and on what data
+    and settings each rests. Effects of changes (tables 2-4, 8, 9, 11-14) or grades (table 1): side by side. With
+    --benchmarks and one board: Spearman and Pearson per metric and benchmark, with the number of missing entries.
     """
     if figures is not None:
         if len(table or ()) != 1 or runs or benchmarks or edition:
@@ -79,16 +79,16 @@ def compare(
         from gre_bench.cli.views.comparison_releases import show_releases
         from gre_bench.reports.comparisons.releases import compare_releases
 
-        told = compare_releases((runs[0], runs[1]), state)
-        return screen.print_json(told) if as_json else show_releases(told)
-    found = _compared(_sides(runs or (), table or (), benchmarks, state), benchmarks)
+        report = compare_releases((runs[0], runs[1]), state)
+        return screen.print_json(report) if as_json else show_releases(report)
+    report = _compared(_sides(runs or (), table or (), benchmarks, state), benchmarks)
     if as_json:
-        return screen.print_json(found)
-    shown.show(found)
+        return screen.print_json(report)
+    shown.show(report)
 
 
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """What is compared: published tables, and runs, whose effects are taken where a table holds effects."""
+    """Returns what is compared: published tables and runs. A run gives its effects if a table holds effects."""
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
@@ -102,34 +102,34 @@ def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, 
 
 
 def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
-    """Two *sides* beside each other, or one beside *benchmarks*; `SettingsError` if they cannot be compared."""
+    """Compares two *sides*, or one with *benchmarks*; raises `SettingsError` if they cannot be compared."""
     if benchmarks is not None:
-        found = correlated(sides, benchmarks)
+        report = correlated(sides, benchmarks)
     elif len(sides) != 2:
         raise SettingsError(
             f"compare sets two things beside each other, got {len(sides)}; see: gre-bench compare --help"
         )
     elif {side.kind for side in sides} == {"board"}:
-        found = ranked(*sides)
+        report = ranked(*sides)
     elif len({side.kind for side in sides}) == 1:
-        found = {"beside": [asdict(row) for row in comparison.beside(*(side.figures for side in sides))]}
+        report = {"beside": [asdict(row) for row in comparison.beside(*(side.figures for side in sides))]}
     else:
         raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
     left_out = {side.name: side.left_out for side in sides if side.left_out}
-    return {"compared": [side.name for side in sides], **found, "left_out": left_out}
+    return {"compared": [side.name for side in sides], **report, "left_out": left_out}
 
 
 def _within(edition: str, names: list[str], metrics: list[str] | None, state: Path, as_json: bool) -> None:
-    """Two candidates of one edition, or two of its evaluation LMs."""
+    """Compares two candidates of one edition, or two of its evaluation LMs, and prints the result."""
     from gre_bench.cli.views.comparison_lms import show_lms
     from gre_bench.reports.comparisons.candidates import compare_candidates
     from gre_bench.reports.comparisons.lms import are_lms, compare_lms
 
     if len(names) == 2 and are_lms(Store(state, edition), names):
-        told = compare_lms(state, edition, names, metrics)
-        return screen.print_json(told) if as_json else show_lms(told)
-    told = compare_candidates(state, edition, names, metrics)
-    return screen.print_json(told) if as_json else shown.show_candidates(told)
+        report = compare_lms(state, edition, names, metrics)
+        return screen.print_json(report) if as_json else show_lms(report)
+    report = compare_candidates(state, edition, names, metrics)
+    return screen.print_json(report) if as_json else shown.show_candidates(report)
 
 
 def _draw(table: str, folder: Path, as_json: bool) -> None:
@@ -140,10 +140,10 @@ def _draw(table: str, folder: Path, as_json: bool) -> None:
 
 
 def _are_releases(names: Sequence[str], state: Path) -> bool:
-    """Whether both are; `SettingsError` where one is and the other is not."""
+    """Returns whether both *names* are releases; raises `SettingsError` if only one of them is."""
     from gre_bench.reports.release_rows import release_folder
 
-    found = [release_folder(name, state) is not None for name in names]
-    if any(found) and not all(found):
-        raise SettingsError(f"{names[found.index(False)]} is no release; a release is compared with a release")
-    return all(found)
+    are_releases = [release_folder(name, state) is not None for name in names]
+    if any(are_releases) and not all(are_releases):
+        raise SettingsError(f"{names[are_releases.index(False)]} is no release; a release is compared with a release")
+    return all(are_releases)

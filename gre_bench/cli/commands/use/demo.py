@@ -1,4 +1,4 @@
-"""``gre-bench demo``: the sample edition from nothing to a board."""
+"""``gre-bench demo``: scores the sample edition and shows its board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench history``: candidates through the years."""
+"""``gre-bench history``: follows candidates through the years of a venue."""
 
 from __future__ import annotations
 
@@ -35,37 +35,37 @@ def history(
 ) -> None:
     """Follow candidates through the years of a venue.
 
-    Each year has other papers, so scores do not compare; differences to the anchors do.
+    Scores do not compare across years, because each year has other papers. Differences to the anchors do.
     """
-    from gre_bench.reports.history import history as look
+    from gre_bench.reports.history import history as followed
     from gre_bench.stats.intervals import FEW_MEANS
 
-    found = look(state, editions, metric, anchor or [HUMAN])
+    report = followed(state, editions, metric, anchor or [HUMAN])
     if as_json:
-        return screen.print_json(found)
-    for table in found["tables"]:
-        _show_years(table, " and ".join(found["anchors"]))
-    for row in found["changes"]:
+        return screen.print_json(report)
+    for table in report["tables"]:
+        _show_years(table, " and ".join(report["anchors"]))
+    for row in report["changes"]:
         say(
             f"{row['metric']}, {row['candidate']}, {row['from']} → {row['to']}: {row['value']:+.2f} "
             f"(90% {row['low']:+.2f} to {row['high']:+.2f}; p {row['p_holm']:.3g})"
         )
-    if not any(len(table["editions"]) > 1 for table in found["tables"]):
+    if not any(len(table["editions"]) > 1 for table in report["tables"]):
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")
-    for key, papers in found["few"].items():
+    for key, papers in report["few"].items():
         say(f"few papers: {key} has {papers}. {FEW_MEANS}")
-    for key, why in found["left_out"].items():
+    for key, why in report["left_out"].items():
         say(f"left out: {key}: {why}")
 
 
 def _show_years(table: dict[str, Any], anchors: str) -> None:
-    """One table of what compares: a line a candidate, a column a year with the difference to the anchors."""
+    """Prints one table: a line per candidate, and per year a column of differences to the anchors."""
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
     columns = [Column("candidate", [plain(line["candidate"]) for line in lines], kind="name")]
-    for place, key in enumerate(editions):
-        cells = [line["years"][place] for line in lines]
+    for index, key in enumerate(editions):
+        cells = [line["years"][index] for line in lines]
         columns.append(Column(key, [with_half(row["difference"], row["high"]) if row else "–" for row in cells]))
     columns += [
         Column("above chance (last)", [with_half(row["above_chance"], row["above_chance_high"]) for row in last], 2),
@@ -77,15 +77,15 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
 
 
 def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
-    """Of each year that has one, why the candidate is not ranked, else whether it may have seen the reviews."""
-    told: dict[str, str] = {}
+    """Returns a note on each year: why the candidate is not ranked, else whether it may have seen the reviews."""
+    reasons: dict[str, str] = {}
     for key, row in zip(editions, years, strict=True):
         if row and row["kind"] == "control":
-            told[key] = "control"
+            reasons[key] = "control"
         elif row and row["unranked"]:
-            told[key] = f"no rank: {row['unranked']}"
+            reasons[key] = f"no rank: {row['unranked']}"
         elif row and row["contamination"] not in ("clean", "none"):
-            told[key] = f"reviews seen: {row['contamination']}"
-    if len(set(told.values())) == 1 and len(told) == sum(row is not None for row in years):
-        return next(iter(told.values()))
-    return "; ".join(f"{key}: {what}" for key, what in told.items())
+            reasons[key] = f"reviews seen: {row['contamination']}"
+    if len(set(reasons.values())) == 1 and len(reasons) == sum(row is not None for row in years):
+        return next(iter(reasons.values()))
+    return "; ".join(f"{key}: {reason}" for key, reason in reasons.items())

@@ -1,4 +1,4 @@
-"""``gre-bench leaderboard``: reading an edition's board. It never waits for a run."""
+"""``gre-bench leaderboard``: shows an edition's board. It never waits for a run."""
 
 from __future__ import annotations
 
@@ -61,7 +61,10 @@ Sort = Annotated[
     typer.Option("--sort", metavar="COLUMN", help="Sort each metric by this column, largest first; or COLUMN:up."),
 ]
 Which = Annotated[
-    Board, typer.Option("--board", help="clean: models that may have read the reviews have no rank; all: they have.")
+    Board,
+    typer.Option(
+        "--board", help="clean: no rank for models that may have read the reviews; all: a rank for every model."
+    ),
 ]
 Details = Annotated[bool, typer.Option("--details", help="Also length, cost, contamination, scores by kind of paper.")]
 
@@ -83,8 +86,8 @@ def leaderboard(
 ) -> None:
     """Show an edition's board: scores, intervals and ranks.
 
-    Beside the board stand the tests that the ranks rest on. It never waits for a run. With --figures it writes the
-    figures of the board, and prints their names instead.
+    The tests behind the ranks are shown too. The command never waits for a run. With --figures it writes the figures of
+    the board, and prints their names instead.
     """
     store = Store(state, the_edition(edition, state))
     if figures is not None:
@@ -102,11 +105,11 @@ def leaderboard(
     separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     if as_json:
-        found = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
+        report = {"edition": store.key, "signatures": signatures, "rows": rows, "separation": separations,
                  "exposures": exposures, "contamination_gap": gaps, "outcomes": store.read(OUTCOMES),
                  "uncovered": uncovered, "papers": store.read(SAMPLED_STRATA),
                  "strata": store.read(STRATA, signature_ids=ids)}  # fmt: skip
-        return screen.print_json(found)
+        return screen.print_json(report)
     show_leaderboard(store.key, rows, signatures, separations, exposures, gaps if board is Board.clean else (), details)
     show_uncovered(uncovered)
     if details:
@@ -123,30 +126,33 @@ def _kept(
     groups: Sequence[str] | None,
     key: str,
 ) -> list[LeaderboardRow]:
-    there = sorted({row["candidate"] for row in rows})
-    candidates = [resolved(name, there, f"the board of {key} has no candidate") for name in candidates or ()]
-    known = sorted({row["group_name"] for row in rows if row["group_name"] is not None})
-    groups = [resolved(name, known, f"the board of {key} has no group") for name in groups or ()]
-    kept = [
+    candidates_shown = sorted({row["candidate"] for row in rows})
+    candidates = [resolved(name, candidates_shown, f"the board of {key} has no candidate") for name in candidates or ()]
+    groups_shown = sorted({row["group_name"] for row in rows if row["group_name"] is not None})
+    groups = [resolved(name, groups_shown, f"the board of {key} has no group") for name in groups or ()]
+    rows_kept = [
         row
         for row in rows
         if (not kinds or row["kind"] in kinds)
         and (not candidates or row["candidate"] in candidates)
         and (not groups or row["group_name"] in groups)
     ]
-    if not kept:
-        raise SettingsError(f"nobody on the board of {key} is asked for; there are: {', '.join(there) or 'none'}")
-    return kept
+    if not rows_kept:
+        names = ", ".join(candidates_shown) or "none"
+        raise SettingsError(f"no candidate on the board of {key} matches the options; there are: {names}")
+    return rows_kept
 
 
 def _sorted(rows: list[LeaderboardRow], sort: str | None) -> list[LeaderboardRow]:
-    """*rows* of each metric by a column, what has no value last."""
+    """Returns *rows* sorted by a column within each metric; rows without a value come last."""
     if sort is None:
         return rows
-    column, _, way = sort.partition(":")
-    if column not in rows[0] or way not in ("", "up", "down"):
+    column, _, direction = sort.partition(":")
+    if column not in rows[0] or direction not in ("", "up", "down"):
         raise SettingsError(f"cannot sort by {sort!r}; columns are: {', '.join(rows[0])}; write COLUMN or COLUMN:up")
-    there = sorted((row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=way != "up")
-    ordered = [*there, *(row for row in rows if row[column] is None)]
+    with_value = sorted(
+        (row for row in rows if row[column] is not None), key=lambda row: row[column], reverse=direction != "up"
+    )
+    ordered = [*with_value, *(row for row in rows if row[column] is None)]
     metrics = list(dict.fromkeys(row["metric"] for row in rows))
     return sorted(ordered, key=lambda row: (metrics.index(row["metric"]), row["group_name"] or ""))

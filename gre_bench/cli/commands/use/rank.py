@@ -1,4 +1,4 @@
-"""``gre-bench rank``: one's own reviews on a board that is there."""
+"""``gre-bench rank``: ranks the user's own reviews on an existing board."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ OnEdition = Annotated[
 ]  # fmt: skip
 Name = Annotated[
     str,
-    typer.Option("--as", metavar="NAME", help="Name on the board; of a file with several candidates, which of them."),
+    typer.Option("--as", metavar="NAME", help="Name on the board. If the file has several candidates, which of them."),
 ]
 Replace = Annotated[
-    bool, typer.Option("--replace", help="Replace all reviews that the candidate has there by those of the file.")
+    bool, typer.Option("--replace", help="Replace all reviews that the candidate has there with those of the file.")
 ]
 
 
@@ -52,9 +52,9 @@ def rank(
 ) -> None:
     """Rank your own model's reviews on an edition's board.
 
-    Imports and scores the reviews, and says where they stand. Reviews need judgments by the edition's writer: from the
-    file, or written now as the edition's last refresh had them written. Where neither is possible, it stops before
-    anything is scored, and says what it needs.
+    Imports the reviews, scores them and shows their rank. Reviews need judgments by the edition's writer. They come
+    from the file, or are written now with the settings of the edition's last refresh. If neither is possible, the
+    command says what it needs and scores nothing.
     """
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, override, state)
@@ -69,18 +69,18 @@ def rank(
 
     job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
     run = steps.undecorated()
-    job, taken = bring(store, job, run, file, name, writer, replace)
+    job, understood = bring(store, job, run, file, name, writer, replace)
     if not as_json:
-        show_understood(taken)
+        show_understood(understood)
     with progress_bar(store, as_json):
         summary = refresh(job, run)
     from gre_bench.reports.one_candidate import one_candidate
 
-    found = one_candidate(store, name)
+    report = one_candidate(store, name)
     if as_json:
-        screen.print_json({"understood": taken, "summary": summary, **found})
+        screen.print_json({"understood": understood, "summary": summary, **report})
     else:
-        show_one(found)
+        show_one(report)
         if summary["outcome"] != "done":
             say(f"{summary['outcome']}: {summary['message']}")
     raise ended(summary)

@@ -1,4 +1,4 @@
-"""``gre-bench sql``: any question to an edition's database. It never waits for a run, and changes nothing."""
+"""``gre-bench sql``: answers a query from an edition's database. It never waits for a run, and changes nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Bounds = Annotated[
 ]  # fmt: skip
 
 PASS_DASHES = {"ignore_unknown_options": True}
-"""A query may begin with a comment, which looks like an option."""
+"""A query may begin with an SQL comment (``--``), which looks like an option."""
 
 
 def sql(
@@ -38,8 +38,8 @@ def sql(
 ) -> None:
     """Query an edition's database in SQL; nothing can change.
 
-    Views: leaderboard, boards, pairs, progress. `gre-bench sql EDITION "show tables"` lists all of them, and
-    `"describe pairs"` the columns of one. The query reads no other file.
+    Views: leaderboard, boards, pairs, progress. `gre-bench sql EDITION "show tables"` lists all of them, and `"describe
+    pairs"` the columns of one. The query cannot read other files.
     """
     names, rows = Store(state, edition).query(text, query_of(tuple(bounds or ())))
     form = Format.json if as_json else form
@@ -51,11 +51,11 @@ def sql(
 
 
 def _in_json(value: Any) -> Any:
-    """*value*; a number that is none, which JSON lacks, by its name."""
+    """Returns *value* for JSON, where NaN and infinities become their names."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list):
-        return [_in_json(one) for one in value]
+        return [_in_json(item) for item in value]
     if isinstance(value, dict):
-        return {str(name): _in_json(one) for name, one in value.items()}
+        return {str(name): _in_json(item) for name, item in value.items()}
     return value

@@ -1,4 +1,4 @@
-"""``gre-bench view``: editions, releases and runs of a state in a browser on this machine."""
+"""``gre-bench view``: shows editions, releases and runs of a state in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Private = Annotated[bool, typer.Option("--all-texts", help="Show texts of any li
 def view(port: Port = 8642, all_texts: Private = False, state: options.State = Path("state")) -> None:
     """Show boards, papers and running refreshes in a browser.
 
-    They are served on this machine alone, read only, until it is stopped.
+    The server is read only and answers this machine alone. Ctrl-C stops it.
     """
     from gre_bench.reports.view_server import server_of
     from gre_bench.reports.viewing import Viewing

@@ -1,4 +1,4 @@
-"""``gre-bench why``: what a number on the board is made of, and whether it comes out again."""
+"""``gre-bench why``: explains a score on the board, and checks that it can be reproduced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Candidate = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate, 
 Paper = Annotated[
     str | None, typer.Option("--paper", "-p", metavar="ID", help="Also tokens, texts and digests of this paper.")
 ]
-NoRecount = Annotated[bool, typer.Option("--no-recount", help="Do not score the pairs once more.")]
+NoRecount = Annotated[bool, typer.Option("--no-recount", help="Do not score the pairs again.")]
 
 
 def why(
@@ -46,8 +46,8 @@ def why(
 ) -> None:
     """Explain a score: its pairs, tokens, texts and digests.
 
-    Every step from the texts to the number is checked, and the evaluation LM scores the pairs once more. The exit code
-    is 1 if anything does not hold. With --paper: the tokens that gained most, the texts, the prompts and the digests.
+    Every step from the texts to the number is checked, and the evaluation LM scores the pairs again. The exit code is 1
+    if a check fails. With --paper: the tokens that gained most, the texts, the prompts and the digests.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
@@ -56,29 +56,30 @@ def why(
     from gre_bench.tasks import steps
 
     (signature,) = shown_signatures(Store(state, edition), [metric])
-    found = explained(
+    explanation = explained(
         state.resolve(), edition, signature, candidate, paper, None if no_recount else steps.undecorated()
     )
-    screen.print_json(asdict(found) | {"holds": found.holds}) if as_json else show(found)
-    raise typer.Exit(0 if found.holds else 1)
+    screen.print_json(asdict(explanation) | {"holds": explanation.holds}) if as_json else show(explanation)
+    raise typer.Exit(0 if explanation.holds else 1)
 
 
-def show(found: Why) -> None:
-    """The number, its pairs, what is asked of one paper, and whether each step holds."""
-    board, signature = found.board, found.signature
+def show(explanation: Why) -> None:
+    """Prints the score, its pairs, the details of one paper if asked, and whether each check holds."""
+    board, signature = explanation.board, explanation.signature
     if board and board["mean"] is not None:
         rank = f"rank {board['rank']}" if board["rank"] else board["unranked"]
-        say(f"{found.edition} · {signature['metric']} · {found.candidate}: {board['mean']:+.4f}, {rank}")
+        say(f"{explanation.edition} · {signature['metric']} · {explanation.candidate}: {board['mean']:+.4f}, {rank}")
     say(
         f"signature {signature['signature_id']}: {signature['evaluation_lm']} {signature['lm_digest'][:16]}, "
         f"{signature['engine_version']}, prompt {signature['prompt_sha256'][:16]}, judgments by {signature['writer']}"
     )
-    say(f"scored by run {found.run['run_id']} ({found.run['command']}, version {found.run['code_version']})")
-    _pairs(found.pairs, whole=bool(found.details))
-    for detail in found.details:
+    run = explanation.run
+    say(f"scored by run {run['run_id']} ({run['command']}, version {run['code_version']})")
+    _pairs(explanation.pairs, whole=bool(explanation.details))
+    for detail in explanation.details:
         _detail(detail)
-    _digests(found)
-    for row in found.checks:
+    _digests(explanation)
+    for row in explanation.checks:
         mark = "[green]holds[/green]" if row["holds"] else "[red]DOES NOT HOLD[/red]"
         detail = f" ({escape(row['detail'])})" if row["detail"] else ""
         screen.out.print(f"{mark} {escape(row['what'])}{detail}", soft_wrap=True, highlight=False)
@@ -109,9 +110,11 @@ def _detail(detail: Row) -> None:
         say(f"  {term['total']:+.4f} nats over {len(term['logprobs'])} tokens, {term['of']} ({term['prediction']})")
     tokens = sorted(detail["tokens"], key=lambda row: row["gain"], reverse=True)
     for title, rows in (("gained", tokens[:SHOWN_TOKENS]), ("lost", tokens[::-1][:SHOWN_TOKENS])):
-        told = ", ".join(f"{row['token'].strip() or '␣'} {row['gain']:+.2f}" for row in rows if _moved(row, title))
-        if told:
-            say(f"  {title} most: {told}")
+        tokens_shown = ", ".join(
+            f"{row['token'].strip() or '␣'} {row['gain']:+.2f}" for row in rows if _moved(row, title)
+        )
+        if tokens_shown:
+            say(f"  {title} most: {tokens_shown}")
     texts = [("the candidate's review (x)", detail["x"]), ("the reference (y)", detail["y"])]
     texts += [("the candidate's review of another paper", detail["moved"])] if detail["moved"] else []
     for name, text in texts:
@@ -127,11 +130,11 @@ def _moved(row: Row, title: str) -> bool:
     return row["gain"] > 0 if title == "gained" else row["gain"] < 0
 
 
-def _digests(found: Why) -> None:
-    if found.paper:
+def _digests(explanation: Why) -> None:
+    if explanation.paper:
         say("")
-        say(", ".join(f"{name} {value}" for name, value in _told(found.paper)))
-    for review in found.reviews:
+        say(", ".join(f"{name} {value}" for name, value in _told(explanation.paper)))
+    for review in explanation.reviews:
         say(", ".join(f"{name} {value}" for name, value in _told(review)))
 
 
