@@ -29,7 +29,7 @@ from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score, separate
-from gre_bench.pipeline.validation_records import certify, grant
+from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
 from gre_bench.stats.verdicts import overall
 from gre_bench.store import Row, Store
 from gre_bench.store.queries.score import CANDIDATE_PAIRS
@@ -92,8 +92,10 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
         if missing[signature.signature_id] or metric in broken:
             work.notes.append(f"{metric}: no validation record before every pair is tried")
         elif effects:
-            grant(job.state, store.key, signature, effects, untried(job.settings), job.settings.validation)
-    certify(store, job.state, work.signature_ids)
+            write_validation_record(
+                job.state, store.key, signature, effects, untried(job.settings), job.settings.validation
+            )
+    store_validation_records(store, job.state, work.signature_ids)
     return rows
 
 

@@ -104,7 +104,9 @@ def test_reviews_by_nobody_are_refused_until_somebody_says_whose_they_are(state)
     assert "nothing says whose reviews these are" in told and "--as NAME, or --human" in told
     assert "give one of the two" in line("import", "reviews", file, "-e", EDITION, "--as", "m", "--human")
     named = written("named.jsonl", rows_of(candidate="a"))
-    assert "names its candidates in its column candidate" in line("import", "reviews", named, "-e", EDITION, "--human")
+    assert "names its candidates itself, in its column candidate" in line(
+        "import", "reviews", named, "-e", EDITION, "--human"
+    )
     assert call("import", "reviews", file, "-e", EDITION, "--as", "my-model")[0] == DONE
     assert query(state, "select count(*) from reviews where candidate = 'my-model'") == [(16,)]
 

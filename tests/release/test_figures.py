@@ -170,10 +170,10 @@ def test_a_label_never_covers_another_label_or_a_point(found):
     spots, names = [spot for spot, _ in found], [name for _, name in found]
     boxes = []
     for label in placed(spots, names, 400, 300):
-        wide = CHARACTER * len(names[label.place])
-        left = spots[label.place][0] + label.dx - {"left": 0.0, "right": wide, "center": wide / 2}[label.align]
-        middle = spots[label.place][1] + label.dy
-        boxes.append((label.place, left, middle - LINE / 2, left + wide, middle + LINE / 2))
+        wide = CHARACTER * len(names[label.index])
+        left = spots[label.index][0] + label.dx - {"left": 0.0, "right": wide, "center": wide / 2}[label.align]
+        middle = spots[label.index][1] + label.dy
+        boxes.append((label.index, left, middle - LINE / 2, left + wide, middle + LINE / 2))
     for place, left, top, right, bottom in boxes:
         for other, x0, y0, x1, y1 in boxes:
             assert other == place or right <= x0 or x1 <= left or bottom <= y0 or y1 <= top

@@ -66,7 +66,7 @@ def account(store: Store) -> dict[str, Any]:
     *texts*: by task, writer and outcome; *outcomes*: by candidate, purpose and LM, with the grades.
     """
     log = spend_log(store)
-    counts = {"ledger_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
+    counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
     return balance(log, store.key, _budget(store)) | counts | {"outcomes": _rows(store, OUTCOMES)}
 
 

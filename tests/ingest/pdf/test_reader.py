@@ -79,20 +79,21 @@ def test_a_child_that_dies_is_a_crash_and_is_replaced():
     with PdfReader(Limits(), children=1) as reader:
         reader.read(SAMPLES[0].read_bytes())
         child = reader._idle.queue[0]
-        killer = threading.Thread(target=kill_at_work, args=(child.process.pid, len(endless(150))))
+        data = endless(150)
+        until = received(child.process.pid) + len(data)
+        killer = threading.Thread(target=kill_at_work, args=(child.process.pid, until))
         killer.start()
         # The second file of a child is tried again in a fresh one: the first may have done the harm.
         child.asked = 0
-        got = reader.read(endless(150))
+        got = reader.read(data)
         killer.join()
         assert got.status == "crashed" and "SIGSEGV" in got.notes[0]
         assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
 
 
-def kill_at_work(pid, size):
-    """Ends the process *pid*, now idle, when it has been given *size* bytes and is at work on them."""
-    before = received(pid)
-    hold_until(lambda: received(pid) >= before + size)
+def kill_at_work(pid, until):
+    """Ends the process *pid* once it has received *until* bytes in all and is at work on them."""
+    hold_until(lambda: received(pid) >= until)
     os.kill(pid, signal.SIGSEGV)
 
 
