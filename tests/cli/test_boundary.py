@@ -21,6 +21,7 @@ from gre_bench.core.strict_json import loads
 from gre_bench.core.terminal import without_controls
 from gre_bench.core.urls import base_url, without_accounts
 from tests.conftest import ROOT
+from tests.flows.refreshing import DEMO as GIVEN
 
 SECRET = "hunter2-hunter2"
 CONTROLS = "red \x1b[31m, bell \x07, turned \u202e, half \x9b"
@@ -70,7 +71,7 @@ def test_an_address_with_an_account_is_refused_and_neither_shown_nor_stored(call
     refused(call("refresh", "--no-prefect", "--set", ray, "--state", "s"), "run.ray_address")
     models = tmp_path / "models.toml"
     models.write_text(f'[[model]]\nname = "m"\nmodel = "m"\nendpoint = {json.dumps(url)}\n')
-    given = ("--set", f"writing.models={models}", "--set", "writing.judgments=m")
+    given = ("--settings", GIVEN, "--set", f"writing.models={models}", "--set", "writing.judgments=m")
     refused(call("refresh", "--no-prefect", *given, "--state", "s"), "endpoint")
     for path in (tmp_path / "s").rglob("*"):
         assert path.is_dir() or SECRET.encode() not in path.read_bytes(), path

@@ -23,6 +23,7 @@ PAID = "paid calls at most the undisturbed ones and those in flight"
 BOUGHT = r"replies/\S+\.beside|spending|commit"
 """Points of the reply archive, the spend log and the store: what decides whether a call is paid twice."""
 PAPERS = 1
+FEW = 4
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +78,10 @@ def resumed_by_lm(folder: Path, point: int, expected: dict, paid: int, core: int
 
 def test_a_kill_at_some_commit_points_of_a_refresh_of_given_texts_changes_nothing(tmp_path, trial):
     counted = tmp_path / "points.txt"
-    assert ended(tmp_path / "undisturbed", counted=str(counted), file=GIVEN) == 0
+    assert ended(tmp_path / "undisturbed", counted=str(counted), file=GIVEN, limit=FEW) == 0
     points, expected = counted.read_text().splitlines(), whole(tmp_path / "undisturbed")
     for point in Random(20261122).sample(range(1, len(points) + 1), HANDFUL):
-        resumed(tmp_path / f"{point}", point, expected, core=min(os.sched_getaffinity(0)), file=GIVEN)
+        resumed(tmp_path / f"{point}", point, expected, core=min(os.sched_getaffinity(0)), file=GIVEN, limit=FEW)
     trial("SIGKILL at a commit point: given texts", SAME, HANDFUL)
 
 

@@ -111,7 +111,8 @@ def stage_of_stop(state: Path) -> str:
     return " ".join(stages[-1].split()[:2])
 
 
-@SOONER
+@pytest.mark.slow
+@SIGNS
 def test_a_refresh_whose_endpoint_does_not_answer(tmp_path, trial, sign):
     with scripted_chat(pause_s=120.0) as server:
         overrides = by_lm(tmp_path, server)

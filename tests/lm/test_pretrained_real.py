@@ -45,6 +45,7 @@ def judged() -> list[tuple[str, str]]:
     return [(texts[0], texts[1]) for _, texts in sorted(reviews.items())][:PAPERS]
 
 
+@pytest.mark.slow
 def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
     from gre_bench.lm.catalog import open_lm
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from functools import partial
 
 import pytest
@@ -22,12 +23,10 @@ from tests.servers.scripted_chat import MODEL, scripted_chat, written
 KINDS = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
-@pytest.fixture
-def edition(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
     """Three papers: one review refused, one cut; no judgments of the other two; a grade that is always refused; 429 for synopses."""
-    monkeypatch.setattr(
-        http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=1, first_wait_s=0.01, concurrency=1)
-    )
+    state = tmp_path_factory.mktemp("outcomes") / "state"
     use(OverlapLM())
     reviews = iter(["refusal", "length", "ok"])
 
@@ -44,9 +43,12 @@ def edition(tmp_path, monkeypatch):
         mine = "It is good that" in user or "appreciates clarity" in user
         return "No." if "summarize each evaluation" in system and mine else written(body)
 
-    with scripted_chat(when=due, write=write) as server:
-        refresh(of_edition(tmp_path / "state", server.url), steps.undecorated())
-    return tmp_path / "state"
+    impatient = partial(http_writer.RetryPolicy, attempts=1, first_wait_s=0.01, concurrency=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(http_writer, "RetryPolicy", impatient)
+        with scripted_chat(when=due, write=write) as server:
+            refresh(of_edition(state, server.url), steps.undecorated())
+        yield state
 
 
 def counted(rows):
@@ -97,7 +99,8 @@ def test_every_outcome_is_counted_by_candidate_purpose_and_lm(edition):
     assert (row["judged"], row["unparsable"]) == (2, 2)
 
 
-def test_a_problem_that_passed_is_counted_no_more(edition):
+def test_a_problem_that_passed_is_counted_no_more(edition, tmp_path):
+    edition = shutil.copytree(edition, tmp_path / "state")
     with scripted_chat() as server:
         refresh(of_edition(edition, server.url), steps.undecorated())
     found = counted(Store(edition, EDITION).read(OUTCOMES))

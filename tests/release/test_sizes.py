@@ -36,6 +36,7 @@ def look(folder):
         assert tab.ask("document.querySelectorAll('#table-papers tbody tr').length") == 300
 
 
+@pytest.mark.slow
 def test_no_page_of_a_board_of_300_papers_and_21_candidates_is_over_2_megabytes(tmp_path):
     folder = published(tmp_path, make(tmp_path, papers=300, candidates=21, tested=True))
     assert len(list((folder / "papers").iterdir())) == 300 and len(list((folder / "candidates").iterdir())) == 21

@@ -170,7 +170,7 @@ def test_a_run_killed_again_and_again_ends_with_the_weights_of_an_unbroken_one(u
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.tuning.small_lm"])
     random = Random(3)
-    for points in (2, 5, 9, 13):
+    for points in (2, 9):
         process = context.Process(target=small_lm.train_until, args=(str(tmp_path), points, random.uniform(0.001, 0.1)))
         process.start()
         process.join()

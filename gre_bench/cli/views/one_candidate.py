@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.board import few_papers, with_half
+from gre_bench.cli.views.board import with_half
 from gre_bench.cli.views.comparison import p_value
 from gre_bench.cli.views.fitted import Column, shortened, show
 from gre_bench.core.records import HUMAN
@@ -52,6 +52,8 @@ def _lines(row: Row) -> str:
 def show_one(report: dict[str, Any]) -> None:
     """Prints ranks and scores by metric, the tests of the first metric, best and worst papers, and next steps."""
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
+    from gre_bench.stats.intervals import FEW
+
     if not rows:
         return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}")
     columns = (
@@ -63,12 +65,11 @@ def show_one(report: dict[str, Any]) -> None:
     )
     show(f"{shortened(name, 40)} on {edition}", columns, [""] * len(rows))
     first = next((row for row in rows if row["scored"]), rows[0])
-    say(f"{first['metric']} ({first['validation']}):")
+    few = "; few papers, intervals may be short" if (first["papers"] or FEW) < FEW else ""
+    say(f"{first['metric']} ({first['validation']}{few}):")
     for line in (_against_human(first), _against_chance(first), _papers(report["papers"])):
         if line:
             say(line, "  ")
-    if few := few_papers([first["papers"]]):
-        say(few)
     say("next:")
     for line in _next(report, first):
         say(line, "  ")

@@ -148,7 +148,7 @@ def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok():
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
-@pytest.mark.parametrize("share", [0.3, 0.5, 0.9])
+@pytest.mark.parametrize("share", [0.3, 0.5, pytest.param(0.9, marks=pytest.mark.slow)])
 def test_every_real_paper_that_is_cut_off_is_truncated(share):
     def cut(path: Path) -> bytes:
         data = path.read_bytes()

@@ -286,9 +286,10 @@ def test_what_was_read_travels_as_json():
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
-def test_every_real_paper_gives_a_title_and_a_long_body():
-    files = sorted(REAL.glob("*.pdf"))
-    assert len(files) > 25
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_real_paper_gives_a_title_and_a_long_body(every):
+    files = sorted(REAL.glob("*.pdf"))[::every]
+    assert len(files) > 25 / every
     found = {file.name: read_pdf(file.read_bytes()) for file in files}
     assert {got.status for got in found.values()} == {"ok"}
     assert [name for name, got in found.items() if not got.title or len(got.text.split()) < 2000] == []

@@ -25,6 +25,7 @@ from tests.holds import wait_for
 from tests.pipeline.runs import killed
 
 KILLS = 10
+SOME_KILLS = 5
 COMMITTED = 48
 """Scores of the three papers that a refresh which is held has behind it."""
 
@@ -78,7 +79,7 @@ def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undistu
 
 def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, undisturbed, tmp_path):
     random = Random(7)
-    for _ in range(KILLS):
+    for _ in range(SOME_KILLS):
         process = started(context, tmp_path)
         process.join(random.uniform(0.02, 0.6))
         if process.exitcode is None:
@@ -120,12 +121,14 @@ def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_pat
     read(store)
     while second.poll() is None:
         read(store)
+        time.sleep(0.1)
     _, message = second.communicate()
     assert second.returncode == 3
     assert f"edition {EDITION} is being written by process {worker.pid} on" in message
     held_at.unlink()
     while worker.is_alive():
         read(store)
+        time.sleep(0.02)
     read(store)
     assert worker.exitcode == 0
 
@@ -167,7 +170,7 @@ def test_a_kill_and_a_ctrl_c_under_the_prefect_engine_change_no_table_and_leave_
     assert_same(tables(tmp_path), undisturbed)
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sign", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_run_that_is_stopped_by_hand_says_so_and_keeps_what_is_done(undisturbed, tmp_path, sign):
     store = Store(tmp_path, EDITION)
     asked = ["refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted"]
