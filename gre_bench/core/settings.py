@@ -429,8 +429,18 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     return parse(tree, str(path) if path else "settings")
 
 
+_REMOVED = (("evaluation_lm", "mixture"),)
+"""Groups and keys of settings that earlier versions stored with each run."""
+
+
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
-    """Returns the settings of a plain *tree*, such as those of an earlier run, with *overrides*."""
+    """Returns the settings of a plain *tree*, such as those of an earlier run, with *overrides*.
+
+    A run stores every setting. Those that later versions removed are ignored if the run left them unset.
+    """
+    for group, key in _REMOVED:
+        if key in tree.get(group, {}) and tree[group][key] is None:
+            tree = tree | {group: {name: value for name, value in tree[group].items() if name != key}}
     for override in overrides:
         _override(tree, override)
     return parse(tree)

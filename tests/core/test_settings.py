@@ -90,3 +90,13 @@ def test_an_edition_key_is_read_back_from_its_parts(key):
 def test_a_malformed_edition_key_is_refused(key):
     with pytest.raises(SettingsError, match="VENUE-YEAR"):
         settings.edition_parts(key)
+
+
+def test_a_setting_that_was_removed_is_ignored_where_an_earlier_run_left_it_unset():
+    stored = settings.load(None).model_dump(mode="json")
+    stored["evaluation_lm"]["mixture"] = None
+    assert settings.load_over(stored) == settings.load(None)
+    assert stored["evaluation_lm"]["mixture"] is None
+    stored["evaluation_lm"]["mixture"] = "mixture.json"
+    with pytest.raises(SettingsError, match="unknown setting evaluation_lm.mixture"):
+        settings.load_over(stored)
