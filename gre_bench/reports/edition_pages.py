@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from gre_bench.core.errors import UnfinishedError
-from gre_bench.core.settings import Settings, parse
+from gre_bench.core.settings import Settings, load_over
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.lm.pieces import pieces_of
 from gre_bench.release.database import opened, write_database
@@ -52,7 +52,7 @@ def write_edition_pages(store: Store, folder: Path, everything: bool = False) ->
 
 def _settings(store: Store) -> Settings:
     planned_with = store.read(BOARD_SETTINGS)
-    return parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
+    return load_over(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
 
 
 def _signatures(store: Store) -> list[SignatureRow]:

@@ -13,7 +13,7 @@ from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.core.records import LMIdentity
-from gre_bench.core.settings import Settings, parse
+from gre_bench.core.settings import Settings, load_over
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.lm.pieces import pieces_of
 from gre_bench.pipeline.runs.job import code_version
@@ -73,7 +73,7 @@ def publication_of(
         raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
     planned_with = store.read(BOARD_SETTINGS)
-    settings = parse(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
+    settings = load_over(json.loads(planned_with[0]["settings"])) if planned_with else Settings()
     return Publication(
         source=store.file,
         additions=additions(store, settings, signatures),
