@@ -1,7 +1,8 @@
 -- one row per board, signature and candidate: mean score, its 90% intervals, its difference to the human baseline, how
 -- sure its rank is, its length and cost; changed reviews are in effects
 -- Candidates of a group are ranked among themselves, by the tests between them.
--- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too.
+-- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too. Where every
+-- model of a group is contaminated, both rank them: the comparison is then among equals.
 -- Expected are the (paper, reference) pairs that any candidate has under the signature: under 98% of them, no rank.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
 create or replace view boards as
@@ -104,7 +105,12 @@ judged as (
         x.released,
         coalesce(e.pairs, 0) as expected,
         c.kind <> 'control' and m.scored > 0 and m.scored >= 0.98 * e.pairs
-            and (b.board = 'all' or coalesce(x.status, 'unknown') <> 'contaminated') as ranked
+            and (
+                b.board = 'all'
+                or coalesce(x.status, 'unknown') <> 'contaminated'
+                or bool_and(coalesce(x.status, 'unknown') = 'contaminated') filter (where c.kind = 'model')
+                    over (partition by b.board, m.signature_id, c.group_name)
+            ) as ranked
     from means m
     join candidates c using (candidate_id)
     cross join boards_of b

@@ -97,6 +97,23 @@ def test_a_contaminated_candidate_is_ranked_on_the_whole_board_alone(state):
     assert (found["human"], found["model-a"], found["generic"]) == ("none", "clean", "none")
 
 
+def test_where_every_model_is_contaminated_the_board_ranks_them_and_says_so(tmp_path):
+    state = refreshed(tmp_path)
+    use(OverlapLM())
+    file = state / "models.toml"
+    entry = (
+        '[[model]]\nname = "{0}"\nendpoint = "http://127.0.0.1:1/v1"\nmodel = "{0}"\nknowledge_cutoff = 2025-12-31\n'
+    )
+    file.write_text("\n".join(map(entry.format, ("model-a", "late"))))
+    for name in ("model-a", "late"):
+        add_reviews(state, reviews_by(name))
+    run(state, f"writing.models={file}")
+    rows = {name: row for name, *row in board(state, "rank is not null, unranked, contamination")}
+    assert rows["model-a"] == rows["late"] == [True, None, "contaminated"]
+    shown = CliRunner().invoke(app.app, ["leaderboard", "--metric", "gem", "--state", str(state)]).output
+    assert "all 2 models are contaminated" in shown
+
+
 def test_an_incomplete_candidate_has_its_length_but_no_rank(state):
     ((_, rank, unranked, words, at),) = board(state, "rank, unranked, words, at_length", "candidate = 'openai/gpt-4o'")
     assert (rank, unranked) == (None, "only 30 of 32 pairs scored")

@@ -184,6 +184,9 @@ def _basis(
         if row["role"] in HANDS and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
             what = f"{HANDS[row['role']]} {row['name']}"
             _warn(f"{what} is contaminated: learnt until {row['cutoff']}, reviews of {row['released']}")
+    clean = {row["group_name"] for row in rows if row["kind"] == "model" and row["contamination"] != "contaminated"}
+    if seen := sum(row["contamination"] == "contaminated" and row["group_name"] not in clean for row in rows):
+        _warn(f"all {seen} models are contaminated, so they are ranked all the same: they may have read these reviews")
     if conflicts := [f"{row['candidate']} is {row['conflict']}" for row in rows if row["conflict"]]:
         _warn("; ".join(conflicts))
     if gap and gap["low"] is not None:

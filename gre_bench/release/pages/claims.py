@@ -44,7 +44,9 @@ def flags(row: Row, writer: str) -> Iterator[Flag]:
     """The warnings about one candidate of a board, the gravest first."""
     status, model = row.get("contamination"), row["kind"] == "model"
     if status == "contaminated":
-        yield Flag("contaminated", f"{(row['unranked'] or '').removeprefix('contaminated: ')}; it has no rank", "fail")
+        why = (row["unranked"] or "").removeprefix("contaminated: ")
+        ranked = "it may have read these reviews, as every other model of this board may"
+        yield Flag("contaminated", f"{why}; it has no rank" if why else ranked, "fail")
     elif row["unranked"] and row["kind"] != "control":
         yield Flag("unranked", f"No rank: {row['unranked']}", "fail")
     for state in ("failed", "missing"):

@@ -86,7 +86,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "contamination": (
         "Clean, contaminated, cutoff unknown",
         "Whether what a model learnt from ends before the reviews were first shown. Those known to be contaminated "
-        "have no rank here; where there are some, a badge says what they gain.",
+        "have no rank here, unless no model is clean; where there are some, a badge says what they gain.",
     ),
     "conflict": (
         "Same family",
