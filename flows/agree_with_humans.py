@@ -25,7 +25,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.flows.annual_refresh import outcome_of, usable
 from gre_bench.metrics.agreement import agreements
 from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
-from gre_bench.metrics.cases import Response, scored_writer_of
+from gre_bench.metrics.cases import Lack, Response, scored_writer_of
 from gre_bench.metrics.chance import Moved
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.domains import in_domain
@@ -131,7 +131,9 @@ def graded_items(
     for review in known_reviews(store):
         if ungraded and review.candidate != HUMAN:
             continue
-        missing = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
+        missing: dict[Source, Lack] = {}
+        if review.review_id in lacking:
+            missing["judgments"] = lacking[review.review_id]
         by_paper[review.paper_id].append(
             Response(review.review_id, review.text, judged.get(review.review_id, {}), missing)
         )
@@ -160,7 +162,7 @@ def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem
         finished = store.rows(FINISHED_PAIRS, signature_id=signature.signature_id)
         scores = [
             Score(signature.signature_id, row["paper_id"], row["candidate_id"], row["reference_id"], row["value"],
-                  None if row["value"] is not None else Problem(row["reason"], ""))
+                  None if row["value"] is not None else Problem(str(row["reason"]), ""))
             for row in finished
         ]  # fmt: skip
         agreements_of_metric = agreements(

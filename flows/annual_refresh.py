@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from prefect import flow
 
@@ -36,7 +36,7 @@ from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import DRAW, KNOWN_CANDIDATES, UNCOVERED, WAITING_TEXTS
+from gre_bench.store.queries.plan import DRAW, KNOWN_CANDIDATES, UNCOVERED, WAITING_TEXTS, SignatureRow
 from gre_bench.store.queries.score import MISSING, PROGRESS, REASONS
 from gre_bench.store.queries.writing import TEXT_OUTCOMES
 from gre_bench.tasks import steps
@@ -235,8 +235,9 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     return summary
 
 
-def _signed(work: Work) -> list[Row]:
-    return [asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values()]
+def _signed(work: Work) -> list[SignatureRow]:
+    rows = (asdict(signature) | {"signature_id": signature.signature_id} for signature in work.signatures.values())
+    return [cast(SignatureRow, row) for row in rows]
 
 
 def outcome_of(metrics: Sequence[Row], reasons: Sequence[Row]) -> tuple[str, str]:

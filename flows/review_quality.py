@@ -97,11 +97,13 @@ def _judged(
     """Asks the judge, computes points and groups, and writes the files to *folder*; returns the summary."""
     verdicts: dict[tuple[str, str], Points] = {}
     for name, able in _judgeable(job, reviews).items():
-        answers = run.judge_reviews(job.judge, job.writer_context, name, able) if able else []
-        verdicts |= {
-            (review.review_id, name): answer.problem if answer.value is None else answer.value
-            for review, answer in zip(able, answers, strict=True)
-        }
+        if not (able and job.judge):
+            continue
+        answers = run.judge_reviews(job.judge, job.writer_context, name, able)
+        for review, answer in zip(able, answers, strict=True):
+            points = answer.problem if answer.value is None else answer.value
+            assert points is not None, "an answer has a value or a problem"
+            verdicts[review.review_id, name] = points
     qualities = judge(reviews, verdicts, job.dated)
     groups = sampled(qualities, job.size, job.seed)
     summary = _summary(job, source, reviews, qualities, groups) | {"folder": str(folder)}
@@ -169,7 +171,7 @@ def generate(
     with bounded(writer_context, path.parent) as status:
         answer = run.generate_guideline(model, writer_context, reviews)
         status.say("done" if answer.problem is None or answer.problem.final else "incomplete")
-    if answer.value is None:
+    if answer.problem is not None:
         raise SourceError(
             f"{model} gave no guideline for group {group}: {answer.problem.code}: {answer.problem.message}"
         )

@@ -99,7 +99,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
     return rows
 
 
-def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]:
+def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict[str, Any]]:
     """Yields one row per change for one metric: its effect on the pairs scored before and after, or why it has none."""
     signature_id = work.signatures[metric].signature_id
     names = [HUMAN, *job.changes.values()]
@@ -125,7 +125,7 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[Row]
         }
 
 
-def as_row(found: ChangeResult) -> Row:
+def as_row(found: ChangeResult) -> dict[str, Any]:
     """Returns *found* as the columns of the table ``effects``."""
     return asdict(found)
 

@@ -140,3 +140,10 @@ def test_no_parameter_is_called_run_and_typed_any():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.arg) and node.arg in ("run", "steps", "store", "_run") and node.annotation:
                 assert ast.unparse(node.annotation) != "Any", f"{path}:{node.lineno}"
+
+
+def test_the_type_checker_reads_every_folder_of_the_package_where_it_lies():
+    """It follows no symlink, so a folder that is linked into the package has to be named."""
+    checked = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pyright"]["include"]
+    linked = {link.name for link in (ROOT / "gre_bench").iterdir() if link.is_symlink() and any(link.glob("*.py"))}
+    assert linked - {"data", "deployments"} <= set(checked)
