@@ -64,7 +64,7 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
     """Opens the evaluation LM *name*: a backend such as ``cache-ngram``, a pretrained model, or a folder.
 
     *settings* are those of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``. Raises
-    `SettingsError` for an unknown name, and `LMError` for a model that cannot be used.
+    `LMError` for an unknown name or a model that cannot be used, and `SettingsError` for an unknown setting.
     """
     is_backend = str(name) in catalog.BACKENDS
     tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}

@@ -43,7 +43,7 @@ class Experiment(BaseModel):
 
     @property
     def name(self) -> str:
-        """Such as ``papers/004_board``; ``--settings`` takes it."""
+        """Returns the name that ``--settings`` takes, such as ``papers/004_board``."""
         return f"{PAPERS}/{self.path.stem}"
 
     @property

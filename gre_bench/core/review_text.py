@@ -157,7 +157,7 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*, whether or not sentences were removed from them."""
+    """Returns *sections* as one text. Sections may have lost sentences."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections

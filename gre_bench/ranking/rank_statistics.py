@@ -35,7 +35,7 @@ class Pairs:
     values: Sequence[float]
 
     def of(self, names: Sequence[str]) -> Pairs:
-        """Those of the candidates *names*."""
+        """Returns the pairs of the candidates *names*."""
         wanted = set(names)
         kept = [place for place, name in enumerate(self.candidates) if name in wanted]
         return self.at(kept)

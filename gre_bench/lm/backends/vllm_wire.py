@@ -105,7 +105,7 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Returns the largest sum of the probabilities stated at one position of the prompt: at most 1, up to rounding."""
+    """Sums the stated probabilities at each position of the prompt, and returns the largest sum: at most about 1."""
     positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
     return max(sums, default=0.0)

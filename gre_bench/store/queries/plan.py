@@ -54,7 +54,7 @@ CANDIDATES = Query("candidates", CandidateRow)
 
 
 class KnownCandidateRow(TypedDict):
-    """One row per candidate that the edition has reviews of or has planned pairs of, single graded reviews aside."""
+    """One row per candidate with reviews or planned pairs. Single graded reviews do not count."""
 
     candidate: str
 
