@@ -30,7 +30,7 @@ from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
 ENDS_IN_S = 5.0
-AT_ONCE_S = 1.0
+AT_ONCE_S = 2.5
 CLEAN = "ends within 5 s with one line and exit 130; the state is kept, no process is left"
 REFRESH = ("refresh", "--no-prefect", "--settings", str(DEMO), "--set", "evaluation_lm.backend=scripted")
 SIGNS = pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
