@@ -6,7 +6,6 @@ drawn with and without text, the page must differ where the character stands, an
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
 from gre_bench.ingest.pdf.audit.legibility import illegible
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
-from gre_bench.ingest.pdf.audit.stretches import LETTERS, by_word, without_strays
+from gre_bench.ingest.pdf.audit.stretches import LETTERS, PROSE, by_word, prose, text_of_strays, without_strays
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,17 +28,8 @@ TINY = 0.95
 """Points: type that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
 """Points of type, and words a line, that together no figure has: running text too small to be meant for eyes."""
-FINE, PROSE, COMMON = 3.6, 8, 0.3
-"""Points of type in which an x has fewer than four pixels at 100 dots an inch; the words of lines of it that follow one
-another, and their share of COMMON_WORDS, that make them sentences: labels of figures are names and numbers."""
-COMMON_WORDS = frozenset(
-    re.findall(
-        r"\w+",
-        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not "
-        "of on only or she should so that the their them then there these they this to was we were what when which who "
-        "will with would you your",
-    )
-)
+FINE = 3.6
+"""Points of type in which an x has fewer than four pixels at 100 dots an inch: labels of figures, or sentences."""
 SMALLER = 1.35
 """Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""
 FAINT = 0.1
@@ -108,14 +98,17 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     tiny = _tiny(glyphs)
     drawn = glyphs.painted & ~glyphs.clipping & ~outside & ~tiny
     why = np.zeros(len(drawn), dtype=np.int64)
-    unseen, pale = _unseen(glyphs, ink, band, drawn)
+    unseen, pale, _ = _unseen(glyphs, ink, band, drawn)
+    strays = np.zeros(len(drawn), dtype=bool)
     if unseen.any():
         # Drawn again, larger: thin strokes leave little at a pixel a point.
-        surely, pale = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
+        surely, pale, strays = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
         unseen &= surely
     under = overprinted(glyphs, page, log)
-    legible = drawn & ~unseen & ~under
-    why[illegible(glyphs, ink, legible, lambda places: ink_of(page, FINER, _around(band[places])))] = _code("illegible")
+    unpainted = glyphs.clipping & ~ink.contrasts(band, PALE) if glyphs.clipping.any() else glyphs.clipping
+    legible = (drawn | (glyphs.clipping & ~unpainted & ~outside & ~tiny)) & ~unseen & ~under
+    unread, unsure = illegible(glyphs, ink, legible, lambda places: ink_of(page, FINER, _around(band[places])))
+    why[unread] = _code("illegible")
     if unseen.any():
         own = np.abs(glyphs.color - ink.beneath(band)).max(axis=1)
         why[unseen] = _code("clipped")
@@ -123,13 +116,14 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
         why[unseen & pale] = _code("pale")
         why[unseen & pale & (glyphs.opacity < 0.5) & (own >= PALE)] = _code("transparent")
     why[under] = _code("covered")
-    if glyphs.clipping.any():
-        why[glyphs.clipping & ~ink.contrasts(band, PALE)] = _code("unpainted")
+    why[unpainted] = _code("unpainted")
     why[~glyphs.painted & ~glyphs.clipping] = _code("unpainted")
     why[drawn & (glyphs.opacity < FAINT)] = _code("transparent")
     why[tiny] = _code("tiny")
     why[outside] = _code("off_page")
     why[_packed(glyphs)] = _code("packed")
+    rest = np.bincount(glyphs.line, glyphs.solid & (why == 0)) <= np.bincount(glyphs.line, glyphs.solid & (why > 0))
+    why[(strays | unsure) & (why == 0) & rest[glyphs.line]] = _code("illegible")
     why[np.fromiter((ord(letter) in INVISIBLE for letter in glyphs.text), dtype=bool, count=len(why))] = _code(
         "zero_width"
     )
@@ -138,10 +132,11 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
 
 def _unseen(
     glyphs: Glyphs, ink: Ink, band: NDArray[np.float64], among: NDArray[np.bool_]
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of the characters *among*: those in words that leave no mark or have the colour of their ground; the latter.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Of the characters *among*: those in words without a mark or in the colour of their ground; the latter; strays.
 
-    Stretches of a few letters are passed over: they say nothing, and signs of sums stand elsewhere than letters do.
+    Stretches of a few letters count where their words have the colour of their ground, or are sentences together.
+    The others are the strays: signs of sums stand elsewhere than letters do.
     """
     import numpy as np
 
@@ -151,8 +146,11 @@ def _unseen(
     pale = among & ((step < PALE) | ((step < PALER) & (contrast(shown, ground) < CONTRAST)))
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
-        return pale, pale
-    return without_strays(glyphs, by_word(glyphs, pale | lost, among)), pale
+        return pale, pale, lost
+    words = by_word(glyphs, pale | lost, among)
+    found = without_strays(glyphs, words)
+    found |= text_of_strays(glyphs, words & ~found, pale)
+    return found, pale, words & ~found
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -217,10 +215,7 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
         inside = slice(start, end)
         if fine[inside].sum() < PROSE:
             continue
-        parts = np.split(np.arange(start, end), np.flatnonzero(np.diff(glyphs.word[inside])) + 1)
-        words = ["".join(glyphs.text[place] for place in part).strip(".,;:!?()\"' ").lower() for part in parts]
-        words = [word for word in words if word.isalpha()]
-        if len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words):
+        if prose(glyphs, np.arange(start, end)):
             out[inside] = fine[inside]
     return out
 

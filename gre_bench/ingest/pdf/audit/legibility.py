@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
+from unicodedata import category
 
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs
 from gre_bench.ingest.pdf.audit.ink import Ink
@@ -45,8 +46,8 @@ MOST = 0.75
 """Share of the letters of a line that must be so for all of it to be unreadable."""
 NARROW = 0.09
 """Mean width of the letters of a line, in units of their height, below which nobody reads them."""
-NEAR = 0.15
-"""Distance of the middles of two letters, in units of their size, at which they stand on one another."""
+NEAR = 0.36
+"""Distance of the baselines of two letters, in units of their size, within which they stand on one another."""
 SMALL_PRINT = 3.6
 """Points of type of the labels of shrunk figures: running text in it is hidden by its size, the rest is no text."""
 NOISE, NOISY = 60, 0.4
@@ -57,8 +58,8 @@ MEAN, EACH = 3, (0, 1, 2)
 
 def illegible(
     glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], closer: Callable[[NDArray[np.bool_]], Ink]
-) -> NDArray[np.bool_]:
-    """Which characters *among* the page's are drawn so that no reader makes them out.
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which characters *among* the page's are drawn so that no reader makes them out, and which few seem so alone.
 
     *closer* draws the page once more, larger, where the characters given stand.
     """
@@ -66,8 +67,9 @@ def illegible(
 
     letters = _Letters.of(glyphs, among)
     found = _by_setting(glyphs, ink, among, letters.pictured)
+    strays = np.zeros(len(found), dtype=bool)
     if not len(letters.places):
-        return found
+        return found, strays
     bad = _unread(letters, ink, closely=False)
     if bad.any():
         bad[bad] = _unread(letters.some(bad), ink, closely=True)
@@ -82,8 +84,10 @@ def illegible(
         share = np.bincount(glyphs.line, unread) / np.maximum(np.bincount(glyphs.line, letters.pictured), 1)
         unread |= letters.pictured & (share > REST)[glyphs.line]
         inside = letters.pictured | (among & ~glyphs.solid)
-        found |= without_strays(glyphs, by_word(glyphs, unread, inside))
-    return found
+        words = by_word(glyphs, unread, inside)
+        found |= without_strays(glyphs, words)
+        strays = words & ~found
+    return found, strays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,29 +216,39 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
     width, height = (np.bincount(glyphs.line, letters * size[:, side], minlength=lines) for side in (0, 1))
     upright = np.bincount(glyphs.line, letters & glyphs.even, minlength=lines) > 0
     whole = upright & (width < NARROW * height)
-    other = letters & ~pictured
+    other, upon = letters & ~pictured, overlaid(glyphs, letters)
     if other.sum() >= FEW:
-        bad = other & (overlaid(glyphs, other) | (ink.rough(glyphs.box, NOISE) > NOISY))
+        bad = other & (upon | (ink.rough(glyphs.box, NOISE) > NOISY))
         whole |= np.bincount(glyphs.line, bad, minlength=lines) > MOST * np.maximum(count, 1)
-    return (whole & (count >= FEW))[glyphs.line] & among
+    out = (whole & (count >= FEW))[glyphs.line] & among
+    return out | without_strays(glyphs, by_word(glyphs, upon, among)) if upon.any() else out
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Those of *letters* on the middle of which that of another letter stands; the same letter twice is bold print."""
+    """Those of *letters* that share half the width of one with another letter on about the same baseline.
+
+    The same letter twice is bold print, and type of another size is a mark behind the text.
+    """
     import numpy as np
+    from scipy.spatial import cKDTree
 
     out = np.zeros(len(letters), dtype=bool)
-    places = np.flatnonzero(letters)
-    places = places[glyphs.extent[places] >= SMALL_PRINT]
-    middle = (glyphs.box[places, :2] + glyphs.box[places, 2:]) / 2
-    reach = NEAR * np.maximum(glyphs.extent[places], 0.1)
+    # No accents: those of category Lm, such as the hat over a symbol, are letters by name alone.
+    real = {letter for letter in set(glyphs.text) if letter.isalpha() and category(letter) != "Lm"}
+    letters = letters & np.fromiter((letter in real for letter in glyphs.text), dtype=bool, count=len(out))
+    places = np.flatnonzero(letters & glyphs.even & (glyphs.extent >= SMALL_PRINT))
+    if len(places) < FEW:
+        return out
+    left, right = glyphs.box[places, 0], glyphs.box[places, 2]
+    size, base = glyphs.extent[places], glyphs.origin[places, 1]
     code = np.fromiter((ord(glyphs.text[place]) for place in places), dtype=np.int64, count=len(places))
-    for shift in product((0.0, 1.0), repeat=2):
-        cells = np.floor((middle + np.array(shift)) / 2).astype(np.int64)
-        order = np.lexsort((cells[:, 0], cells[:, 1]))
-        for step in (1, 2, 3):
-            one, other = order[:-step], order[step:]
-            near = (cells[one] == cells[other]).all(axis=1) & (code[one] != code[other])
-            near &= np.abs(middle[one] - middle[other]).max(axis=1) < np.minimum(reach[one], reach[other])
-            out[places[one[near]]] = out[places[other[near]]] = True
+    spots = np.stack([(left + right) / 2, base], axis=1)
+    # Middles of letters that share half of a width are at most half the wider one apart, and few are wider than high.
+    pairs = cKDTree(spots).query_pairs(0.5 * float(np.percentile(size, 95)), output_type="ndarray")
+    one, other = pairs[code[pairs[:, 0]] != code[pairs[:, 1]]].T
+    shared = np.minimum(right[one], right[other]) - np.maximum(left[one], left[other])
+    narrow = np.minimum(right[one] - left[one], right[other] - left[other])
+    low, high = np.minimum(size[one], size[other]), np.maximum(size[one], size[other])
+    near = (shared > 0.5 * narrow) & (np.abs(base[one] - base[other]) < NEAR * low) & (high < 2 * low)
+    out[places[one[near]]] = out[places[other[near]]] = True
     return out

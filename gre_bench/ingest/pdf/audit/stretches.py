@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +13,17 @@ if TYPE_CHECKING:
 
 LETTERS = 6
 """Letters that a stretch must have to count as hidden by what is drawn around it."""
+
+PROSE, COMMON = 8, 0.3
+"""Words that sentences have, and the share of COMMON_WORDS among them: labels of figures are names and numbers."""
+COMMON_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a all also an and any are as at be but by can do for from has have he here his i if in is it its must no not "
+        "of on only or she should so that the their them then there these they this to was we were what when which who "
+        "will with would you your",
+    )
+)
 
 
 def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -48,3 +60,31 @@ def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_
         if letters[start:end][found[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
             found[start:end] = False
     return found
+
+
+def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
+    """Whether the words of the characters at *places* are sentences, by their number and the common ones among them."""
+    words = [word for word in _words(glyphs, places) if word.isalpha()]
+    return len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words)
+
+
+def text_of_strays(
+    glyphs: Glyphs, strays: NDArray[np.bool_], surely: NDArray[np.bool_]
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Those of the *strays* that say something: words of *surely* hidden letters, or all if they are sentences."""
+    import numpy as np
+
+    if not strays.any() or prose(glyphs, np.flatnonzero(strays)):
+        return strays
+    letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(strays))
+    words = glyphs.word - glyphs.word[0]
+    sure = np.bincount(words, strays & letters & surely)
+    whole = (sure >= 2) & (sure == np.bincount(words, letters))
+    return strays & whole[words]
+
+
+def _words(glyphs: Glyphs, places: NDArray[np.int64]) -> list[str]:
+    import numpy as np
+
+    parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
+    return ["".join(glyphs.text[place] for place in part).strip(".,;:!?()\"' ").lower() for part in parts]
