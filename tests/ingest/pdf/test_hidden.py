@@ -215,11 +215,12 @@ def test_pages_with_findings_are_drawn_with_marks(tmp_path):
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
-def test_at_most_one_character_in_a_thousand_of_ordinary_papers_is_hidden(every):
+@pytest.mark.parametrize(("every", "most"), [(6, 0.002), pytest.param(1, 0.001, marks=pytest.mark.slow)])
+def test_at_most_one_character_in_a_thousand_of_ordinary_papers_is_hidden(every, most):
+    """With all papers, that is; of every sixth, one in five hundred."""
     found = [read_of(path) for path in (*sorted(REAL.glob("*.pdf"))[::every], *SAMPLES)]
     hidden = sum(read.hidden for read in found)
-    assert hidden <= 0.001 * sum(read.characters for read in found)
+    assert hidden <= most * sum(read.characters for read in found)
     assert not [finding for read in found for finding in read.findings if finding.instructs]
 
 
