@@ -20,7 +20,7 @@ ON_STUDIES = ("cells",)
 
 
 class Claim(BaseModel):
-    """One claim: *says* in words, *where* the *paper* makes it, and the *test* that its *metrics* go through."""
+    """One claim: what it *says*, *where* the *paper* makes it, and the *test* applied to its *metrics*."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -53,7 +53,9 @@ class Claim(BaseModel):
 
 
 def claims(path: Path | None = None) -> list[Claim]:
-    """The claims of the file *path* (the shipped one if None), in its order; `SettingsError` names what is wrong."""
+    """Returns the claims of the file *path* (the shipped one if None) in file order; `SettingsError` names what is
+    wrong.
+    """
     path = path or resource("data", "claims.toml")
     try:
         entries = strict_toml.loads(path.read_text(encoding="utf-8")).get("claim", [])

@@ -1,4 +1,4 @@
-"""The LMs that can write, from one TOML file: where each is reached, what it costs, how it samples."""
+"""The LMs that can write, from one TOML file: the endpoint of each, its prices and its sampling."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from gre_bench.http.endpoints import Limits, limits_of, wrong
 
 
 class Model(BaseModel):
-    """One LM behind an OpenAI-compatible chat endpoint. What is None is unknown; the key itself is never here."""
+    """One LM behind an OpenAI-compatible chat endpoint. A value of None is unknown; the API key itself is never here.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -87,7 +88,9 @@ class Model(BaseModel):
         return self
 
     def sampled(self, table: Mapping[str, Any] | None) -> Model:
-        """This model with the sampling of *table*, as an entry states it; `SettingsError` for one that is wrong."""
+        """Returns this model with the sampling of *table*, written as in an entry; raises `SettingsError` for a wrong
+        value.
+        """
         if not table:
             return self
         try:
@@ -96,7 +99,10 @@ class Model(BaseModel):
             raise SettingsError(f"writing.sampling of {self.name}: {wrong(error)}") from None
 
     def key(self) -> str | None:
-        """The API key from the environment, None if the endpoint takes none; `LMError` if it is missing or unusable."""
+        """Returns the API key from the environment, None if the endpoint needs none.
+
+        Raises `LMError` if the key is missing or unusable.
+        """
         if self.key_env is None:
             return None
         key = os.environ.get(self.key_env, "").strip()
@@ -108,10 +114,11 @@ class Model(BaseModel):
 
 
 def load(path: Path | None = None) -> dict[str, Model]:
-    """The models of the file *path* (the shipped one if None) by name, in file order, with their endpoints' limits.
+    """Returns the models of the file *path* (the shipped one if None) by name, in file order, with their endpoints'
+    limits.
 
-    `SettingsError` in one line names the entry that is wrong. Values are left out of it: a key may have
-    been pasted in the wrong place.
+    `SettingsError` names the wrong entry in one line. Its values are left out, because a key may have been pasted in
+    the wrong place.
     """
     path = path or resource("data", "models.toml")
     try:
@@ -138,7 +145,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
 
 
 def known_as(names: Mapping[str, Model] | None = None) -> dict[str, str]:
-    """The model's name by each of its aliases, in lower case; of the shipped file if *names* is None."""
+    """Returns the model name for each alias in lower case; *names* are those of the shipped file if None."""
     models = load() if names is None else names
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 

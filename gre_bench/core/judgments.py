@@ -25,9 +25,9 @@ def is_judgment(line: str) -> bool:
 
 
 def yields(text: str, form: Form) -> bool:
-    """Whether *text* holds a judgment in the *form* it is scored in; a review without any is missing data.
+    """Whether *text* holds at least one judgment when read in its *form*. A review without any is missing data.
 
-    In the form as written, a judgment may follow a list mark ("- The reviewer ..."), as real writers write it.
+    In the form as written, a judgment may follow a list mark ("- The reviewer ...").
     """
     if form == "strict":
         return bool(strict(text))

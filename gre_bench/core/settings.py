@@ -222,7 +222,7 @@ class EvaluationLMSettings(_Group, frozen=True):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether it is a service that several threads can use at once."""
+        """Whether the evaluation LM is a service that several threads can use at once."""
         return self.backend == "vllm"
 
 

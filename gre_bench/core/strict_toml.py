@@ -1,4 +1,4 @@
-"""TOML from outside: what is nested too deeply to be read is refused as what is no TOML."""
+"""Reads TOML from outside; text nested too deeply to be parsed counts as no TOML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TOMLDecodeError = tomllib.TOMLDecodeError
 
 
 def loads(text: str) -> dict[str, Any]:
-    """The table that *text* holds; `TOMLDecodeError` if it is no TOML, or holds thousands of arrays in one another."""
+    """Returns the table in *text*; raises `TOMLDecodeError` if it is no TOML or nests arrays thousands deep."""
     try:
         return tomllib.loads(text)
     except RecursionError:

@@ -12,7 +12,7 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """An endpoint's limits, over all models behind it together; None sets no limit."""
+    """The limits of an endpoint, shared by all models behind it; None sets no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -24,7 +24,7 @@ class Limits(BaseModel):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The seconds of a minute that one request takes, and that one token takes."""
+        """How many seconds of a minute's allowance one request uses, and one token; 0 without that limit."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
@@ -32,9 +32,8 @@ class Limits(BaseModel):
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
     """Returns limits by base URL from the entries *endpoints* of the models file *path*.
 
-    `SettingsError` names a wrong one.
-
-    An entry whose URL is not among the *known* URLs of models would limit nothing, so it is refused.
+    `SettingsError` names a wrong entry. An entry whose URL is not among the *known* URLs of models would limit nothing,
+    so it is refused.
     """
     results: dict[str, Limits] = {}
     for index, entry in enumerate(endpoints, 1):
@@ -59,7 +58,8 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
 
 
 def wrong(error: ValidationError) -> str:
-    """Returns what is wrong with an entry, key by key, without values: a secret may have been pasted in the wrong
-    place.
+    """Returns what is wrong with an entry, key by key.
+
+    Values are left out, because a secret may have been pasted in the wrong place.
     """
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

@@ -1,4 +1,4 @@
-"""The papers' claims as a page shows them: those that this board answers first, each with its tests by metric."""
+"""The papers' claims as a page shows them: claims that this board answers first, each with its tests by metric."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VERDICTS = ("holds", "does not hold", "cannot be told")
 
 
 def claim_lines(about: Mapping[str, Any], found: Sequence[Board]) -> tuple[ClaimLine, ...]:
-    """A line for each claim of the manifest *about* that was tested under a metric of the boards *found*."""
+    """Returns a line for each claim of the manifest *about* that was tested under a metric of the boards *found*."""
     titles = {board.metric: board.title for board in found}
     lines: dict[str, ClaimLine] = {}
     for row in about.get("claims", ()):

@@ -11,7 +11,7 @@ from gre_bench.release.pages.contents import Stratum, StratumCell
 
 
 def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
-    """The strata of the sampled papers; scores where a stratum has several values."""
+    """Returns the strata of the sampled papers; with scores if a stratum has several values."""
     found = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
         own = list(group)
