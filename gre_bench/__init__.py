@@ -9,7 +9,7 @@ In a notebook::
     >>> round(gre_bench.score(lm, mine, human).nats, 1)
     6.4
 
-The names below are the public API; they are imported when they are first used.
+The names below are the public API; each is imported at its first use.
 """
 
 from __future__ import annotations

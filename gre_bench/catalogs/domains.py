@@ -49,7 +49,9 @@ class Domain(BaseModel):
     source: str = Field(min_length=1)
 
     def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
-        """Returns the synopsis of an item with these *parts*; None if a part that the domain needs is missing or blank.
+        """Returns the synopsis of an item with these *parts*.
+
+        Returns None if a part that the domain needs is missing or blank.
         """
         texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
         return "\n\n".join(texts) if all(texts) else None
@@ -123,8 +125,7 @@ def domain_of(name: str, path: Path | None = None) -> Domain:
 
 
 def _check_prompt(name: str | None, fields: set[str] | None) -> None:
-    """Raises `ValueError` if there is no prompt *name*, or if its fields are not *fields* (None: it needs exactly one).
-    """
+    """Raises `ValueError` if there is no prompt *name*, or its fields are not *fields* (None: exactly one field)."""
     if name is None:
         return
     try:

@@ -48,8 +48,7 @@ class Experiment(BaseModel):
 
     @property
     def call(self) -> str:
-        """Returns the command line that runs the experiment, with the files to give and, for guidelines, every option.
-        """
+        """Returns the command line of the experiment, with the files to give and, for guidelines, every option."""
         given = [f"--set {key}=FILE" if "." in key else key if key == "NOTES" else f"{key} FILE" for key in self.files]
         told = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() for value in _all(values)]
         return " ".join(["gre-bench", self.command, *(told or ["--settings", self.name]), *given])

@@ -19,7 +19,9 @@ from gre_bench.http.endpoints import Limits, limits_of, wrong
 
 
 class Model(BaseModel):
-    """One LM behind an OpenAI-compatible chat endpoint. A value of None is unknown; the API key itself is never here.
+    """One LM behind an OpenAI-compatible chat endpoint. A value of None is unknown.
+
+    The API key itself is never here.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

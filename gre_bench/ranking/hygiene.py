@@ -121,7 +121,9 @@ def _t(count: int) -> float:
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
-    """Returns candidate → (paper, reference) → its score less the human candidate's; the human candidate is left out.
+    """Returns candidate → (paper, reference) → its score less the human candidate's.
+
+    The human candidate is left out.
     """
     rows = list(zip(*pairs.columns, strict=True))
     human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}

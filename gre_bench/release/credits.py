@@ -48,8 +48,7 @@ def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
 
 
 def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns lines on the licence of the program and the licences of the texts, with how many state each and are here.
-    """
+    """Returns lines on the licences of the program and of the texts, and how many texts with each are included."""
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
                  "are no texts."]  # fmt: skip
     lines += _texts(rows(connection, "rights"))

@@ -112,7 +112,9 @@ def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:
-    """Returns the names of the files and of the folders in *folder*; raises `SourceError` for links and special files.
+    """Returns the names of the files and of the folders in *folder*.
+
+    Raises `SourceError` for links and special files.
     """
     files, folders = set[str](), set[str]()
     for path in folder.rglob("*"):

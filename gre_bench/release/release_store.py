@@ -109,8 +109,7 @@ class ReleaseStore:
         return latest
 
     def check_clock(self) -> None:
-        """Raises `SettingsError` if the latest release is dated after this machine's time, since none could follow it.
-        """
+        """Raises `SettingsError` if the latest release is dated after this machine's time: none could follow it."""
         latest = self.newest()
         if latest and _dated(latest) > now():
             raise SettingsError(

@@ -131,7 +131,9 @@ def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> 
 
 
 def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
-    """Returns d* and its standard error for each of *rows* (resamples, papers) of counts; not finite where s* is zero.
+    """Returns d* and its standard error for each of *rows* (resamples, papers) of counts.
+
+    The values are not finite where s* is zero.
     """
     n, delta, both, squares = (rows @ sums).T
     delta, both = delta / n, both / n

@@ -26,8 +26,7 @@ MOST_PAPERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """The mean difference (first less second) by paper, its interval, two-sided p, and p after Holm over all *tests*.
-    """
+    """The mean difference (first less second) by paper: interval, two-sided p, and p after Holm over all *tests*."""
 
     first: str
     second: str
@@ -83,7 +82,9 @@ def pair_tests(
 
 
 def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
-    """Applies Holm's correction to *tests* and the p-values *others* of further tests together; returns both, adjusted.
+    """Applies Holm's correction to *tests* and the p-values *others* of further tests together.
+
+    Returns both, adjusted.
     """
     family = [*(test.p for test in tests), *others]
     adjusted = holm(family)

@@ -107,7 +107,9 @@ def decoded(cell: Any) -> Any:
 
 @contextmanager
 def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Yields the process, which gets none of this one's environment but `LEFT`; it is killed at the end in every case.
+    """Yields the process, which gets none of this one's environment but `LEFT`.
+
+    It is killed at the end in every case.
     """
     environment = {name: os.environ[name] for name in LEFT if name in os.environ}
     with (folder / "errors").open("wb") as errors:

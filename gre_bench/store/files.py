@@ -15,8 +15,7 @@ KEPT = "what was committed is kept: make room and give the same command again"
 
 @contextmanager
 def putting(key: str, *files: Path) -> Iterator[None]:
-    """Raises `StoreError` if the first of *files* cannot be written, and deletes the others, which may be incomplete.
-    """
+    """Raises `StoreError` if the first of *files* cannot be written, and deletes the others, perhaps incomplete."""
     try:
         yield
     except OSError as error:

@@ -1,7 +1,7 @@
 """The options and arguments that several commands share, each described once.
 
-The edition is the argument EDITION of a command about one edition. It is the option --edition where the argument is
-something else (a file, candidates), or where a settings file may name it. A short flag means the same in every command.
+A command about one edition takes it as the argument EDITION. It takes the option --edition if its argument is something
+else (a file, candidates), or if a settings file may name the edition. A short flag means the same in every command.
 """
 
 from __future__ import annotations

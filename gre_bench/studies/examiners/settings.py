@@ -108,9 +108,7 @@ class StudySettings(_Group):
 
 
 def load_study(path: Path) -> StudySettings:
-    """Returns the settings of the file *path*, with relative paths resolved from its folder; `SettingsError` in one
-    line.
-    """
+    """Returns the settings of the file *path*, with relative paths resolved from its folder; raises `SettingsError`."""
     path = settings_file(path)
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))

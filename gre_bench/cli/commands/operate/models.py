@@ -96,7 +96,7 @@ def remove_model(name: Name) -> None:
 
 
 def _row(entry: Pretrained) -> dict[str, Any]:
-    """Returns an entry of the catalogue and its state on this machine: yes, no, or not whole."""
+    """Returns an entry of the catalogue and its state on this machine: yes, no, or incomplete."""
     try:
         model = held(entry)
         state = "no" if model is None else "not whole" if model.fault() else "yes"
@@ -113,7 +113,7 @@ def _row(entry: Pretrained) -> dict[str, Any]:
 
 @contextmanager
 def _shown(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """Yields two callbacks: one prints a step, the other shows bytes done and in all as a bar on a terminal."""
+    """Yields two callbacks: one prints a step, the other shows bytes done and total bytes as a bar on a terminal."""
     if quiet or not screen.err.is_terminal:
         yield (lambda _: None) if quiet else screen.say, lambda done, total: None
         return

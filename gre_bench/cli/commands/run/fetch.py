@@ -109,7 +109,7 @@ def _sample(papers: str | None) -> dict[str, Any]:
 
 @contextmanager
 def _followed(status: Path, quiet: bool) -> Iterator[None]:
-    """Shows the fetch's progress, and the wait that the known limits impose; shows nothing without a terminal."""
+    """Shows the fetch's progress, and the wait that the known limits cause; shows nothing without a terminal."""
     if quiet or not screen.err.is_terminal:
         yield
         return

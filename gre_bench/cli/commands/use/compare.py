@@ -88,7 +88,7 @@ def compare(
 
 
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """Returns what is compared: published tables and runs. A run gives its effects if a table holds effects."""
+    """Returns the two sides to compare: published tables and runs. A run gives its effects if a table holds effects."""
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
