@@ -63,7 +63,7 @@ def tables() -> tuple[str, ...]:
 
 
 def kind(table: str) -> Kind:
-    """Returns the kind of items in *table*: grades, effects of changes, benchmarks, models (a board), or a mix (text)."""
+    """Returns the kind of items in *table*: grades, effects of changes, benchmarks, models (a board), or a mix."""
     return _KINDS.get(table, "effects")
 
 

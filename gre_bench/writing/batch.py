@@ -56,7 +56,7 @@ class Batch:
             self._lost = 0
 
     def given_up(self, reply: Reply) -> None:
-        """Stops the batch with *reply* once as many chats in a row failed as there are threads: the endpoint is down."""
+        """Stops the batch with *reply* if as many chats in a row failed as there are threads: the endpoint is down."""
         with self._lock:
             self._lost += 1
             down = self._lost >= max(2, self._patience.concurrency)
