@@ -64,7 +64,7 @@ def beside() -> None:
                 pages, start = document.page_count, time.process_time()
                 text = str(pymupdf4llm.to_markdown(document, show_progress=False, **leave_out))
                 seconds = time.process_time() - start
-            # A word that a hyphen parts at the end of a line is joined; emphasis and heads are not words.
+            # A word that is hyphenated at a line's end is joined; signs of emphasis and headings are no words.
             found = compared(paper, re.sub(r"[*_#|]+", "", re.sub(r"-\n(?=[a-z])", "", text)))
             print(
                 f"{name:34} {found.recall:7.4f} {found.precision:10.4f} {found.inversions:11} {found.left:5} "

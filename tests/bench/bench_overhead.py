@@ -84,7 +84,7 @@ def _figures(folder: Path, marks: list[dict[str, Any]], watch: Watch, before: di
     stages = {mark["name"]: (mark, after) for mark, after in pairwise(marks)}
     used = {role: seconds - before.get(role, 0.0) for role, seconds in watch.cpu_by_role().items()}
     cpu = ended["cpu_s"] + used.get("workers", 0.0)
-    # What writers by rule compute is theirs, as what an evaluation LM computes is its own.
+    # The time of writers by rule is left out, as that of an evaluation LM is.
     written = [(begin, after) for name, (begin, after) in stages.items() if name.startswith("writing")]
     besides = {key: sum(after[key] - begin[key] for begin, after in written) for key in ("at", "cpu_s")}
     floor = ended["planned"] * FLOOR_S_PER_PAIR

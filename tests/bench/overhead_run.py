@@ -24,7 +24,7 @@ def main() -> None:
     job = _job(asked, folder)
     signing = _timed_signing()
     _tell_stages()
-    # What a process loads before it does anything is no part of a run.
+    # Imports at the start of a process are no part of a run.
     for name in ("gre_bench.flows.annual_refresh", "gre_bench.stats", "pyarrow.dataset", "duckdb", "scipy.stats"):
         importlib.import_module(name)
     _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())

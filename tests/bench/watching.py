@@ -70,5 +70,5 @@ class Watch:
                 self._servers.add(pid)
         except OSError:
             pass
-        # One that is about to go has no command line any more.
+        # A process that is about to end has no command line any more.
         return "server" if pid in self._servers else "workers"

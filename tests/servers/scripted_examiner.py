@@ -66,7 +66,7 @@ def chooser(bias: float = 0.0) -> Callable[[dict], str]:
     def write(body: dict[str, Any]) -> str:
         prompt = body["messages"][-1]["content"]
         one, two = (float(value) for value in _QUALITY.findall(prompt)[-2:])
-        # The same pair in the other order is another prompt: its draw must be the pair's own.
+        # The same pair in the other order is another prompt, but must get the same draw.
         pair = f"{min(one, two)} {max(one, two)}"
         draw = int.from_bytes(hashlib.sha256(pair.encode()).digest()[:4], "big") / 2**32
         return "one" if draw < bias or one > two else "two"

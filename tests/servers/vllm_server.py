@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 
 STARTS_WITHIN_S = 240.0
 
-# The V2 model runner wants Triton, which drives no CPU. Its interpreter, made for debugging, runs the same kernels.
+# The V2 model runner needs Triton, which has no CPU backend. Triton's debugging interpreter runs the same kernels.
 INTERPRETER = """
 import triton.backends
 triton.backends.backends["cpu"] = triton.backends.backends["nvidia"]

@@ -63,7 +63,7 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
         if (name in names and not listed) or HEADING.fullmatch(bare(row.text)):
             return place
         if running[place] and not listed:
-            # An entry that takes two rows fills the first.
+            # An entry of two rows fills the first one.
             if place + 1 < len(rows) and _is_listed(rows[place + 1].text):
                 continue
             return last

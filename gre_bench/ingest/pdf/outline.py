@@ -121,7 +121,7 @@ def _parted(
     loose = [row for row in rows if row not in body and row not in held]
     start = rows.index(inside[0]) if inside else len(rows)
     for part in paragraphs(loose, usual, heights):
-        # Text around the abstract is set as the body is, what goes on with it as the abstract.
+        # Text around the abstract has the type of the body; a continuation has the abstract's.
         own = type_of(part.rows) if rows.index(part.rows[0]) > start else usual
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)

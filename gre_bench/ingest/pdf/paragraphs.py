@@ -197,6 +197,6 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
         return True
     if row.text[:1].islower() or (not ENDED.search(last.text) and last.filled > 0.8):
         return True
-    # A full last line that ends a sentence may or may not end the paragraph; flush left, the next one rarely opens one.
+    # A full line that ends a sentence may end the paragraph; the next line, if flush left, rarely opens another.
     full = last.x1 > last.right - 0.02 * (last.right - last.left)
     return full and row.x0 < row.left + 0.5 * row.size and row.place != last.place and last.text[-1] != ":"

@@ -127,7 +127,7 @@ class PdfReader:
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
             answer = child.ask(request, data, self.limits.wall_s)
             if isinstance(answer, PdfText) and answer.status == "crashed" and child.asked > 1:
-                continue  # an earlier file may have harmed the child: a fresh one tells
+                continue  # an earlier file may have harmed the child, so try a new one
             if isinstance(answer, PdfText):
                 return answer, []
             if child.asked >= FILES or answer["held_bytes"] > self.limits.memory_bytes / 2:
@@ -192,7 +192,7 @@ class _Child:
         self.asked += 1
         deadline = time.monotonic() + wall
         try:
-            with suppress(BrokenPipeError):  # it may have said why before it ended
+            with suppress(BrokenPipeError):  # it may have given the reason before it ended
                 send(self._stdin, request, data)
             answer = self._answer(deadline)
         except BaseException:
@@ -213,7 +213,7 @@ class _Child:
         """Returns the child's next message; None if it dies or does not answer before *deadline*."""
         stream = self._stdout
         while (left := deadline - time.monotonic()) > 0:
-            # An answer is written in one piece when it is done: once it begins, the rest is on its way.
+            # An answer is written in one piece: once it begins, the rest follows.
             if select.select([stream], [], [], min(left, 60.0))[0]:
                 message = receive(stream)
                 return message[0] if message else None
@@ -225,7 +225,7 @@ class _Child:
         """
         if self.process.poll() is None:
             try:
-                # It may be dying: its own signal tells more than ours.
+                # It may be dying: its own signal says more than ours.
                 self._stdin.close()
                 self.process.wait(grace_s)
             except (subprocess.TimeoutExpired, BrokenPipeError):

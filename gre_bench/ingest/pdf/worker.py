@@ -43,10 +43,10 @@ def main() -> None:
     memory = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # What a library prints must not be taken for an answer.
+    # Output that a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    # Loading it is not part of a file's time.
+    # The time to load it does not count for a file.
     import pymupdf  # noqa: F401
 
     from gre_bench.ingest.pdf.text import read_pdf
@@ -57,7 +57,7 @@ def main() -> None:
         try:
             message = receive(sys.stdin.buffer)
         except MemoryError:
-            # What is left of the file in the pipe would be taken for the next question.
+            # The rest of the file in the pipe would be taken for the next request.
             return send(answers, too_much | {"held_bytes": memory})
         if message is None:
             return None
@@ -73,7 +73,7 @@ def main() -> None:
             answer: dict[str, Any] = {"read": read.to_json(), "pictures": pictures}
         except MemoryError:
             answer = too_much
-        except Exception as error:  # a bug: told with its kind, and the file's neighbours go on
+        except Exception as error:  # a bug: reported with its class, and other files are still read
             answer = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
         send(answers, answer | {"held_bytes": _held()})
 
