@@ -29,14 +29,16 @@ class Claim(BaseModel):
     where: str = Field(min_length=1, description="section, table or figure")
     says: str = Field(min_length=1)
     test: Test
-    over: Quantifier = Field(default="all", description="whether all contrasts are claimed to be above zero, or any")
-    metrics: tuple[str, ...] = Field(default=(), description="metrics that it is claimed of")
-    than: tuple[str, ...] = Field(default=(), description="agrees_more: metrics that agree less")
-    changes: tuple[str, ...] = Field(default=(), description="falls, rises, does_not_rise, costs_less: which")
-    more: tuple[str, ...] = Field(default=(), description="costs_less: changes that cost more")
+    over: Quantifier = Field(default="all", description="whether all contrasts must be above zero, or any")
+    metrics: tuple[str, ...] = Field(default=(), description="metrics that the claim is about")
+    than: tuple[str, ...] = Field(default=(), description="agrees_more: the metrics that agree less")
+    changes: tuple[str, ...] = Field(
+        default=(), description="changes that falls, rises, does_not_rise or costs_less tests"
+    )
+    more: tuple[str, ...] = Field(default=(), description="costs_less: the changes that cost more")
     table: str | None = Field(default=None, description="cells: published table whose rows are compared")
     pairs: tuple[tuple[str, str], ...] = Field(default=(), description="cells: rows, the better one first")
-    lower_is_better: bool = Field(default=False, description="cells: as of an RMSE")
+    lower_is_better: bool = Field(default=False, description="cells: whether lower values are better, as for RMSE")
     note: str = ""
 
     @model_validator(mode="after")

@@ -29,16 +29,16 @@ class Experiment(BaseModel):
     path: Path
     paper: str = Field(min_length=1, description="authors and year")
     title: str = Field(min_length=1, description="what was done")
-    command: Command = Field(description="what runs the file")
-    published: tuple[str, ...] = Field(default=(), description="published tables that the result stands beside")
+    command: Command = Field(description="command that runs the file")
+    published: tuple[str, ...] = Field(default=(), description="published tables to compare the result with")
     items: int = Field(ge=1, description="papers, proposals, restaurants, summaries or reviews, as published")
-    reviews: int | None = Field(default=None, ge=1, description="reviews among them, where that is published")
+    reviews: int | None = Field(default=None, ge=1, description="number of reviews, if published")
     sources: int | None = Field(
-        default=None, ge=1, description="sources of the texts, for pairs of texts of one source"
+        default=None, ge=1, description="number of sources, for pairs of texts about one source"
     )
     billions: float | None = Field(default=None, gt=0, description="parameters of the evaluation LM")
-    files: dict[str, str] = Field(default={}, description="option or setting, and which file it takes")
-    lms: dict[str, Any] = Field(default={}, description="options of a study of guidelines: models, conditions, ...")
+    files: dict[str, str] = Field(default={}, description="files that the user gives, by option or setting")
+    lms: dict[str, Any] = Field(default={}, description="options of a guideline study: models, conditions, ...")
     note: str = ""
 
     @property

@@ -26,15 +26,17 @@ class Model(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="how candidates and writers are called")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="name of the candidate or writer")
     endpoint: str = Field(description="base URL, such as http://127.0.0.1:8000/v1")
-    model: str = Field(min_length=1, description="the model as the endpoint calls it")
+    model: str = Field(min_length=1, description="name of the model at the endpoint")
     revision: str | None = Field(
-        default=None, min_length=1, description="what tells it from namesakes; the model if not given"
+        default=None,
+        min_length=1,
+        description="version of the model, for signatures; default: its name at the endpoint",
     )
     family: str | None = Field(default=None, description="such as Llama 3.1")
     parameters: float | None = Field(default=None, gt=0, description="billions of parameters, all experts counted")
-    knowledge_cutoff: date | None = Field(default=None, description="last day its training texts can be from")
+    knowledge_cutoff: date | None = Field(default=None, description="last possible day of its training texts")
     released: date | None = Field(default=None, description="first day on which anybody could use it")
     price_in: float | None = Field(default=None, ge=0, description="USD per million prompt tokens")
     price_out: float | None = Field(default=None, ge=0, description="USD per million reply tokens, thinking included")
@@ -43,17 +45,19 @@ class Model(BaseModel):
     )
     sampling: Sampling = Field(default=Sampling(), description='temperature ("none": not sent), max_tokens, top_p')
     limit_as: Literal["max_tokens", "max_completion_tokens"] = Field(
-        default="max_tokens", description="how a request says it"
+        default="max_tokens", description="name of the reply's token limit in a request"
     )
     context: int | None = Field(default=None, gt=0, description="longest prompt and reply together, in tokens")
-    max_output: int | None = Field(default=None, gt=0, description="longest reply it gives, in tokens")
+    max_output: int | None = Field(default=None, gt=0, description="longest possible reply in tokens")
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="folder with its tokenizer.json, or a name of gre-bench models"
+        default=None, min_length=1, description="folder with its tokenizer.json, or a name from gre-bench models list"
     )
     aliases: tuple[str, ...] = Field(default=(), description="other names of the same model")
     source: str = Field(default="", description="where cutoff, context and limits were read, and when")
     note: str = ""
-    limits: Limits = Field(default=Limits(), exclude=True, description="of its endpoint; they stand under [[endpoint]]")
+    limits: Limits = Field(
+        default=Limits(), exclude=True, description="limits of its endpoint, from the entry [[endpoint]]"
+    )
 
     @property
     def identity(self) -> str:

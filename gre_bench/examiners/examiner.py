@@ -30,7 +30,7 @@ class Binning(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are cut")
+    method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are made")
     bins: int = Field(default=10, ge=2, le=1000, description="how many bins")
 
 
@@ -39,10 +39,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     template: str = Field(default="human", description="which prompt")
     item: ItemKind = Field(
-        default="review", description="what is graded: a review of a paper, or a summary of a source"
+        default="review", description="kind of graded text: a review of a paper, or a summary of a source"
     )
     granularity: Literal["coarse", "fine"] = Field(
-        default="coarse", description="one score, or aspects apart and averaged"
+        default="coarse", description="one score, or the mean of the aspects' scores"
     )
     demonstration: Demonstration = Field(default="none", description="one example for each aspect, score 1 or 5")
     aggregation: Aggregation = Field(default="direct", description="how replies become a score")
@@ -50,8 +50,8 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         default=None, description="logprob: normalised over the declared scores, or raw"
     )
     samples: int | None = Field(default=None, ge=1, le=1000, description="approximation: replies averaged; 20")
-    rationale: bool | None = Field(default=None, description="whether reasons are asked for; the template decides")
-    filtering: bool = Field(default=False, description="a text the LM calls redundant gets the lowest score")
+    rationale: bool | None = Field(default=None, description="whether to ask for reasons; default: the template's")
+    filtering: bool = Field(default=False, description="give the lowest score to a text that the LM calls redundant")
     binning: Binning | None = Field(default=None, description="makes close scores equal")
     description: Literal["base", "expert", "short", "long"] = Field(
         default="base", description="guidelines: task description"
@@ -61,7 +61,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     )
     steps: Literal["base", "complex"] = Field(default="base", description="guidelines: evaluation steps")
     instructions: str | None = Field(
-        default=None, min_length=1, description="generated: what an LM has written as its prompt"
+        default=None, min_length=1, description="generated: the instructions that an LM has written"
     )
 
     @model_validator(mode="after")

@@ -16,9 +16,7 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    concurrency: int | None = Field(
-        default=None, ge=1, le=1024, description="requests under way at once; 8 if not given"
-    )
+    concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
     tokens_per_minute: float | None = Field(default=None, gt=0, description="tokens read and written")
 
