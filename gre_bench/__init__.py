@@ -4,8 +4,12 @@ In a notebook::
 
     >>> import gre_bench
     >>> lm = gre_bench.open_lm("cache-ngram")
-    >>> human = gre_bench.judgments("Strengths: The proofs are clear. Weaknesses: The baselines are missing.")
-    >>> mine = gre_bench.judgments("I like the clear proofs, but the comparison lacks baselines.")
+    >>> human = gre_bench.judgments(
+    ...     "Strengths: The proofs are clear. Weaknesses: The baselines are missing."
+    ... )
+    >>> mine = gre_bench.judgments(
+    ...     "I like the clear proofs, but the comparison lacks baselines."
+    ... )
     >>> round(gre_bench.score(lm, mine, human).nats, 1)
     6.4
 
