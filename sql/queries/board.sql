@@ -226,9 +226,10 @@ group by stratum, value
 order by stratum <> 'PDF version', stratum, papers desc, value;
 
 -- name: clean_gap
--- one row per signature asked for that has both: contaminated candidates against the others, paired by paper and reference
+-- one row per signature asked for that has both in one group: contaminated candidates against the others of their group,
+-- paired by paper and reference
 with models as (
-    select c.candidate_id, x.status is not distinct from 'contaminated' as contaminated
+    select c.candidate_id, c.group_name, x.status is not distinct from 'contaminated' as contaminated
     from candidates c
     left join exposures x on x.role = 'candidate' and x.name = c.candidate_id
     -- where nobody is contaminated there is no gap, and no pair is read
@@ -237,6 +238,7 @@ with models as (
 by_pair as (
     select
         p.signature_id,
+        m.group_name,
         p.paper_id,
         p.reference_id,
         avg(p.value) filter (m.contaminated) as contaminated,

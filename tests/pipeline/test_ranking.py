@@ -97,21 +97,22 @@ def test_a_contaminated_candidate_is_ranked_on_the_whole_board_alone(state):
     assert (found["human"], found["model-a"], found["generic"]) == ("none", "clean", "none")
 
 
-def test_where_every_model_is_contaminated_the_board_ranks_them_and_says_so(tmp_path):
+def test_where_every_model_of_a_group_is_contaminated_the_board_ranks_them_and_compares_no_groups(tmp_path):
     state = refreshed(tmp_path)
     use(OverlapLM())
     file = state / "models.toml"
-    entry = (
-        '[[model]]\nname = "{0}"\nendpoint = "http://127.0.0.1:1/v1"\nmodel = "{0}"\nknowledge_cutoff = 2025-12-31\n'
-    )
-    file.write_text("\n".join(map(entry.format, ("model-a", "late"))))
-    for name in ("model-a", "late"):
+    entry = '[[model]]\nname = "{0}"\nendpoint = "http://127.0.0.1:1/v1"\nmodel = "{0}"\nknowledge_cutoff = {1}\n'
+    cutoffs = {"model-a": "2025-12-31", "late": "2025-12-31", "apart": "2024-12-31"}
+    file.write_text("\n".join(entry.format(name, cutoff) for name, cutoff in cutoffs.items()))
+    for name in cutoffs:
         add_reviews(state, reviews_by(name))
-    run(state, f"writing.models={file}")
+    run(state, f"writing.models={file}", 'board.groups={others=["apart"]}')
     rows = {name: row for name, *row in board(state, "rank is not null, unranked, contamination")}
     assert rows["model-a"] == rows["late"] == [True, None, "contaminated"]
+    assert rows["apart"] == [True, None, "clean"]
     shown = CliRunner().invoke(app.app, ["leaderboard", "--metric", "gem", "--state", str(state)]).output
     assert "all 2 models are contaminated" in shown
+    assert "contaminated models score" not in shown
 
 
 def test_an_incomplete_candidate_has_its_length_but_no_rank(state):

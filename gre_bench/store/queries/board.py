@@ -218,8 +218,8 @@ SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
 
 
 class CleanGapRow(TypedDict):
-    """One row per requested signature that has both: contaminated candidates against the others, paired by paper and
-    reference.
+    """One row per requested signature that has both in one group: contaminated candidates against the others of their
+    group, paired by paper and reference.
     """
 
     metric: str
