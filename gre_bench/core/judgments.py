@@ -46,7 +46,5 @@ def prepared(text: str, form: Form, ascii_fold: bool) -> str:
 
 
 def folded(text: str) -> str:
-    """Returns *text* as ASCII, as the GEM authors' code does: NFKD, other characters dropped, double quotes made
-    single.
-    """
+    """Returns *text* in ASCII as the GEM authors' code does: by NFKD, others dropped, double quotes made single."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

@@ -107,7 +107,7 @@ def effect(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Returns adjusted p-values (Holm 1979) in the given order.
 
-    The k-th smallest of m is multiplied by m − k + 1; the results never fall and are at most 1.
+    The k-th smallest of m is multiplied by m − k + 1; the results never decrease with k and are at most 1.
     """
     values = np.asarray(p_values, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():

@@ -1,8 +1,8 @@
 """Trains `cache-ngram`: counts from training papers, all weights from papers kept aside.
 
-Counts, topics and spellings come from the judgments of the training papers. The weights of the sources are fitted by
-expectation maximisation, those of the features that reweight the trigram model by L-BFGS. Both maximise the likelihood
-of the reviews of the papers kept aside, each given another review of its paper.
+Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation fits the weights
+of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both maximise the likelihood of
+the reviews of the papers kept aside, each given another review of its paper.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of a fetch: each is one session with the service; values go in and out, results into the journal."""
+"""The steps of a fetch: each is one session with the service, and writes its results into the journal."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ class Reply:
     """The parts of a reply's probability that no known text changes.
 
     Per token: the log-probability of its form and of its spelling, and the probabilities of the whole word and of an
-    unknown word. These last two exist for the trigram alone and for all sources of the marginal.
+    unknown word. These two probabilities are given for the trigram alone, and for all sources of
+    the marginal.
     """
 
     text: Reading

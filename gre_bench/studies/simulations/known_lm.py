@@ -57,7 +57,7 @@ class TabulatedLM:
 
 
 def exact_lm(simulation: Simulation, candidate: Array | None = None) -> TabulatedLM:
-    """Returns an LM that knows the joint distribution of synopsis, candidate (or another P(x | w)) and references."""
+    """Returns an LM that knows the joint distribution P(s, x, y); *candidate*, if given, replaces P(x | w)."""
     return TabulatedLM("exact", conditionals(simulation.joint(candidate)))
 
 

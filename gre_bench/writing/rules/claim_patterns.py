@@ -1,5 +1,4 @@
-"""The ways in which reviews word their judgments, and the part of each that follows "The reviewer criticizes" and the
-like.
+"""Patterns of clauses that judge, each with the words that follow "The reviewer criticizes" and the like.
 
 Each row holds a pattern of the whole clause, its replacement, and the required kind of the part marked ``X``. If the
 part is of another kind, the row does not apply. Kinds: ``noun`` without a verb of its own, ``clause`` with one,
