@@ -2,7 +2,7 @@
 
     PREFECT_API_URL=http://127.0.0.1:4200/api python deployments/server_setup.py [--tell URL]
 
-Run it again after a change: everything is found by its name and updated, nothing is made twice.
+It can be run again after a change: existing objects are found by name and updated, so nothing is made twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from prefect.workers.process import ProcessWorker
 from pydantic import SecretStr
 
 POOLS = {"gre-bench-cpu": 2, "gre-bench-gpu": 1}
-"""Work pool → flow runs at a time; a GPU holds one evaluation LM."""
+"""Work pool → how many flow runs it runs at once; a GPU holds one evaluation LM."""
 LOGIN = {"openreview-username": "OPENREVIEW_USERNAME", "openreview-password": "OPENREVIEW_PASSWORD"}
 HEARTBEAT_S = 30
 """Seconds between two heartbeats of a flow run; Prefect accepts no less."""
@@ -44,9 +44,9 @@ ALL, SCHEDULED, ANNUAL = "gre-bench", "gre-bench-scheduled", "annual"
 class Waits:
     """Seconds until the server acts on a run.
 
-    *silence*: without any event, the run counts as crashed; a few heartbeats may be lost while the server's database is
-    locked. *rest*: a crashed run is restarted; one that crashes at once is tried six times an hour, not continuously.
-    *late*: a run that should have begun this long ago is reported.
+    *silence*: a run without any event for this long counts as crashed. It allows for a few heartbeats lost while the
+    server's database is locked. *rest*: the wait before a crashed run is restarted; a run that crashes at once is thus
+    tried six times an hour. *late*: a run that should have begun this long ago is reported.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
@@ -79,7 +79,7 @@ def action(kind: type[Action], **fields: Any) -> Action:
 
 
 def automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
-    """Yields every automation; those that notify somebody only if there is a notification block."""
+    """Yields every automation; those that send notifications only if there is a notification block."""
     yield AutomationCore(
         name="gre-bench: a silent run has crashed",
         description="A machine that is gone reports nothing. Its run would keep every later one waiting.",

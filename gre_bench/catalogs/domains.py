@@ -26,7 +26,7 @@ PEER_REVIEW = "peer-review"
 """The domain of an edition that names none."""
 
 GIVEN = "given"
-"""Writer of a synopsis that nobody wrote: the source states it."""
+"""The writer name of a synopsis that the source states, so that no LM wrote it."""
 
 
 class Domain(BaseModel):
@@ -49,12 +49,17 @@ class Domain(BaseModel):
     source: str = Field(min_length=1)
 
     def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
-        """The synopsis of an item with these *parts*; None if one that the domain wants is missing or blank."""
+        """Returns the synopsis of an item with these *parts*.
+
+        Returns None if a part that the domain needs is missing or blank.
+        """
         texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
         return "\n\n".join(texts) if all(texts) else None
 
     def why_not(self, change: str) -> str | None:
-        """Why *change* does not apply here, None if it does; `SettingsError` if there is no such change."""
+        """Returns why *change* does not apply to this domain, None if it does; `SettingsError` if there is no such
+        change.
+        """
         if change not in CHANGES:
             raise SettingsError(f"no change {change!r}; the changes are: {', '.join(CHANGES)}")
         return self.left_out.get(change)
@@ -120,7 +125,7 @@ def domain_of(name: str, path: Path | None = None) -> Domain:
 
 
 def _check_prompt(name: str | None, fields: set[str] | None) -> None:
-    """`ValueError` if there is no prompt *name*, or it does not take *fields* (any one field if None)."""
+    """Raises `ValueError` if there is no prompt *name*, or its fields are not *fields* (None: exactly one field)."""
     if name is None:
         return
     try:

@@ -1,7 +1,7 @@
 """The changes by name, in the order of the tables, and how one is applied.
 
-They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). Those marked "ours" are what a
-reviewer who games the metric would do, and the paper could not try them.
+They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). Changes marked "ours" are moves of
+a reviewer who games the metric; the paper does not test them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MARK = "~"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a review, or of judgments where no writer is at hand to judge a changed review again.
+    """One change of a review, or of judgments if no writer is available to judge the changed review.
 
     *made_by*: ``rule`` (`apply`), ``writer`` (a text writer's *task*), ``control`` (the candidate *control* is the
     changed review). *needs*: what the `ChangeInput` must hold. *version* rises when the rule's output changes.
@@ -45,7 +45,7 @@ class Change:
     version: int = 1
 
     def at(self, level: Level) -> bool:
-        """Whether it can be made at *level*."""
+        """Whether the change can be made at *level*."""
         return self.level in (level, "both")
 
 
@@ -116,7 +116,7 @@ _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
 }
 
 UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
-"""Codes of a `ChangeError` that is no fault: the text merely does not allow the change."""
+"""Codes of a `ChangeError` that means no failure: the text merely does not allow the change."""
 
 
 def named(name: str) -> Change:
@@ -147,7 +147,7 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 
 
 def identity(name: str, material: ChangeInput) -> str:
-    """Returns what signatures state of a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
+    """Returns how signatures name a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The hex digits stand for seed and headings; the texts are not part of it.
     """

@@ -40,7 +40,7 @@ def find_candidate(store: Store, name: str) -> Row:
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
-    """Returns the steps that delete *name* from the *store*, with the rank statistics that it was part of."""
+    """Returns the steps that delete *name* from the *store*, with the rank statistics that it took part in."""
     ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
     return [
         ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
@@ -51,7 +51,7 @@ def forgetting(store: Store, name: str) -> list[Step]:
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
     """Deletes the candidate *name* in one transaction and tests the others' ranks again; returns the report.
 
-    If it is stopped in between, the board has no tests until the next refresh.
+    If the run stops between the two, the board has no tests until the next refresh.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)

@@ -16,7 +16,7 @@ VERDICTS = ("holds", "does not hold", "cannot be told")
 
 
 def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
-    """The strata of the sampled papers; scores where a stratum has several values."""
+    """Returns the strata of the sampled papers; with scores if a stratum has several values."""
     found = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
         own = list(group)
@@ -33,7 +33,7 @@ def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
 
 
 def claim_lines(about: Mapping[str, Any], found: Sequence[Board]) -> tuple[ClaimLine, ...]:
-    """A line for each claim of the manifest *about* that was tested under a metric of the boards *found*."""
+    """Returns a line for each claim of the manifest *about* that was tested under a metric of the boards *found*."""
     titles = {board.metric: board.title for board in found}
     lines: dict[str, ClaimLine] = {}
     for row in about.get("claims", ()):

@@ -40,12 +40,11 @@ def write_site(
     at: Callable[[str], None] = lambda step: None,
     figures: bool = True,
 ) -> Drawings:
-    """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
+    """Writes the pages of the release database behind *connection* into *folder*; returns the figures of its boards.
 
-    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and what else the
-    numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it
-    begins.
-    *figures*: whether the picture of the ranks is drawn too.
+    *about*: the manifest of the release: release, edition, created_at, texts, tables (rows by table), claims, and
+    everything else that the numbers rest on. Without the key ``tables``, the page offers no files beside it. *at* is
+    called with the name of each step before it begins. *figures*: also draw the ranks.
     """
     shown_boards = boards(connection)
     listed = papers(connection)

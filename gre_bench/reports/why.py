@@ -1,7 +1,7 @@
-"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and recounts it.
+"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes it again.
 
 The number is the mean of its pairs. A pair is the difference of two log-probabilities, each the sum over the tokens of
-a reply to a prompt made of texts. Each step is checked; one that does not hold is reported, and the exit code is 1.
+a reply to a prompt made of texts. Each step is checked; if one is wrong, it is reported, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _check_mean(found: Why) -> None:
 
 
 def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Checks whether today's texts and prompts have the digests that were scored."""
+    """Checks whether today's texts and prompts have the digests of the scored ones."""
     scored = [row for row in found.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
     recipe, scoring = recipe_of(found.signature["metric"]), source.settings.scoring
@@ -98,7 +98,7 @@ def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origi
 
 
 def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores everything again and compares."""
+    """Scores every case again and compares the results."""
     today = signed_again(run, store, found.signature, source)
     different = [name for name in today if name != "signature_id" and today[name] != found.signature[name]]
     detail = "; ".join(f"{name}: {found.signature[name]} then, {today[name]} now" for name in different)

@@ -48,9 +48,9 @@ class PairedTest:
 
 
 def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
-    """Returns mean ± z·sd(ddof=1)/√n: the published interval, which takes pairs for independent (Xu et al.
+    """Returns mean ± z·sd(ddof=1)/√n: the published interval, which treats pairs as independent.
 
-    2025, figure 4).
+    Source: Xu et al. 2025, figure 4.
     """
     from scipy.special import ndtri
 
@@ -70,7 +70,7 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
 
 
 def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t that the mean of *values* is zero, with the interval of `clustered_interval`.
+    """Tests by Student's t whether the mean of *values* is zero, with the interval of `clustered_interval`.
 
     Values that are all zero give p = 1. Raises ValueError for fewer than two clusters.
     """
@@ -84,7 +84,7 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
-    """Returns the standard error of `clustered_interval`; raises ValueError for fewer than two clusters."""
+    """Returns the standard error behind `clustered_interval`; raises ValueError for fewer than two clusters."""
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 
@@ -98,7 +98,7 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t that the mean of per-paper *differences* is zero, with its interval."""
+    """Tests by Student's t whether the mean of per-paper *differences* is zero, with its interval."""
     from scipy.special import stdtr, stdtrit
 
     values = finite(differences, at_least=2)

@@ -42,6 +42,10 @@ def test_every_block_says_what_it_is():
         assert page.read_text().count("\n```") == 2 * len(blocks(page)), f"{page.name}: a block is not closed"
 
 
+def test_no_line_of_a_block_is_wider_than_a_terminal():
+    assert not [f"{block.page.name}: {line}" for block in ALL for line in block.text.splitlines() if len(line) > 80]
+
+
 def test_a_block_that_is_not_run_says_why():
     for block in ALL:
         if block.reason is not None:

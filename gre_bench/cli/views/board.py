@@ -33,7 +33,7 @@ FLAGS = {
     "j": "few judgments", "i": "see its note",
 }  # fmt: skip
 TOLD_IN_FULL = "nmji"
-"""Flags whose reason is printed below the table."""
+"""Flags whose reason is printed in full below the table."""
 
 
 def show_leaderboard(
@@ -132,7 +132,7 @@ def _metric_table(edition: str, rows: list[LeaderboardRow], signature: Signature
 
 
 def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
-    """Prints the meanings of the flags in a table, and in full the notes that a letter cannot convey."""
+    """Prints the meanings of the flags in a table, and the full text of notes that a letter cannot convey."""
     used = "".join(map(_flags, rows))
     if meanings := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
         say(f"flags: {meanings}")
@@ -223,7 +223,7 @@ def _note(row: LeaderboardRow, writer: str) -> str:
 
 
 def _flags(row: LeaderboardRow) -> str:
-    """Returns the note of a row as letters, for a screen too narrow for the note."""
+    """Returns the notes on a row as letters, for a screen too narrow for their text."""
     conditions = {
         "b": row["kind"] == "human",
         "c": row["kind"] == "control",

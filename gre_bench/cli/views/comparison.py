@@ -78,7 +78,7 @@ def _left_out(report: dict[str, Any]) -> None:
 
 
 def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints both sides in one table; notes on printed figures stand below it, by mark."""
+    """Prints both sides in one table; notes on printed figures follow below it, by mark."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [

@@ -95,7 +95,7 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
     """Returns *cell* as lines of *width*: a note wrapped, a name shortened, a number unchanged.
 
-    Names that would become equal when shortened are wrapped instead.
+    Names that would be equal after shortening are wrapped instead.
     """
     if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shortened(cell, width)]

@@ -26,7 +26,7 @@ FEW_LINES = 0.5
 
 
 class Console(console.Console):
-    """A console whose reader may close the pipe. That is no fault, and `gre_bench.cli.app.main` ends quietly."""
+    """A console whose reader may close the pipe. That is no fault: `gre_bench.cli.app.main` then ends quietly."""
 
     def on_broken_pipe(self) -> None:
         """Raises `BrokenPipeError`; rich itself would exit with code 1."""
@@ -61,7 +61,7 @@ def error(text: str) -> None:
 
 
 def settle_encoding() -> None:
-    """Shows characters that the terminal's encoding lacks as escapes, so that none ends a command."""
+    """Shows characters that the terminal's encoding lacks as escapes, so that they cause no error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -104,7 +104,7 @@ def duration(seconds: float | None) -> str:
 
 
 def imported(report: Row, edition: str) -> None:
-    """Prints what an import added and refused; the first refusals in full."""
+    """Prints what an import added and refused, with the first refusals in full."""
     kinds = ("papers", "reviews", "judgments", "synopses")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"

@@ -1,4 +1,4 @@
-"""Prints what a study would cost and its state, for all kinds of studies."""
+"""Prints the estimated cost and the state of a study of any kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gre_bench.cli.views import screen
 
 
 def show_models(plan: dict[str, Any]) -> None:
-    """Prints what each LM would still be asked, and which limits that may exceed."""
+    """Prints the outstanding requests to each LM, and which limits they may exceed."""
     for row in plan["models"]:
         money = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
         archived = f" ({row['archived']} more are archived)" if row["archived"] else ""

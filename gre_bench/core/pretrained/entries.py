@@ -49,7 +49,7 @@ class Pretrained(BaseModel):
 
     @property
     def to_get(self) -> str:
-        """The command that fetches it."""
+        """The command that fetches this model."""
         return f"gre-bench models get {self.name}"
 
 

@@ -122,7 +122,7 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns a fault in *response* that is worth a retry, or an empty text; raises for lasting faults."""
+        """Returns a fault in *response* that is worth a retry, or an empty text; raises an error for lasting faults."""
         form = response.headers.get("content-type", "").lower()
         body, garbled = None, False
         if "json" in form:
@@ -160,7 +160,7 @@ def challenged(kind: str, logged_in: bool) -> SourceError:
 
 
 def _said(error: BaseException) -> str:
-    """Returns the cause of *error* without the wrappings of the libraries: the system's reason, if it states one."""
+    """Returns the cause of *error* without the wrappers of the libraries: the system's reason, if it states one."""
     chain: list[BaseException] = [error]
     while (inner := _inner(chain[-1])) is not None and inner not in chain:
         chain.append(inner)
@@ -180,7 +180,7 @@ def _inner(error: BaseException) -> BaseException | None:
 
 
 def _asked(query: str) -> str:
-    """Returns the part of a query that tells requests apart."""
+    """Returns the part of a query that distinguishes requests."""
     known = parse_qs(query)
     told = [f"{name}={known[name][0]:.80}" for name in TELLING if name in known]
     return f"?{'&'.join(told)}" if told else ""

@@ -27,7 +27,7 @@ REVIEW_COLUMNS = {
     "grade": False,
     "row": False,
 }
-"""Column name → whether every row needs it."""
+"""Column name → whether every row must have it."""
 
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers; a .csv file has them as text."""
@@ -37,10 +37,10 @@ OFTEN_MEANT = {
     "candidate": ("model", "author", "reviewer", "system", "llm", "model_name"),
     "review": ("text", "review_text", "content", "body", "comment", "output"),
 }
-"""Column → its names in other people's files."""
+"""Column → names that other people's files use for it."""
 
 SURELY_MEANT = ("model", "model_name", "llm", "system")
-"""Columns that tell candidates apart if there is no column candidate."""
+"""Columns that distinguish candidates if there is no column candidate."""
 
 
 def rows_of(
@@ -48,7 +48,7 @@ def rows_of(
 ) -> Iterator[tuple[int, Row]]:
     """Yields number and cells of the rows of *path* whose ``row`` is in *keep*; *taken* records columns and refusals.
 
-    *epoch*: of a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing required
+    *epoch*: for a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing required
     column, with a likely alternative.
     """
     if "review" in columns and is_log(path):
@@ -82,12 +82,13 @@ def rows_of(
 
 
 def has(row: Row, name: str) -> bool:
-    """Whether *row* has anything in the column *name*."""
+    """Whether *row* has a value in the column *name*."""
     return row.get(name) not in (None, "")
 
 
 def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
-    """Returns the rows of the candidate *by*: those with that name among several candidates, all rows of a single one.
+    """Returns the rows of the candidate *by*: those with that name among several candidates, or all rows of a single
+    one.
 
     Raises `SourceError` if the file holds several candidates, by the column or a likely alternative, and none is *by*.
     """

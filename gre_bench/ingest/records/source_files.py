@@ -24,10 +24,10 @@ def read_notes_file(path: Path) -> list[dict[str, Any]]:
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Returns texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path* (.parquet, .csv,
-    .jsonl).
+    """Returns texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path*.
 
-    A paper whose text is null or blank has none. Raises `SourceError` for an unusable row.
+    The file is .parquet, .csv or .jsonl. A paper whose text is null or blank has none. Raises `SourceError` for an
+    unusable row.
     """
     rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
     texts: dict[str, str] = {}
@@ -52,9 +52,8 @@ def read_texts(path: Path) -> dict[str, str]:
 def read_ids(path: Path) -> tuple[str, ...]:
     """Returns the distinct paper ids of the text file *path*, one per line.
 
-    Skips blank lines and those that begin with #.
-
-    A line may be the address of a forum. `SourceError` names a line that is no id.
+    Skips blank lines and those that begin with #. A line may be the address of a forum. `SourceError` names a line that
+    is no id.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()

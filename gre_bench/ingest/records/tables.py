@@ -64,13 +64,13 @@ def reviews_from(
     make_papers: bool = False,
     epoch: int | None = None,
 ) -> Imported:
-    """Returns reviews and judgments that are not yet *known* from *path*: a file, a folder of texts, or logs of
-    inspect_ai.
+    """Returns reviews and judgments that are not yet *known* from *path*: a file, a folder of texts, or inspect_ai
+    logs.
 
-    *by* names the candidate, and *writer* the writer of judgments, for rows that do not. Without *by*, a row without
+    *by* names the candidate, and *writer* the writer of judgments, for rows that name none. Without *by*, a row without
     candidate may only complete a known review, so that it never becomes a human review by accident. With *only*, every
-    review taken is *by*'s, and the file may hold those of others. A review of a paper outside *papers* is refused,
-    unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the one whose reviews are read.
+    review taken is *by*'s, and the file may hold reviews by others. A review of a paper outside *papers* is refused,
+    unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the epoch whose reviews are read.
     """
     taken = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)

@@ -44,12 +44,12 @@ def percent(share: float | None) -> str:
 
 
 def bare(value: float | None) -> str:
-    """Returns a number to sort by."""
+    """Returns a number for a table to sort by."""
     return "" if value is None else repr(round(float(value), 9))
 
 
 def chance(p: float | None) -> str:
-    """Returns a p-value."""
+    """Returns a p-value as text."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 

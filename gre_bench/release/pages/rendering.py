@@ -1,4 +1,4 @@
-"""Renders pages from templates, under a policy that lets a page send no request."""
+"""Renders pages from templates, under a content policy that lets a page send no request."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the page of ``gre-bench view``: the *editions* of the folder *state*; it polls its own server."""
+    """Returns the page of ``gre-bench view``: the *editions* of the folder *state*. The page polls its own server."""
     data = json.dumps(list(editions))
     return _page(
         "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions

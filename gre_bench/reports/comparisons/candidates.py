@@ -22,8 +22,8 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     """Returns one row per metric: the paired test of the two *names*, papers won and lost, and the largest differences.
 
     *above_chance*: the same test on scores above each candidate's own chance, if these were scored. Raises
-    `SettingsError` for an unknown candidate. The p-value is valid for one question asked beforehand; for many, use the
-    board's corrected p-values.
+    `SettingsError` for an unknown candidate. The p-value is valid for one question asked beforehand. For several
+    questions, use the board's corrected p-values.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]

@@ -1,8 +1,8 @@
 """Compares two releases: what changed, and what may be compared.
 
 - Of one edition and signature: scores, ranks and pairs.
-- Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores differ
-  by the papers too, and are not shown.
+- Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores also
+  depend on the papers, and are not shown.
 - Of two signatures: ranks alone.
 """
 

@@ -26,8 +26,8 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
 class Side:
     """One of the two things compared: its name and its figures.
 
-    *left_out*: why a candidate (no rank) or change (no effect) of the run is not among them, by name. *signatures*: of
-    a run's scores, by metric; None for a published table.
+    *left_out*: by name, why a candidate has no rank or a change no effect in the run. *signatures*: of a run's scores,
+    by metric; None for a published table.
     """
 
     name: str
@@ -96,7 +96,7 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
 
 
 def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* under the models file's names; unchanged if two of them would get the same name."""
+    """Returns *figures* under the model names of the models file; unchanged if two of them would get the same name."""
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(one.metric, one.item) for one in named}) == len(named) else figures

@@ -1,4 +1,4 @@
-"""``gre-bench doctor``: is everything there that a run with these settings needs?"""
+"""``gre-bench doctor``: checks whether everything exists that a run with these settings needs."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from gre_bench.cli.views import screen
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
-app = Commands("Train an evaluation LM on judgments of your own.")
+app = Commands("Train an evaluation LM on your own judgments.")
 
 
 @app.command("cache-ngram")

@@ -40,16 +40,14 @@ Sign = Annotated[
 ]
 Erratum = Annotated[
     str | None,
-    typer.Option(
-        "--erratum", metavar="TEXT", help="Publish no release; add this line to the log, about the release of --of."
-    ),
+    typer.Option("--erratum", metavar="TEXT", help="Publish no release; note this erratum on the release of --of."),
 ]
 Release = Annotated[
     str | None,
     typer.Option("--of", metavar="RELEASE", help="Release of --erratum, such as ICLR-2025-r1, or its folder."),
 ]
 Retire = Annotated[
-    bool, typer.Option("--retire", help="With --erratum: the release is no longer the latest. It stays in its place.")
+    bool, typer.Option("--retire", help="With --erratum: the release is no longer the latest. It is not deleted.")
 ]
 
 
@@ -71,7 +69,7 @@ def publish(
     """Publish an edition as a numbered release, or note an erratum.
 
     A release is immutable: database, Parquet, manifest and page. The link EDITION-latest points to the newest. A text
-    is included only if its licence lets anyone pass it on; otherwise its SHA-256 stands in its place. While a run is
+    is included only if its licence lets anyone pass it on; otherwise its SHA-256 replaces it. While a run is
     writing the edition, nothing is published (exit code 3). An erratum is kept beside the releases, and later pages
     show it.
     """

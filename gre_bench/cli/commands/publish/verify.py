@@ -30,7 +30,9 @@ Keys = Annotated[
 ]
 SeenHead = Annotated[
     str | None,
-    typer.Option("--log-head", metavar="DIGEST", help="For a release: a head of its log that you noted earlier."),
+    typer.Option(
+        "--log-head", metavar="DIGEST", help="For a release: an earlier head of its log, which verify printed."
+    ),
 ]
 
 

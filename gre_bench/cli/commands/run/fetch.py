@@ -58,9 +58,10 @@ def fetch(
 ) -> None:
     """Download a venue-year's papers and reviews from OpenReview.
 
-    The result is a snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and
-    OPENREVIEW_PASSWORD, or with OPENREVIEW_TOKEN. If the account asks for a second factor, set OPENREVIEW_TOTP_SECRET
-    or OPENREVIEW_MFA_CODE too. If the command is stopped, the same command continues it.
+    It contacts the venue's live host in data/venues.toml at once, unless --host names another. The result is a
+    snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or
+    with OPENREVIEW_TOKEN. If the account asks for a second factor, set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE
+    too. If the command is stopped, the same command continues it.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
@@ -109,7 +110,7 @@ def _sample(papers: str | None) -> dict[str, Any]:
 
 @contextmanager
 def _followed(status: Path, quiet: bool) -> Iterator[None]:
-    """Shows the fetch's progress, and the wait that the known limits impose; shows nothing without a terminal."""
+    """Shows the fetch's progress, and the wait that the known limits cause; shows nothing without a terminal."""
     if quiet or not screen.err.is_terminal:
         yield
         return

@@ -85,7 +85,7 @@ def quality(
     """Grade human reviews by five criteria; sample three groups.
 
     The groups are good (17 points), middle (11) and bad (6 or fewer). Two criteria are rules (date, length); a model
-    judges the other three. Where a field, a date or a verdict is missing, a review has no total and no group.
+    judges the other three. If a field, a date or a verdict is missing, a review has no total and no group.
     """
     configure_prefect(state)
     from gre_bench.cli.views.guidelines import show_quality

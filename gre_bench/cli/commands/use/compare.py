@@ -33,7 +33,7 @@ Published = Annotated[
     list[str] | None,
     typer.Option(
         "--published", metavar="TABLE", autocompletion=completion.published_tables,
-        help="Table of Xu et al. 2025 (table1 to table14), or beside a study 001_table1, 003_table8, ...; repeatable.",
+        help="Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
     ),
 ]  # fmt: skip
 Benchmarks = Annotated[
@@ -88,7 +88,7 @@ def compare(
 
 
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """Returns what is compared: published tables and runs. A run gives its effects if a table holds effects."""
+    """Returns the two sides to compare: published tables and runs. A run gives its effects if a table holds effects."""
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")

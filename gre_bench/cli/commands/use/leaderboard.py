@@ -87,7 +87,7 @@ def leaderboard(
     """Show an edition's board: scores, intervals and ranks.
 
     The tests behind the ranks are shown too. The command never waits for a run. With --figures it writes the figures of
-    the board, and prints their names instead.
+    the board instead, and prints their names.
     """
     store = Store(state, the_edition(edition, state))
     if figures is not None:

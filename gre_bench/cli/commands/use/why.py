@@ -28,7 +28,7 @@ LONGEST_LINE = 10_000
 Metric = Annotated[
     str, typer.Argument(metavar="METRIC", autocompletion=completion.metrics, help="Metric, such as gem.")
 ]
-Candidate = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate, as the board calls it.")]
+Candidate = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate, by its name on the board.")]
 Paper = Annotated[
     str | None, typer.Option("--paper", "-p", metavar="ID", help="Also tokens, texts and digests of this paper.")
 ]

@@ -1,4 +1,4 @@
-"""Letters that are drawn and cannot be read: by their pictures, or, where no picture tells, by how they are set."""
+"""Finds letters that are drawn but cannot be read: by their pictures, or without references by their setting."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ODDS = 4.0
-"""Log of the odds, summed over a word, from which it is not readable; of neighbouring such words twice that."""
+"""The sum of a word's log odds from which it is unreadable; for neighbouring such words, twice that."""
 STRANGE = 0.1
-"""Mean rank of the letters of neighbouring such words: typefaces unlike the usual ones stay below."""
+"""The lowest mean rank of the letters of neighbouring unreadable words; readable but unusual typefaces stay below."""
 REST = 0.6
-"""Share of the letters of a line from which its other letters go with the unreadable ones."""
+"""The share of a line's letters that must be unreadable for its other letters to count too."""
 SHORT = 3
-"""Letters of a word that is judged by itself; shorter ones that follow one another are judged together."""
+"""The fewest letters of a word that is judged alone; consecutive shorter words are judged together."""
 FAINT = 36
-"""Steps of 255 between the lightest and darkest samples of letters, on average over a word, that a reader needs."""
+"""Steps of 255 that a reader needs between the lightest and darkest samples of letters, on average over a word."""
 SMALL_TYPE = 7.5
-"""Points of type that is looked at once more and larger: at 100 dots an inch it has few pixels."""
+"""Type up to this size in points is looked at again, enlarged: at 100 dots per inch it has few pixels."""
 FEW = 16
-"""Letters of a line of which something can be said by how they are set."""
+"""The fewest letters of a line that can be judged by their setting."""
 MOST = 0.75
-"""Share of the letters of a line that must be so for all of it to be unreadable."""
+"""The share of a line's letters that must be affected for the whole line to be unreadable."""
 NARROW = 0.09
-"""Mean width of the letters of a line, in units of their height, below which nobody reads them."""
+"""The mean width of a line's letters, in units of their height, below which nobody can read them."""
 NEAR = 0.15
-"""Distance of the middles of two letters, in units of their size, at which they stand on one another."""
+"""The distance of two letters' middles, in units of their size, at which they cover one another."""
 SMALL_PRINT = 3.6
-"""Points of type of the labels of shrunk figures: running text in it is hidden by its size, the rest is no text."""
+"""Size in points of labels in shrunk figures, which are no text; running text of this size is hidden by its size."""
 NOISE, NOISY = 60, 0.4
-"""Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter is read."""
+"""Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter can be read.
+"""
 MEAN, EACH = 3, (0, 1, 2)
 """Channels of a picture: their mean, and red, green and blue."""
 
@@ -58,9 +59,9 @@ MEAN, EACH = 3, (0, 1, 2)
 def illegible(
     glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], closer: Callable[[NDArray[np.bool_]], Ink]
 ) -> NDArray[np.bool_]:
-    """Which characters *among* the page's are drawn so that no reader makes them out.
+    """Returns which characters *among* those given are drawn so that no reader can make them out.
 
-    *closer* draws the page once more, larger, where the characters given stand.
+    *closer* draws the page again, enlarged, at the given characters.
     """
     import numpy as np
 
@@ -88,10 +89,10 @@ def illegible(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Letters:
-    """The n letters of a page that have references: *places* among its characters, alphabet and place in it.
+    """The n letters of a page that have references: *places* among its characters, alphabet and index in it.
 
-    *unit* numbers what they are judged in: words, or several short ones. *sides* are advance and size in points (n × 2
-    each), *pictured* marks the letters among all characters.
+    *unit* numbers the unit in which each is judged: a word, or several short ones. *sides* are advance and size in
+    points (n × 2 each). *pictured* marks the letters among all characters.
     """
 
     places: NDArray[np.int64]
@@ -125,7 +126,7 @@ class _Letters:
 
 
 def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers, from 0 and rising, of what the letters at *places* are judged in: words, or several short ones."""
+    """Returns the number of each letter's unit, rising from 0: a word, or several short ones."""
     import numpy as np
 
     word = glyphs.word[places]
@@ -138,9 +139,10 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
-    """Which *letters* are in a unit that nobody reads.
+    """Returns which *letters* are in an unreadable unit.
 
-    *closely* looks for letters light on dark, told apart by hue alone, underlined, or of other typefaces.
+    *closely* also tests light letters on dark ground, letters that differ only in hue, underlined ones, and other
+    typefaces.
     """
     import numpy as np
 
@@ -172,7 +174,7 @@ def _strange_stretches(
     letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
     odds: NDArray[np.float64],
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Which units stand in stretches, of those that follow one another in a line and are *strange*, that are so too."""
+    """Returns which units are in unreadable stretches of consecutive *strange* units of a line."""
     import numpy as np
 
     line = np.zeros(len(strange), dtype=np.int64)
@@ -185,7 +187,7 @@ def _strange_stretches(
 
 
 def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Advance of the letters at *places*, and their size downwards: vectors in points."""
+    """Returns advance and downward size of the letters at *places*, as vectors in points."""
     import numpy as np
 
     size = glyphs.box[places, 2:] - glyphs.box[places, :2]
@@ -200,7 +202,9 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
 
 
 def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Lines of letters squeezed, and of letters of other scripts than those *pictured* on one another or in noise."""
+    """Returns the characters in lines of squeezed letters, and letters without references that cover one another or lie
+    in noise.
+    """
     import numpy as np
 
     letters = glyphs.solid & among
@@ -220,7 +224,7 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Those of *letters* on the middle of which that of another letter stands; the same letter twice is bold print."""
+    """Returns those of *letters* whose middle another letter's middle covers; the same letter twice is bold print."""
     import numpy as np
 
     out = np.zeros(len(letters), dtype=bool)
