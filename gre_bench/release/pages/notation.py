@@ -31,11 +31,6 @@ def count(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
-def plural(value: int, one: str, many: str = "") -> str:
-    """Returns a count with its noun: ``1 paper``, ``2,000 papers``."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
-
-
 def percent(share: float | None) -> str:
     """Returns a share of one in percent; a small share is shown as less than 0.1%."""
     if share is None:

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from gre_bench.core.terminal import without_controls
+from gre_bench.core.terminal import counted, without_controls
 from gre_bench.release.figures.drawing import Drawings
 from gre_bench.release.figures.families import families
 from gre_bench.release.pages.arrangement import (
@@ -46,7 +46,6 @@ from gre_bench.release.pages.notation import (
     number,
     percent,
     plain,
-    plural,
     spoken,
 )
 from gre_bench.release.pages.terms import TERMS
@@ -121,9 +120,9 @@ def _environment() -> Environment:
         "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
-        "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups, "plural": plural,
+        "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups,
         "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
-        "alike": alike, "few_papers": few_papers,
+        "alike": alike, "counted": counted, "few_papers": few_papers,
     }  # fmt: skip
     environment.globals |= {"terms": TERMS, "all_states": STATES}
     return environment
