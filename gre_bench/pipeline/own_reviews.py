@@ -70,7 +70,7 @@ def take(
     judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
     report = keep(store, run_id, file, "reviews", imported, before=forgetting(store, name) if replace else ())
     store.copy_for_readers()
-    lacking = [paper for paper in sampled if paper not in reviews]
+    lacking = sorted(paper for paper in sampled if paper not in reviews)
     return report | {
         "edition": store.key,
         "candidate": name,

@@ -23,6 +23,8 @@ from gre_bench.release.pages.arrangement import (
     changes,
     effect,
     effects_span,
+    few_in_years,
+    few_on,
     few_papers,
     groups,
     kinds,
@@ -123,6 +125,7 @@ def _environment() -> Environment:
         "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups,
         "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
         "alike": alike, "counted": counted, "few_papers": few_papers,
+        "few_in_years": few_in_years, "few_on": few_on,
     }  # fmt: skip
     environment.globals |= {"terms": TERMS, "all_states": STATES}
     return environment
