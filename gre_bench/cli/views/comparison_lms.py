@@ -17,8 +17,8 @@ def show_lms(report: dict[str, Any]) -> None:
     for row in report["evaluation_lms"]:
         on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"
         screen.say(
-            f"{report['edition']} · {row['metric']}, on {on} that both scored: 1 is {first_lm} (signature {row['signature_ids'][0]}), "
-            f"2 is {second_lm} ({row['signature_ids'][1]})"
+            f"{report['edition']} · {row['metric']}, on {on} that both scored: "
+            f"1 is {first_lm} (signature {row['signature_ids'][0]}), 2 is {second_lm} ({row['signature_ids'][1]})"
         )
         for field, (first, second) in row["differ_in"].items():
             screen.say(f"beside the LM, signatures differ in {field}: {first} | {second}")

@@ -16,9 +16,10 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, its maker in a weaker colour."""
+    """Returns a candidate's name as HTML, its maker in a weaker colour; a line may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
-    return Markup('<span class="org">{}</span>{}').format(maker + slash, name) if slash else Markup.escape(name)
+    own = Markup("<wbr>+").join(name.split("+"))
+    return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
 
 
 def plain(value: float | None, digits: int | None = None) -> str:
