@@ -70,7 +70,7 @@ Details = Annotated[bool, typer.Option("--details", help="Also length, cost, con
 
 
 IN_A_TEXT = (
-    "metric", "group_name", "rank", "candidate", "mean", "low", "high", "difference", "difference_p_holm",
+    "metric", "rank", "candidate", "group_name", "mean", "low", "high", "difference", "difference_p_holm",
     "above_chance", "scored", "expected", "unranked",
 )  # fmt: skip
 """The columns of a board in Markdown, which people read; the other formats have all."""
