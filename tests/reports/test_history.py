@@ -126,7 +126,7 @@ def test_a_column_is_a_year_and_few_papers_are_told(call):
     assert shown.count("difference to human, paired by paper") == 1, "two years that compare stood apart"
     (line,) = [line for line in shown.splitlines() if line.startswith("model-a ")]
     assert line.count("±") >= 2
-    assert f"few papers: {EDITION} has 16." in shown and f"few papers: {NEXT} has 16." in shown
+    assert f"{EDITION}: few papers: 16." in shown and f"{NEXT}: few papers: 16." in shown
 
 
 def test_a_candidate_without_a_rank_is_in_the_history_with_the_reason(call, state):
