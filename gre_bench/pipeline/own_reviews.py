@@ -17,6 +17,7 @@ from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.merge_index import CONFLICT, Imported
 from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.import_summary import described
@@ -69,7 +70,7 @@ def take(
     judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
     report = keep(store, run_id, file, "reviews", imported, before=forgetting(store, name) if replace else ())
     store.copy_for_readers()
-    lacking = [paper for paper in sampled if paper not in reviews]
+    lacking = sorted(paper for paper in sampled if paper not in reviews)
     return report | {
         "edition": store.key,
         "candidate": name,
@@ -96,7 +97,7 @@ def _refuse_conflicts(store: Store, name: str, taken: Imported) -> None:
 def _mismatch(store: Store, taken: Imported, sampled: Sequence[str]) -> str:
     """Returns why none of the reviews of *taken* is about a *sampled* paper."""
     unknown = unknown_papers(store, taken)
-    return unknown["line"] if unknown else _first_refusal(taken) or f"its {len(sampled)} papers are others"
+    return unknown["line"] if unknown else _first_refusal(taken) or f"its {counted(len(sampled), 'paper')} are others"
 
 
 def limit_of(store: Store) -> int | None:
@@ -177,4 +178,4 @@ def _some(papers: Sequence[str | None]) -> str:
 
 def _first_refusal(taken: Imported) -> str | None:
     first = taken.refusals[0] if taken.refusals else None
-    return f"{len(taken.refusals)} rows refused, first {first.item}: {first.reason}" if first else None
+    return f"{counted(len(taken.refusals), 'row')} refused, first {first.item}: {first.reason}" if first else None

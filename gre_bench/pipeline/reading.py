@@ -16,6 +16,7 @@ from typing import Any
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import new_records, read_notes
 from gre_bench.ingest.records.source_files import read_notes_file, read_texts
@@ -65,7 +66,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
             if unknown := report["unknown_papers"]:
                 raise SourceError(f"{Path(report['file']).name}: {unknown['line']}; all: {report['refusals_file']}")
             raise SourceError(
-                f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
+                f"{Path(report['file']).name}: {counted(report['refused'], 'row')} refused, first {first['item']} "
                 f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
             )
     return reports

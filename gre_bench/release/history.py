@@ -87,7 +87,7 @@ def _anchored(database: Path) -> list[dict[str, Any]]:
 def _year(edition: str, row: Row | None) -> Year:
     if row is None:
         return Year(edition)
-    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high")
+    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high", "papers")
     return Year(edition, *(row[name] for name in names))
 
 

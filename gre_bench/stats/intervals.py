@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -24,6 +24,12 @@ FEW_MEANS = (
     f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
     f"84% ({FEW})"
 )
+
+
+def few_papers(counts: Iterable[int | None]) -> str | None:
+    """Returns a warning that names the smallest of the *counts* of papers below `FEW`; None if none is (or is 0)."""
+    fewest = min((count for count in counts if count), default=FEW)
+    return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
 
 
 @dataclass(frozen=True, slots=True)

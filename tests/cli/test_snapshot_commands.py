@@ -76,7 +76,7 @@ def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
     assert code == DONE and "SAMPLE-2026, 8 papers." in out and "nothing is left to request" in out
     (snapshot,) = (tmp_path / "state" / "snapshots").iterdir()
     code, out, _ = call("verify", str(snapshot), "--public", "public.jsonl")
-    assert code == DONE and "files are as they were written" in out and "84 texts, 0 withheld by licence" in out
+    assert code == DONE and "files as written" in out and "84 texts, 0 withheld by licence" in out
     (snapshot / "reviews.jsonl").write_bytes(b"{}" + (snapshot / "reviews.jsonl").read_bytes()[2:])
     code, out, err = call("verify", str(snapshot))
     assert (code, out) == (BAD_INPUT, "") and "reviews.jsonl is not as it was written" in err

@@ -24,7 +24,7 @@ from gre_bench.ingest.records.cells import (
     read_text,
     shown,
 )
-from gre_bench.ingest.records.columns import PAPER_COLUMNS, REVIEW_COLUMNS, has, hint, rows_of, rows_of_one
+from gre_bench.ingest.records.columns import PAPER_COLUMNS, REVIEW_COLUMNS, has, likely, rows_of, rows_of_one
 from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
 
 NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
@@ -89,10 +89,11 @@ def reviews_from(
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
             taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), reason.code, paper))
     if "candidate" not in taken.columns and any(refusal.code == UNNAMED for refusal in taken.refusals):
-        meant = hint("candidate", taken.ignored_columns)
+        meant = likely("candidate", taken.ignored_columns)
+        do = f"rename {meant} to candidate" if meant else "add it"
         raise SourceError(
-            f"{path.name}: nothing says whose reviews these are: there is no column candidate{meant}; add it, or name "
-            "one candidate for all of them: --as NAME, or --human for human reviews"
+            f"{path.name}: nothing says whose reviews these are: there is no column candidate; {do}, or name one "
+            "candidate for all of them: --as NAME, or --human for human reviews"
         )
     taken.papers, taken.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     return taken

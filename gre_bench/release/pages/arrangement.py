@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gre_bench.release.pages.axis import span_of
@@ -173,6 +173,23 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
 
 
 def few_papers(stratum: Stratum) -> str:
-    """Returns a warning if intervals of *stratum* rest on few papers, else an empty text."""
-    small = [f"{value} {papers}" for value, papers in stratum.values if papers < FEW]
-    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if stratum.tables and small else ""
+    """Returns a warning where the intervals of a *stratum* rest on few papers, else an empty text."""
+    return _few(dict(stratum.values)) if stratum.tables else ""
+
+
+def few_in_years(history: History) -> str:
+    """Returns a warning where the differences of an edition rest on few papers, else an empty text."""
+    by_edition: dict[str, int] = {}
+    for year in (year for _, line in history.lines for year in line if year.papers):
+        by_edition[year.edition] = max(year.papers or 0, by_edition.get(year.edition, 0))
+    return _few(by_edition)
+
+
+def few_on(boards: Sequence[Board]) -> str:
+    """Returns a warning where the intervals of one of *boards* rest on few papers, else an empty text."""
+    return _few({board.title: board.papers for board in boards if board.papers})
+
+
+def _few(papers: Mapping[str, int]) -> str:
+    small = [f"{name} {count}" for name, count in papers.items() if count < FEW]
+    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if small else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gre_bench.core.terminal import counted
 from gre_bench.release.pages.board import Flag
 from gre_bench.release.pages.notation import number
 from gre_bench.store import Row
@@ -20,7 +21,9 @@ def order(board: Sequence[Row]) -> Iterator[str]:
     for row in ranked:
         if row["tied"]:
             more = row["more_papers"]
-            hope = f"{more:,} papers more would, if both go on as here" if more else "nor would a million papers"
+            hope = (
+                f"{counted(more, 'paper')} more would, if both go on as here" if more else "nor would a million papers"
+            )
             p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
 
@@ -36,7 +39,7 @@ def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterat
         between = f" ({number(gap['low'])} to {number(gap['high'])})" if gap["low"] is not None else ""
         yield (
             f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the "
-            f"others, paired on {gap['papers']:,} papers."
+            f"others, paired on {counted(gap['papers'], 'paper')}."
         )
 
 

@@ -36,6 +36,7 @@ class Year:
     """A candidate's difference from the human baseline in one edition under one metric; None if it is not in it.
 
     *above_chance*: its score minus that of its own reviews of other papers, with the upper end of the interval.
+    *papers*: those that the difference rests on.
     """
 
     edition: str
@@ -44,6 +45,7 @@ class Year:
     high: float | None = None
     above_chance: float | None = None
     above_chance_high: float | None = None
+    papers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, its maker in a weaker colour."""
+    """Returns a candidate's name as HTML, its maker in a weaker colour; a line may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
-    return Markup('<span class="org">{}</span>{}').format(maker + slash, name) if slash else Markup.escape(name)
+    own = Markup("<wbr>+").join(name.split("+"))
+    return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
 
 
 def plain(value: float | None, digits: int | None = None) -> str:
@@ -29,11 +30,6 @@ def plain(value: float | None, digits: int | None = None) -> str:
 def count(value: float | None) -> str:
     """Returns a count with thousands separators."""
     return "" if value is None else f"{value:,.0f}"
-
-
-def plural(value: int, one: str, many: str = "") -> str:
-    """Returns a count with its noun: ``1 paper``, ``2,000 papers``."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
 def percent(share: float | None) -> str:

@@ -100,7 +100,8 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
         agreement = {"problem": str(problem)}
     return {
         "metric": metric, "compares": level, "signature_ids": list(ids),
-        "differ_in": _differing(*signed), "agreement": agreement, "candidates": told,
+        "differ_in": _differing(*signed), "agreement": agreement,
+        "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards], "candidates": told,
     }  # fmt: skip
 
 

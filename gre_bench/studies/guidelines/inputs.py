@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import ReplyError, SourceError
 from gre_bench.core.records import HUMAN, Paper
+from gre_bench.core.terminal import counted
 from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.ingest.datasets.rated_reviews import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
@@ -37,7 +38,9 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
     imported = papers_from(papers, {})
     if imported.refusals:
         first = imported.refusals[0]
-        raise SourceError(f"{papers.name}: {len(imported.refusals)} rows refused, first {first.item}: {first.reason}")
+        raise SourceError(
+            f"{papers.name}: {counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}"
+        )
     chosen = [paper for paper in imported.papers if human.get(paper.paper_id)][:limit]
     if not chosen:
         raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")

@@ -14,6 +14,7 @@ from gre_bench.cli.commands.running import stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_of
+from gre_bench.core.terminal import counted
 from gre_bench.store import Frozen
 
 if TYPE_CHECKING:
@@ -128,9 +129,9 @@ def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
         from gre_bench.reports.recount import recount_some
         from gre_bench.tasks import steps
 
-        screen.say(f"scoring {count} pairs once more, sampled with --seed {seed}", screen.err)
+        screen.say(f"scoring {counted(count, 'pair')} once more, sampled with --seed {seed}", screen.err)
         compared = recount_some(edition, steps.undecorated(), count, seed, state.resolve())
-        screen.say(f"{compared} pairs came out as they are in the store", screen.err)
+        screen.say(f"{counted(compared, 'pair')} came out as they are in the store", screen.err)
 
     return recheck
 
