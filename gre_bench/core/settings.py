@@ -134,7 +134,9 @@ class FetchSettings(_Group, frozen=True):
         default="wait",
         description="when the service allows no more requests: wait until it does, or end and be run again",
     )
-    timeout_s: float = Field(default=60.0, gt=0, description="seconds for a connection, and between bytes")
+    timeout_s: float = Field(
+        default=60.0, gt=0, description="seconds between bytes of an answer; a connection has 10 at most"
+    )
     whole_s: float = Field(default=900.0, gt=0, description="seconds for a complete answer")
     attempts: int = Field(default=5, ge=1, le=20, description="tries of a request that fails for a passing reason")
     backoff_s: float = Field(
