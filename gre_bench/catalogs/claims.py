@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.stats.claims import Quantifier
@@ -56,8 +56,8 @@ def claims(path: Path | None = None) -> list[Claim]:
     """The claims of the file *path* (the shipped one if None), in its order; `SettingsError` names what is wrong."""
     path = path or resource("data", "claims.toml")
     try:
-        entries = strict_toml.loads(path.read_text(encoding="utf-8")).get("claim", [])
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+        entries = strict.load_toml(path.read_text(encoding="utf-8")).get("claim", [])
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"claims file {path} cannot be read: {error}") from None
     found: dict[str, Claim] = {}
     for place, entry in enumerate(entries, 1):

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from gre_bench.changes.catalog import CHANGES
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import PromptError, SettingsError
 from gre_bench.core.judgments import is_judgment
 from gre_bench.core.resources import resource
@@ -96,8 +96,8 @@ def domains(path: Path | None = None) -> dict[str, Domain]:
     """All domains of the file *path* (``data/domains.toml`` if None) by name; `SettingsError` names a wrong entry."""
     path = path or resource("data", "domains.toml")
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"domains file {path} cannot be read: {error}") from None
     entries = tree.pop("domain", None)
     if tree or not isinstance(entries, list):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import EXPERIMENT, PAPERS, resource, settings_file
 
@@ -71,11 +71,11 @@ def experiment_of(given: Path) -> Experiment:
     if not path.is_file():
         path = settings_file(Path(PAPERS) / given)
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = ", ".join(one.stem for one in sorted(resource("deployments", PAPERS).glob("*.toml")))
         raise SettingsError(f"no published experiment {given}; there are: {known}") from None
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     if not isinstance(tree.get(EXPERIMENT), dict):
         raise SettingsError(f"{path} has no table [{EXPERIMENT}]: it is no published experiment")

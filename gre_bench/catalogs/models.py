@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
@@ -115,10 +115,10 @@ def load(path: Path | None = None) -> dict[str, Model]:
     """
     path = path or resource("data", "models.toml")
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SettingsError(f"no models file {path}") from None
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"models file {path} cannot be read: {error}") from None
     entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
     if tree or not isinstance(entries, list) or not isinstance(endpoints, list):

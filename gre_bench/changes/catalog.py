@@ -15,12 +15,14 @@ from gre_bench.changes.keywords import keywords
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
-from gre_bench.core.records import digest
+from gre_bench.core.records import HUMAN, digest
 
 Family = Literal["degradation", "manipulation"]
 Level = Literal["review", "judgments"]
 Need = Literal["text", "abstract", "keywords", "other", "others", "sections"]
 WriterTask = Literal["completion", "abstract_only", "rephrase", "elongation"]
+_MARK = "~"
+"""Separator in the name of a changed candidate, such as ``human~injection``; no outside name can hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +154,18 @@ def identity(name: str, material: ChangeInput) -> str:
     change = named(name)
     settings = digest([material.seed, list(material.headings)])[:8]
     return f"{change.name}-{change.version} · {material.splitter} {settings}"
+
+
+def candidate_of(change: str, level: Level) -> str:
+    """Returns the name of the candidate that *change* makes of the human candidate's texts.
+
+    It is ``human~injection``, or ``human~injection~judgments`` where judgments are changed; a control has its own name.
+    """
+    if CHANGES[change].control:
+        return str(CHANGES[change].control)
+    return _MARK.join([HUMAN, change] + (["judgments"] if level == "judgments" else []))
+
+
+def is_changed(candidate: str) -> bool:
+    """Whether *candidate* is a changed version of a human candidate's text; controls do not count."""
+    return _MARK in candidate

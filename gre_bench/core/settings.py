@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import METRICS
@@ -485,7 +485,7 @@ def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
 def _read(path: Path) -> dict[str, Any]:
     path = settings_file(path)
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
     except (OSError, ValueError) as error:
@@ -556,8 +556,8 @@ def _path(key: str) -> list[str]:
 def _value(text: str) -> Any:
     """Returns *text* parsed as TOML (numbers, true, lists), or as a plain string if it is no TOML."""
     try:
-        return strict_toml.loads(f"value = {text}")["value"]
-    except strict_toml.TOMLDecodeError:
+        return strict.load_toml(f"value = {text}")["value"]
+    except strict.TOMLDecodeError:
         return text
 
 

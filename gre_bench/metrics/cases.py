@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gre_bench.changes.catalog import UNCHANGEABLE
-from gre_bench.changes.naming import candidate_of
+from gre_bench.changes.catalog import UNCHANGEABLE, candidate_of
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form, yields

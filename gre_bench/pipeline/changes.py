@@ -8,9 +8,8 @@ from typing import Any
 
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.changes.addition import CONCATENATED
-from gre_bench.changes.catalog import CHANGES, apply, named
+from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
 from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.naming import candidate_of
 from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Candidate, Review, Written
 from gre_bench.core.settings import Settings, ValidationSettings

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 
 from gre_bench.catalogs.domains import GIVEN, Part, domain_of
-from gre_bench.changes.naming import is_changed
+from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest

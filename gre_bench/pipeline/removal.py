@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gre_bench.changes.naming import is_changed
+from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any, TypeVar
 
-from gre_bench.changes.naming import is_changed
+from gre_bench.changes.catalog import is_changed
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of

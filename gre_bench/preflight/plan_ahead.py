@@ -16,7 +16,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.ingest.openreview.fetch_steps import budget_file, fetch_run, origin
 from gre_bench.ingest.openreview.fetching import is_listed
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
@@ -223,7 +223,7 @@ def _scoring(settings: Settings, papers: int, besides: int, rates: Path | None, 
 
 def _pace(rates: Path, settings: Settings) -> float:
     try:
-        methods = loads(rates.read_text(encoding="utf-8"))["methods"]
+        methods = load_json(rates.read_text(encoding="utf-8"))["methods"]
         return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])
     except OSError as error:
         raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None

@@ -20,9 +20,8 @@ from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.paper_claims import claim_lines
 from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
-from gre_bench.release.strata import strata
+from gre_bench.release.sections import claim_lines, strata
 from gre_bench.release.verdicts import validations
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
 from gre_bench.tuning.pairs import LearntTokens, Metric
@@ -106,10 +106,10 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
     tree: dict[str, Any] = {}
     if path is not None:
         try:
-            tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+            tree = strict.load_toml(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise SettingsError(f"no settings file {path}; write one, or leave it out for the defaults") from None
-        except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+        except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
             raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     for override in overrides:
         key, found, value = override.partition("=")
@@ -124,8 +124,8 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
 
 def _value(text: str) -> Any:
     try:
-        return strict_toml.loads(f"value = {text}")["value"]
-    except strict_toml.TOMLDecodeError:
+        return strict.load_toml(f"value = {text}")["value"]
+    except strict.TOMLDecodeError:
         return text
 
 

@@ -21,6 +21,7 @@ from gre_bench.core import settings
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.docs.blocks import PAGES, Block, blocks, mentions
+from tests.flows.refreshing import with_papers_read
 
 KINDS = {"sh", "python", "sql", "text", "toml", "toml models"}
 ALL = [block for page in PAGES for block in blocks(page)]
@@ -95,7 +96,8 @@ def test_settings_and_models_that_are_shown_are_taken():
 def refreshed(tmp_path_factory) -> Path:
     """A folder as ``make demo`` leaves it."""
     folder = tmp_path_factory.mktemp("demo")
-    code, _, said = call("refresh", "--settings", "demo", "--no-prefect", "--state", folder / "state")
+    state = with_papers_read(folder / "state")
+    code, _, said = call("refresh", "--settings", "demo", "--no-prefect", "--state", state)
     assert code == 0, said
     return folder
 

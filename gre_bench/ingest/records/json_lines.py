@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import RefusedError, Row
 
 
@@ -23,7 +23,7 @@ def opened(path: Path) -> BinaryIO:
 def read_object(line: bytes) -> Row:
     """The JSON object in *line*; `RefusedError` if it holds none."""
     try:
-        row = loads(line)
+        row = load_json(line)
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"not JSON: {str(error)[:200]}") from None
     if not isinstance(row, dict):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import NAME
 from gre_bench.ingest.records.merge_index import Imported
 from gre_bench.ingest.records.row_files import read_rows
@@ -92,7 +92,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _object(line: bytes, where: str) -> dict[str, Any]:
     try:
-        row = loads(line)
+        row = load_json(line)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{where} is not JSON: {error}") from None
     if not isinstance(row, dict):
