@@ -147,7 +147,9 @@ class FetchSettings(_Group, frozen=True):
         default="wait",
         description="what to do when the service allows no more requests: wait, or end the command",
     )
-    timeout_s: float = Field(default=60.0, gt=0, description="seconds for a connection, and between bytes")
+    timeout_s: float = Field(
+        default=60.0, gt=0, description="seconds between bytes of an answer; a connection has 10 at most"
+    )
     whole_s: float = Field(default=900.0, gt=0, description="seconds for a complete answer")
     attempts: int = Field(default=5, ge=1, le=20, description="tries of a request whose fault may pass")
     backoff_s: float = Field(

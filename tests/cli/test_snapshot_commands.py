@@ -82,6 +82,17 @@ def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
     assert (code, out) == (BAD_INPUT, "") and "reviews.jsonl is not as it was written" in err
 
 
+def test_a_fetch_says_whom_it_contacts_and_that_nothing_answers(call):
+    quick = ("--set", "fetch.attempts=2", "--set", "fetch.backoff_s=0.01", "--no-prefect")
+    code, out, err = call("fetch", "SAMPLE", "2026", "--host", "http://127.0.0.1:9", *quick)
+    assert code == INCOMPLETE and out.startswith("SAMPLE 2026: incomplete; nothing answers at 127.0.0.1:9: 2 tries of ")
+    first, second = err.splitlines()
+    assert first == "contacting http://127.0.0.1:9 to log in"
+    assert second.startswith("127.0.0.1:9 does not answer (ConnectionRefusedError: Connection refused); try 2 of 2 in ")
+    code, out, err = call("fetch", "SAMPLE", "2026", "--host", "http://127.0.0.1:9", "--json", *quick)
+    assert code == INCOMPLETE and json.loads(out)["outcome"] == "incomplete" and err == second + "\n"
+
+
 @pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tmp_path, file):
     more = ("--set", "edition.min_reviews=4")

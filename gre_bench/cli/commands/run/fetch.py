@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import threading
@@ -74,7 +75,7 @@ def fetch(
     from gre_bench.tasks import steps
 
     job = FetchJob(chosen, state.resolve(), again)
-    with _followed(run_of(job) / "status.json", as_json):
+    with _noticed(as_json), _followed(run_of(job) / "status.json", as_json):
         summary = perform(
             not no_prefect,
             lambda: fetch_flow(chosen, job.state, again),
@@ -106,6 +107,26 @@ def _sample(papers: str | None) -> dict[str, Any]:
     from gre_bench.ingest.records.source_files import read_ids
 
     return {"edition.only": papers, "edition.papers": len(read_ids(Path(papers)))}
+
+
+@contextmanager
+def _noticed(quiet: bool) -> Iterator[None]:
+    """Prints on standard error whom the fetch contacts, unless *quiet*, and when nothing answers."""
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            screen.say(record.getMessage(), screen.err)
+
+    log, said = logging.getLogger("gre_bench.fetch"), Said()
+    log.addHandler(said)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(said)
+        log.setLevel(logging.NOTSET)
+        log.propagate = True
 
 
 @contextmanager
