@@ -2,7 +2,7 @@
 
     PREFECT_API_URL=http://127.0.0.1:4200/api python deployments/server_setup.py [--tell URL]
 
-Run it again after a change: everything is found by its name and updated, nothing is made twice.
+It can be run again after a change: existing objects are found by name and updated, so nothing is made twice.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, TypeVar
 from uuid import UUID
 
 import httpx
@@ -24,15 +25,18 @@ from prefect.client.schemas.objects import StateType
 from prefect.events import AutomationCore, EventTrigger, Posture, ResourceSpecification
 from prefect.events.actions import ChangeFlowRunState, RunDeployment, SendNotification
 from prefect.settings import PREFECT_API_URL
+from prefect.types import SecretDict
 from prefect.workers.process import ProcessWorker
+from pydantic import SecretStr
 
 POOLS = {"gre-bench-cpu": 2, "gre-bench-gpu": 1}
-"""Work pool → flow runs at a time; a GPU holds one evaluation LM."""
+"""Work pool → how many flow runs it runs at once; a GPU holds one evaluation LM."""
 LOGIN = {"openreview-username": "OPENREVIEW_USERNAME", "openreview-password": "OPENREVIEW_PASSWORD"}
 HEARTBEAT_S = 30
 """Seconds between two heartbeats of a flow run; Prefect accepts no less."""
 RUN = "prefect.flow-run."
 """Prefix of the names of a flow run's events; the rest is the name of a state, or ``heartbeat``."""
+Action = TypeVar("Action", ChangeFlowRunState, RunDeployment)
 ALL, SCHEDULED, ANNUAL = "gre-bench", "gre-bench-scheduled", "annual"
 
 
@@ -40,9 +44,9 @@ ALL, SCHEDULED, ANNUAL = "gre-bench", "gre-bench-scheduled", "annual"
 class Waits:
     """Seconds until the server acts on a run.
 
-    *silence*: without any event, the run counts as crashed; a few heartbeats may be lost while the server's database is
-    locked. *rest*: a crashed run is restarted; one that crashes at once is tried six times an hour, not continuously.
-    *late*: a run that should have begun this long ago is reported.
+    *silence*: a run without any event for this long counts as crashed. It allows for a few heartbeats lost while the
+    server's database is locked. *rest*: the wait before a crashed run is restarted; a run that crashes at once is thus
+    tried six times an hour. *late*: a run that should have begun this long ago is reported.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
@@ -69,19 +73,26 @@ def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> Eve
     )
 
 
+def action(kind: type[Action], **fields: Any) -> Action:
+    """Returns an action of *kind*: fields left out keep their defaults, which a type checker takes for missing."""
+    return kind.model_validate(fields)
+
+
 def automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
-    """Yields every automation; those that notify somebody only if there is a notification block."""
+    """Yields every automation; those that send notifications only if there is a notification block."""
     yield AutomationCore(
         name="gre-bench: a silent run has crashed",
         description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
         trigger=events(ALL, "*", "Running heartbeat", waits.silence),
-        actions=[ChangeFlowRunState(state=StateType.CRASHED, message=f"no sign of life for {waits.silence:.0f} s")],
+        actions=[
+            action(ChangeFlowRunState, state=StateType.CRASHED, message=f"no sign of life for {waits.silence:.0f} s")
+        ],
     )
     yield AutomationCore(
         name="gre-bench: a crashed run goes on",
         description="Runs its deployment again, as it is scheduled. What was done is kept; nothing is paid twice.",
         trigger=events(SCHEDULED, "Crashed"),
-        actions=[RunDeployment(source="inferred", schedule_after=timedelta(seconds=waits.rest))],
+        actions=[action(RunDeployment, source="inferred", schedule_after=timedelta(seconds=waits.rest))],
     )
     if notification_block is None:
         return
@@ -108,16 +119,19 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
         yield f"work pool {pool}: {limit} at a time"
     for block, variable in LOGIN.items():
         if value := os.environ.get(variable):
-            Secret(value=value).save(block, overwrite=True)
+            Secret(value=SecretStr(value)).save(block, overwrite=True)
             yield f"secret {block}: from {variable}"
         else:
             yield f"secret {block}: as it was; set {variable} and run this again to change it"
     notification_block = None
     if tell:
         hook = CustomWebhookNotificationBlock(
-            name="gre-bench", url="{{url}}", json_data={"text": "{{subject}}\n{{body}}"}, secrets={"url": tell}
-        )
-        notification_block = hook.save("gre-bench-news", overwrite=True)
+            name="gre-bench", url="{{url}}", headers=None, cookies=None, secrets=SecretDict({"url": tell}),
+            json_data={"text": "{{subject}}\n{{body}}"},
+        )  # fmt: skip
+        saved = hook.save("gre-bench-news", overwrite=True)
+        assert isinstance(saved, UUID), "Prefect returns a coroutine only inside an event loop"
+        notification_block = saved
     else:
         yield 'nobody is told of crashed, failed, late, paused and finished runs; --tell URL posts {"text": ...} there'
     for wanted in automations(notification_block, waits):
@@ -139,7 +153,7 @@ def answering(client: SyncPrefectClient, wait_s: float) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tell", metavar="URL", help="webhook to notify of runs that need attention; kept as a secret")
     for wait, meaning in (("silence", "a run without a sign of life has crashed"), ("rest", "a crashed run goes on"),
                        ("late", "a run that has not begun is told")):  # fmt: skip

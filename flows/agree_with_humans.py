@@ -3,7 +3,7 @@
     import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
 
 There is no sample: every item with a graded review counts. A review is scored against each other review of its item,
-and its score is their mean. A metric that needs no reference scores it once.
+and its score is the mean. A metric without references scores each review once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def agree_with_humans(
 
 
 def agree(job: Job, run: Steps) -> dict[str, Any]:
-    """Runs `agree_with_humans` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `agree_with_humans` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:
@@ -120,7 +120,7 @@ def graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses.
 
-    *ungraded*: every item with two human reviews, with these reviews.
+    *ungraded*: return every item with two human reviews, and only these reviews.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):

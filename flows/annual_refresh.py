@@ -70,7 +70,7 @@ def annual_refresh(
 
 
 def refresh(job: Job, run: Steps) -> dict[str, Any]:
-    """Runs `annual_refresh` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `annual_refresh` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     given_job, job = job, in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
@@ -86,7 +86,10 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def usable(job: Job) -> Job:
-    """Returns *job* with its candidates' names in full; raises `SettingsError` before any work if it cannot be done."""
+    """Returns *job* with its candidates' names in full.
+
+    Raises `SettingsError` before any work for an impossible job.
+    """
     store = Store(job.state, job.settings.edition.edition)
     if job.limit is not None and job.limit < 1:
         raise SettingsError(f"limit {job.limit}: a pilot needs at least one paper")
@@ -104,7 +107,7 @@ def usable(job: Job) -> Job:
 
 
 def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """Returns *names* in full: the edition's only candidate that ends so; unknown names stay as they are."""
+    """Returns each of *names* as the full name of the edition's only candidate that ends so; unknown names stay."""
     if not store.read_file.is_file():
         return tuple(names)
     known = [row["candidate"] for row in store.read_mended(KNOWN_CANDIDATES)]
@@ -114,7 +117,7 @@ def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
 def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
     """Writes all texts of a refresh, by rule or by LMs, without the evaluation LM.
 
-    So a machine without a GPU can buy the texts, and the one with a GPU finds them in the store.
+    A machine without a GPU can thus pay for the texts, and a machine with one finds them in the store.
     """
     job = in_domain(usable(job))
     store = Store(job.state, job.settings.edition.edition)
@@ -241,7 +244,7 @@ def _signed(work: Work) -> list[SignatureRow]:
 
 
 def outcome_of(metrics: Sequence[Row], reasons: Sequence[Row]) -> tuple[str, str]:
-    """Returns ``done``, ``incomplete`` (pairs are missing) or ``fault`` (the evaluation LM misbehaved), and why."""
+    """Returns ``done``, ``incomplete`` (pairs are missing) or ``fault`` (the evaluation LM failed), and the reason."""
     broken = [row for row in reasons if row["broken"]]
     missing = sum(row["missing"] for row in metrics)
     if broken:

@@ -35,7 +35,7 @@ class GuidelineJob:
     """A study: its *name*, the models, the conditions, and the papers to rate.
 
     The papers are those of an *edition*, or of the files *papers* and *ratings*. *guidelines*: the user's own files, by
-    name. *again*: ask again where earlier runs got a refusal or an empty reply.
+    name. *again*: ask again if earlier runs got a refusal or an empty reply.
     """
 
     name: str
@@ -66,7 +66,7 @@ def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
 
 
 def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
-    """Runs `compare_guidelines` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `compare_guidelines` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     material, chosen = prepared(job)
     papers = list(material.contents.items())
     ratings: list[Rating] = []
@@ -105,7 +105,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns what a rating depends on besides the paper: LM, sampling, and prompt with guideline."""
+    """Returns everything that a rating depends on besides the paper: LM, sampling, and prompt with guideline."""
     lm = examine.guided(model, job.writer_context)
     return {
         "writer": lm.writer.identity,

@@ -46,9 +46,9 @@ def examiner_study(job: ExaminerJob) -> dict[str, Any]:
 
 
 def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
-    """Runs `examiner_study` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """Runs `examiner_study` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``.
 
-    Prints progress to standard error, one line per examiner, so that standard output holds the results alone.
+    Progress goes to standard error, one line per examiner, so that standard output holds only the results.
     """
     material, models = prepared(job)
     with bounded(job.writer_context, study_folder(job.state, job.name, material.source, KIND)) as status:
@@ -80,7 +80,7 @@ def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mappi
 
 
 def _askings(settings: StudySettings, chosen: Grid) -> list[tuple[str, Examiner, str | None]]:
-    """Returns every examiner with every LM that it asks; the LM is None if it asks none of the models file."""
+    """Returns every examiner with every LM of the models file that it asks; with None if it asks none of these."""
     return [
         (name, examiner, model)
         for name, examiner in chosen.examiners.items()
@@ -112,7 +112,7 @@ def _column(
 
 
 def _usd(cost: Cost, model: Model | None) -> float | None:
-    """Returns the cost of the replies at the prices of *model*, USD; None if unknown."""
+    """Returns the cost of the replies in USD at the prices of *model*; None if unknown."""
     if model is None or model.price_in is None or model.price_out is None:
         return None
     return (cost.prompt_tokens * model.price_in + cost.reply_tokens * model.price_out) / 1e6

@@ -1,4 +1,4 @@
-"""Fetches an edition's papers and reviews from OpenReview, within its limits, over days if need be.
+"""Fetches an edition's papers and reviews from OpenReview, within its limits, over days if necessary.
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
@@ -32,7 +32,7 @@ NAP_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch is asked to do. *again*: fetch everything again, even if there is a snapshot."""
+    """What a fetch is to do. *again*: fetch everything again, even if there is a snapshot."""
 
     settings: Settings
     state: Path
@@ -49,7 +49,7 @@ class FetchJob:
 def fetch(
     settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
 ) -> dict[str, Any]:
-    """Fetches one venue-year into a snapshot; the summary says what is there and, if paused, until when.
+    """Fetches one venue-year into a snapshot; the summary says what was fetched and, if paused, until when.
 
     It can be run any number of times. *strict*: a service that gives no usable reply fails the flow run; a pause does
     not.
@@ -58,7 +58,7 @@ def fetch(
 
 
 def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Runs `fetch` with the given steps; calls *tell* with a line when it pauses."""
+    """Runs `fetch` with the steps *run*; calls *tell* with a line when the fetch pauses."""
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
     request = FetchRequest(job.settings, str(job.state), run_of(job).name, time.time())
@@ -82,12 +82,15 @@ def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: Non
 
 
 def run_of(job: FetchJob) -> Path:
-    """The folder that this fetch goes on in: the last of its host, or a new one if that is sealed and asked *again*."""
+    """Returns the folder in which this fetch continues.
+
+    It is the last folder of its host; a new one if that is sealed and the job says *again*.
+    """
     return fetch_run(job.settings, job.state, job.again)
 
 
 def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
-    """Fetches the notes and then the sampled papers; returns how far it came."""
+    """Fetches the notes and then the sampled papers; returns how far the fetch came."""
     reached = run.fetch_notes(request)
     if reached.paused_until is not None or reached.message:
         return reached
@@ -97,7 +100,7 @@ def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
 
 
 def _sleep_until(moment: float) -> None:
-    """Sleeps in short intervals, so that it wakes on time after a suspend or a change of the clock."""
+    """Sleeps until *moment* (epoch seconds), in short intervals so that a suspend or a clock change does no harm."""
     deadline = time.monotonic() + moment - time.time()
     while (left := min(moment - time.time(), deadline - time.monotonic())) > 0:
         time.sleep(min(NAP_S, left))

@@ -74,12 +74,12 @@ class QualityJob:
 
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
 def review_quality(job: QualityJob) -> dict[str, Any]:
-    """Judges reviews and samples the groups; the summary has counts, the folder the rest."""
+    """Judges reviews and samples the groups; the summary has counts, and the study's folder everything else."""
     return ended(judged, job, steps.under_prefect())
 
 
 def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
-    """Runs `review_quality` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `review_quality` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
@@ -154,7 +154,7 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
 def generate(
     name: str, group: str, model: str, out: Path, writer_context: WriterContext, run: Steps, state: Path
 ) -> dict[str, Any]:
-    """Writes a guideline that *model* makes from the *group* of the study *name* to *out*; returns how it was made.
+    """Writes a guideline that *model* makes from the *group* of the study *name* to *out*; returns its record.
 
     Raises `SettingsError` if the group is unknown or empty, and `SourceError` if the LM gave no checklist.
     """
@@ -209,7 +209,7 @@ def _summary(
 
 
 def _counts(points: Any) -> dict[str, int]:
-    """Returns how often each number of points, or each reason for none, occurs."""
+    """Returns how often each number of points occurs, and each reason for having none."""
     counts = Counter(f"{item.code}: {item.message}" if isinstance(item, Problem) else str(item) for item in points)
     return dict(sorted(counts.items()))
 

@@ -27,10 +27,10 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """A fine-tuning of *base* on *judgments* and rows to *train* on; *out* is the new folder.
+    """A fine-tuning of *base* on *judgments*; *out* is the new folder.
 
-    Each file of *judgments* has its rows in *train*; *choose*: held-out rows of the first file. *papers*: a file with
-    the papers' abstracts (and texts). *state*: keeps the replies of paid writers.
+    *train*: the rows to train on, for each file of *judgments*. *choose*: held-out rows of the first file. *papers*: a
+    file with the papers' abstracts (and texts). *state*: keeps the replies of paid writers.
     """
 
     base: Path
@@ -62,7 +62,7 @@ def tune_cache_ngram(
 
 
 def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Steps) -> dict[str, Any]:
-    """Runs `tune_cache_ngram` with the given steps; if it is done already, returns the recorded result."""
+    """Runs `tune_cache_ngram` with the steps *run*; returns the recorded result if it is already done."""
     papers, kept = texts_apart(judgments, train, choose, writer)
     inputs = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
 
@@ -81,7 +81,7 @@ def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
 
 
 def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
-    """Runs `tune_evaluation_lm` with the given steps."""
+    """Runs `tune_evaluation_lm` with the steps *run*."""
     learnt = _learnt(job)
     kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []
     check_apart(_ids(learnt), _ids(kept), ", ".join(job.train), job.choose)
@@ -103,7 +103,7 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
 
 
 def _learnt(job: TuningJob) -> list[JudgedPaper]:
-    """Returns the papers to train on, of each file in turn; raises `SettingsError` if a paper is in two of them."""
+    """Returns the papers to train on, file by file; raises `SettingsError` if a paper is in two files."""
     if len(job.judgments) != len(job.train):
         raise SettingsError(
             f"{len(job.judgments)} files of judgments and {len(job.train)} ranges of rows; "

@@ -1,6 +1,6 @@
-"""Validates metrics: degrades and manipulates human reviews, scores them, and judges (Xu et al. 2025, §4.2-4.3).
+"""Validates metrics: degrades and manipulates human reviews, scores them, and decides (Xu et al. 2025, §4.2-4.3).
 
-    import → sample → read → change → judge → plan → score → effects → verdicts
+    import → sample → read → change → write judgments → plan → score → effects → verdicts
 
 The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded,
 and must not rise when it is manipulated. The verdict holds for one metric with one evaluation LM and one writer.
@@ -57,7 +57,7 @@ def validate_metrics(
 
 
 def validate(job: Job, run: Steps) -> dict[str, Any]:
-    """Runs `validate_metrics` with the given steps: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Runs `validate_metrics` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
     job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
@@ -73,7 +73,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
     """Computes the effects and verdicts of every metric; returns the effects.
 
     A pilot's effects are not stored, because they belong to no board. A metric gets a validation record only if all of
-    its pairs were tried: missing ones may be those that are hard to score.
+    its pairs were tried, because missing pairs may be those that are hard to score.
     """
     rows: list[Row] = []
     whole = work.papers == work.sampled
@@ -100,7 +100,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
 
 
 def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change for one metric: its effect on the pairs scored before and after, or why it has none."""
+    """Yields one row per change of *metric*: its effect on the pairs scored before and after, or why it has none."""
     signature_id = work.signatures[metric].signature_id
     names = [HUMAN, *job.changes.values()]
     papers = {pair.paper_id for signed, pair in work.planned if signed == signature_id}
@@ -131,7 +131,7 @@ def as_row(found: ChangeResult) -> dict[str, Any]:
 
 
 def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
-    """Returns the summary of the run: what is scored and missing, every effect, the verdict of each metric."""
+    """Returns the summary of the run: scored and missing pairs, every effect, the verdict of each metric."""
     store.copy_for_readers()
     metrics, reasons = counts(store, work), reasons_of(store, work)
     outcome, message = outcome_of(metrics, reasons)

@@ -39,14 +39,14 @@ SCORE, VALIDATE = "annual-refresh/score", "validate-metrics/validate-on-gpu"
 """Deployments in the pool of GPUs, which score and validate if `YearJob.gpu` is set."""
 
 YEARLY = "yearly"
-"""The roster of a board whose candidates are not named."""
+"""The roster of a board that names no candidates."""
 
 Summary = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class YearJob:
-    """The job of a year's board. *settings*: of that year; *reached*: the summaries of the stages so far.
+    """The job of a year's board. *settings*: those of that year; *reached*: the summaries of the finished stages.
 
     *gpu*: deployments in another work pool score and validate; their workers must see the same state.
     """
@@ -87,9 +87,9 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has that of each stage.
 
-    *roster*: who is ranked; ``yearly`` if neither it nor the settings say. *year*: by default the newest whose reviews
-    are public *on* that day (today). *gpu*: score in the pool of GPUs. *strict*: a run that ends neither well nor
-    waiting for somebody fails the flow run, so that monitoring sees it.
+    *roster*: the models to rank; ``yearly`` if neither it nor the settings name any. *year*: by default the newest
+    whose reviews are public *on* that day (today). *gpu*: score in the pool of GPUs. *strict*: an outcome that is
+    neither done nor a wait fails the flow run, so that monitoring sees it.
     """
     job = year_job(venue, roster, year, settings, state, gpu, retry_failed, on)
     return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
@@ -101,7 +101,7 @@ def year_job(
 ) -> YearJob:  # fmt: skip
     """Returns the job of the requested board.
 
-    Raises `SettingsError` for what is impossible, before anything is sent.
+    Raises `SettingsError` for an impossible request, before anything is sent.
     """
     given = settings.model_dump(exclude_unset=True)
     named = roster or (None if "candidates" in settings.writing.model_fields_set else YEARLY)
@@ -142,7 +142,7 @@ def written(job: YearJob, run: Steps) -> Summary:
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Refreshes the edition: what is left to do is to plan, score and rank."""
+    """Refreshes the edition; its texts exist by now, so it plans, scores and ranks."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 
@@ -179,7 +179,7 @@ def published(job: YearJob, run: Steps) -> Summary:
 
 
 def told(job: YearJob, run: Steps) -> Summary:
-    """Compares the candidates through the years of the venue; this year is the last."""
+    """Compares the candidates through the years of the venue, up to this year."""
     own = edition_of(job.store.key)
     same = [key for key in find_editions(job.state) if _is_sibling(edition_of(key), own)]
     try:
@@ -202,7 +202,7 @@ STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as its own flow run within that of the year; it ends as the stage ends."""
+    """Runs *stage* as a flow run of its own within that of the year, which ends as the stage ends."""
 
     @flow(name=name, flow_run_name=name, timeout_seconds=None, persist_result=False)
     def run_stage() -> Summary:

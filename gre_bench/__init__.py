@@ -4,12 +4,16 @@ In a notebook::
 
     >>> import gre_bench
     >>> lm = gre_bench.open_lm("cache-ngram")
-    >>> human = gre_bench.judgments("Strengths: The proofs are clear. Weaknesses: The baselines are missing.")
-    >>> mine = gre_bench.judgments("I like the clear proofs, but the comparison lacks baselines.")
+    >>> human = gre_bench.judgments(
+    ...     "Strengths: The proofs are clear. Weaknesses: The baselines are missing."
+    ... )
+    >>> mine = gre_bench.judgments(
+    ...     "I like the clear proofs, but the comparison lacks baselines."
+    ... )
     >>> round(gre_bench.score(lm, mine, human).nats, 1)
     6.4
 
-The names below are the public API; they are imported when they are first used.
+The names below are the public API; each is imported at its first use.
 """
 
 from __future__ import annotations

@@ -37,9 +37,9 @@ Text = str | Sequence[str]
 class Score:
     """The information that a candidate's judgments give about a reference's: PMI in nats (Xu et al. 2025, §3).
 
-    *tokens*, *conditional* and *marginal* have the length of the reference in tokens, end of turn included. They are
-    each token's text, its log-probability given the candidate, and the same without it. *tokens* is None if the
-    evaluation LM's tokenizer is not available.
+    *tokens*, *conditional* and *marginal* have one entry per token of the reference, end of turn included. They hold
+    the token's text, its log-probability given the candidate, and its log-probability without it, in nats. *tokens* is
+    None if the evaluation LM's tokenizer is not available.
     """
 
     nats: float
@@ -64,7 +64,7 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
     """Opens the evaluation LM *name*: a backend such as ``cache-ngram``, a pretrained model, or a folder.
 
     *settings* are those of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``. Raises
-    `LMError` for an unknown name or a model that cannot be used, and `SettingsError` for an unknown setting.
+    `LMError` for an unknown name or an unusable model, and `SettingsError` for an unknown setting.
     """
     is_backend = str(name) in catalog.BACKENDS
     tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}
@@ -73,14 +73,15 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
 
 
 def judgments(review: str) -> list[str]:
-    """Returns the judgments of *review* by rule, without an LM; empty if the review judges nothing."""
+    """Returns the judgments of *review* by rule, without an LM: one text per judgment, none if nothing is judged."""
     return judgments_of(review).splitlines()
 
 
 def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
     """Returns GEM of *candidate* against *reference*, both judgments; GEM-S if a *synopsis* of the paper is given.
 
-    Raises `SettingsError` for a blank text, and `SpanError` if the LM cannot score one, such as one that is too long.
+    Raises `SettingsError` for a blank text, and `SpanError` for a text that the LM cannot score, such as one that is
+    too long.
     """
     x, y = _text("candidate", candidate), _text("reference", reference)
     conditional, marginal = _spans(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)])
@@ -112,7 +113,7 @@ def pairs(
 ) -> pandas.DataFrame:
     """Returns each planned pair of *metric*, or of one *candidate*: its state, and its score or why it has none.
 
-    *edition*: as for `leaderboard`; the same errors are raised.
+    *edition*: as for `leaderboard`, whose errors are raised here too.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         return _frame(release_pairs(folder, metric, candidate))
@@ -128,8 +129,8 @@ def rank(
 ) -> pandas.DataFrame:
     """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's rows.
 
-    *reviews*: a file or folder for ``gre-bench rank``, or a frame with the columns paper_id and review. With *replace*
-    they replace all reviews that the candidate has there. Raises the errors that the command prints.
+    *reviews*: a file or folder for ``gre-bench rank``, or a frame with the columns paper_id and review. *replace*:
+    replace all reviews that the candidate has there. Raises the errors that the command prints.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring

@@ -62,7 +62,7 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
 
 
 def guided(name: str, writer_context: WriterContext) -> ExaminerLM:
-    """Returns the LM *name* of the models file, for work under guidelines; `SettingsError` names the known ones."""
+    """Returns the LM *name* of the models file, for work under guidelines; `SettingsError` lists the known names."""
     from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(writer_context.models)):
@@ -112,7 +112,7 @@ def grade_items(
 
 @task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
 def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
-    """Returns which text of each of *pairs* the LM *name* prefers, asked in both orders."""
+    """Returns which text of each of *pairs* the LM *name* prefers; each pair is asked in both orders."""
     from gre_bench.examiners.panel.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, writer_context).writer, item)

@@ -16,14 +16,14 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry: yes for transient faults, no for what the user must correct."""
+    """Returns whether to retry: yes for transient faults, no for errors that the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Shows a task run that a pause ended as ``Paused`` and completed, because nothing failed.
+    """Shows a task run that ended in a pause as ``Paused`` and completed, because nothing failed.
 
-    The pause is still raised to the flow. The state ``Failed`` stays in the task run's history.
+    The flow still gets the exception. The state ``Failed`` stays in the task run's history.
     """
     pause = state.result(raise_on_failure=False)
     if not isinstance(pause, Paused):

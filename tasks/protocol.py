@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """What metrics use: an evaluation LM, an embedder, an examiner. Each is opened when a metric first needs it."""
+    """The backends of metrics: an evaluation LM, an embedder, an examiner. Each is opened at its first use."""
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings

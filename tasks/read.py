@@ -22,7 +22,7 @@ def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]
     """Returns texts of papers in a snapshot, as rows of the table ``texts``; a paper without PDF or text has no row.
 
     Each row also has *words*: (page, words by fate) of each page; page 0 for a given text. PDFs are read in child
-    processes with limits, as many at a time as there are cores.
+    processes with limits, one per core at a time.
     """
     opened = Snapshot.open(Path(snapshot))
     rows = {paper_id: _given_text(paper_id, opened.text(paper_id)) for paper_id in paper_ids}
@@ -47,7 +47,7 @@ def _given_text(paper_id: str, text: str | None) -> dict[str, Any] | None:
 
 
 def _pdf_text(paper_id: str, sha256: str, read: PdfText) -> dict[str, Any]:
-    """Returns the row of a PDF with its words by page and fate; without its text if that is not the paper's."""
+    """Returns the row of a PDF with its words by page and fate; without its text if that belongs to another paper."""
     row = {"paper_id": paper_id, "origin": "pdf", "sha256": sha256, "status": read.status, "pages": read.pages}
     words = [(page.page, dict(page.words)) for page in read.words]
     return row | {"abstract": read.abstract, "text": read.usable, "notes": read.remarks(), "words": words}

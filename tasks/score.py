@@ -45,7 +45,7 @@ def sign_metrics(
 
 
 def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
-    """Returns the identity of what *recipe* uses instead of an evaluation LM."""
+    """Returns the identity of the backend that *recipe* uses instead of an evaluation LM."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders.catalog import open_embedder
 

@@ -32,7 +32,7 @@ def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Pap
 
 
 def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
-    """Returns the identity of *change* by a rule or the writer *name*, for the record of its texts."""
+    """Returns the identity of *change*, made by a rule or the writer *name*, for the record of its texts."""
     rule, task = changes.identity(change, like), CHANGES[change].task
     return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"
 

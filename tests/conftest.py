@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import hypothesis
 import pytest
+import typer.main
+import typer.testing
+
+from tests.once import begin
 
 # What is not shown on a terminal is as wide as this says, and who runs the tests may have set it.
 os.environ.pop("COLUMNS", None)
@@ -30,6 +36,18 @@ hypothesis.settings.load_profile("any_machine")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
+
+
+OWN_FOLDER = begin()
+"""The folder of what is done once a run, in the process that made it."""
+
+# The tree of commands is made of their signatures at each call: 30 ms, some hundred times a run.
+typer.main.get_command = typer.testing._get_command = cache(typer.main.get_command)
+
+
+def pytest_unconfigure() -> None:
+    if OWN_FOLDER:
+        shutil.rmtree(OWN_FOLDER, ignore_errors=True)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ SUBMITTED, REVIEWED, DECIDED = (
 )
 MINUTE = 60_000
 LICENCE = "CC BY 4.0"
-"""As notes of venues state it: whoever publishes a board of the sample may show its texts."""
+"""The licence that the notes state, so that anyone may publish a board of the sample with its texts."""
 
 LEVELS = {1: "poor", 2: "fair", 3: "good", 4: "excellent"}
 RATINGS = {
@@ -37,7 +37,7 @@ RATINGS = {
 }
 CONFIDENCES = {1: "a guess", 2: "not certain", 3: "fairly confident", 4: "confident", 5: "certain"}
 ACCEPTED, SPOTLIGHT = 5.5, 7.0
-"""Mean ratings from which a paper is accepted, and as a spotlight."""
+"""Mean ratings from which a paper is accepted, and accepted as a spotlight."""
 
 
 def notes(number: int, source: Path) -> list[dict[str, Any]]:
@@ -84,7 +84,7 @@ def notes(number: int, source: Path) -> list[dict[str, Any]]:
 
 
 def review_note(forum: str, number: int, place: int, review: dict[str, Any]) -> dict[str, Any]:
-    """One review as the form of the venue holds it."""
+    """Returns one review as a note, in the form of the venue."""
     content = {field: review[field].strip() for field in ("summary", "strengths", "weaknesses", "questions")}
     content |= {
         field: f"{review[field]} {LEVELS[review[field]]}" for field in ("soundness", "presentation", "contribution")
@@ -103,7 +103,7 @@ def review_note(forum: str, number: int, place: int, review: dict[str, Any]) -> 
 def note(
     note_id: str, forum: str, number: int, invitations: list[str], signature: str, content: dict[str, Any], date: int
 ) -> dict[str, Any]:
-    """A note with its envelope; dates are milliseconds since 1970."""
+    """Returns a note as API v2 gives it; dates are milliseconds since 1970."""
     return {
         "id": note_id,
         "forum": forum,
@@ -126,7 +126,7 @@ def note(
 
 
 def letters(name: str) -> str:
-    """Four letters for *name*, big and small in turn."""
+    """Returns four letters made from *name*, big and small in turn."""
     found = "".join(chr(ord("a") + byte % 26) for byte in hashlib.sha256(name.encode()).digest()[:4])
     return "".join(letter if place % 2 else letter.upper() for place, letter in enumerate(found))
 

@@ -1,10 +1,9 @@
-"""Typesets every sources/sNN.md beside this file as a paper: pdfs/sNN.pdf, odd ones in one column, even ones in two.
+"""Typesets each sources/sNN.md beside this file as a paper, pdfs/sNN.pdf: odd numbers in one column, even in two.
 
     python data/sample/make_pdfs.py
 
-The papers are synthetic: invented for this project, about no real paper. The files are written by the few lines of
-PDF below and hold no date of making, so that the same sources give the same bytes. PyMuPDF is only asked for the
-widths of letters.
+The papers are synthetic: invented for this project, about no real paper. The code below writes the PDF operators itself
+and records no date, so equal sources give equal bytes. PyMuPDF only measures the widths of letters.
 """
 
 from __future__ import annotations
@@ -103,7 +102,10 @@ def measure(text: str, font: str, size: float) -> float:
 
 
 def breaks(word: str) -> Iterator[tuple[str, str]]:
-    """Ways to part a long *word* at a line's end, between two consonants or at its hyphen, the longest start first."""
+    """Yields the ways to split a long *word* at a line's end, the longest start first.
+
+    A word is split between two consonants or at its hyphen.
+    """
     for place in range(len(word) - 3, 2, -1):
         if word[place - 1] == "-" and word[:place].count("-") == 1:
             yield word[:place], word[place:]
@@ -118,7 +120,7 @@ def breaks(word: str) -> Iterator[tuple[str, str]]:
 
 
 def wrapped(text: str, font: str, size: float, width: float, hyphens: bool, indent: float = 0.0) -> list[str]:
-    """*text* in lines no wider than *width*; the first is shorter by *indent*."""
+    """Returns *text* in lines no wider than *width*; the first line is shorter by *indent*."""
     lines, line, room = [], "", width - indent
     for word in text.split():
         longer = f"{line} {word}".strip()
@@ -135,7 +137,7 @@ def wrapped(text: str, font: str, size: float, width: float, hyphens: bool, inde
 
 
 class Paper:
-    """A paper being set: the sheets so far, and where the next line goes."""
+    """A paper in the making: the finished pages, and the position of the next line."""
 
     def __init__(self, name: str):
         self.name, self.two = name, int(name[1:]) % 2 == 0
@@ -172,7 +174,7 @@ class Paper:
         self.set_waiting()
 
     def number_lines(self, left: float, right: float) -> None:
-        """A number for each line, counted through the paper; in two columns at both margins."""
+        """Writes a number beside each line, counted through the paper; in two columns, at both margins."""
         count = int((BOTTOM - TOP) / self.leading)
         for number in range(count):
             y, total = TOP + number * self.leading, (len(self.sheets) - 1) * count * len(self.columns) + number
@@ -207,7 +209,7 @@ class Paper:
         after: float = 0,
         hang: float = 0,
     ) -> None:
-        """A justified paragraph, over as many columns as it takes."""
+        """Sets a justified paragraph, over as many columns as it takes."""
         leading = self.leading * max(size, 9) / 10
         if self.two and size <= 10 and font == "R":
             text = text.replace("fi", "\ufb01").replace("fl", "\ufb02")
@@ -228,14 +230,14 @@ class Paper:
             self.y += 1.15 * size
 
     def display(self, text: str) -> None:
-        """A formula on its own line."""
+        """Sets a formula on its own line."""
         self.need(3 * self.leading)
         self.y += 4
         self.centred(text, "R", min(10, 10 * (self.width - 8) / measure(text, "R", 10)), self.x, self.width)
         self.y += 6
 
     def capitals(self, x: float, text: str, size: float) -> None:
-        """*text* in small capitals."""
+        """Writes *text* in small capitals."""
         for word in text.split():
             start = re.match(r"[A-Z0-9.]*", word)[0]
             for piece, height in ((start, size), (word[len(start) :].upper(), 0.8 * size)):
@@ -294,7 +296,7 @@ class Paper:
         self.top = self.y if wide else self.top
 
     def place_float(self, kind: str, caption: str) -> None:
-        """The float here if there is room, else at the top of a later column."""
+        """Sets a figure or table here if there is room, else at the top of a later column."""
         wide = self.name in WIDE_FLOATS and kind == "figure"
         if not wide and self.y + 190 < BOTTOM:
             self.y += 4
@@ -325,7 +327,7 @@ class Paper:
         self.y += 2
 
     def table(self, left: float, width: float) -> None:
-        """Rules at the top, under the head and at the bottom, as in books."""
+        """Draws a table's rules: at the top, under its head and at the bottom."""
         rows = [row.split("|") for row in TABLES[self.name].split(";")]
         widths = [max(measure(row[place], "R", 9) for row in rows) + 16 for place in range(len(rows[0]))]
         x = left + max((width - sum(widths)) / 2, 0)
@@ -407,7 +409,7 @@ class Paper:
             self.sheet.text(x + number * step + (step - measure(name, "H", 7)) / 2, y + 75, name, "H", 7)
 
     def data(self, title: str) -> bytes:
-        """The finished file."""
+        """Returns the finished file."""
         shown = re.sub(r"([\\()])", r"\\\1", title)
         fonts = {name: 4 + number for number, name in enumerate(FONTS)}
         first = 4 + len(fonts)

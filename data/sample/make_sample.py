@@ -48,7 +48,7 @@ def reviews(source: Path) -> list[dict[str, Any]]:
 
 
 def lm_reviews(attempts: Path) -> list[dict[str, Any]]:
-    """The reply of each attempt that has one; `write_lm_reviews.py` asks for no second one of a paper."""
+    """Returns the reply of each attempt that has one; `write_lm_reviews.py` keeps at most one reply per paper."""
     rows = [json.loads(line) for line in attempts.read_text(encoding="utf-8").splitlines()]
     return [
         {

@@ -1,11 +1,11 @@
-"""Has an LM review the sample papers, and keeps every attempt: lm_attempts.jsonl.
+"""Asks an LM to review the sample papers, and keeps every attempt in lm_attempts.jsonl.
 
     python data/sample/write_lm_reviews.py
 
-The LM, its endpoint and its decoding are those of the entry smollm2-135m in data/models.toml; the prompt is that of Xu
-et al. 2025, C.3. One request at a time, each sent once. An attempt is on disk before the next begins, and stays. The
-command asks only for papers without a text, so that it goes on where it was stopped, and ends without a request once
-each paper has one. `make_sample.py` makes the candidate's reviews of the file.
+The LM, its endpoint and its sampling are those of smollm2-135m in data/models.toml; the prompt is that of Xu et al.
+2025, C.3. Requests are sent one at a time, each once. Each attempt is on disk before the next begins. The command asks
+only for papers without a text. It therefore continues where it was stopped, and sends no request once each paper has a
+text. `make_sample.py` turns the attempts into the candidate's reviews.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from gre_bench.writing.lm_writer import LMTextWriter
 HERE = Path(__file__).parent
 MODEL = "smollm2-135m"
 ONCE = RetryPolicy(concurrency=1, timeout_s=3600.0, attempts=1)
-"""One request an attempt, so that each leaves its row; an hour for a reply, as one core may be slow."""
+"""One request per attempt, so that each leaves its row; up to an hour for a reply, as one core may be slow."""
 
 
 def attempts(papers: list[Paper], kept: list[dict[str, Any]], model: Model) -> Iterator[dict[str, Any]]:
-    """One row for each paper of *papers* that has no text among the rows *kept*: what its attempt came to.
+    """Asks for a review of each of *papers* without a text among the rows *kept*; yields the row of each attempt.
 
     Ends early at an attempt that got no answer.
     """
@@ -59,12 +59,12 @@ def attempts(papers: list[Paper], kept: list[dict[str, Any]], model: Model) -> I
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file of JSON lines; none if it is not there."""
+    """Returns the rows of a file of JSON lines; none if there is no such file."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.is_file() else []
 
 
 def main(folder: Path = HERE, models: Path | None = None) -> int:
-    """Asks for what is missing in *folder*; the number of papers that are still without a text."""
+    """Asks for every review that *folder* lacks; returns the number of papers that still have none."""
     papers = [Paper(**row) for row in rows(folder / "papers.jsonl")]
     kept = rows(folder / "lm_attempts.jsonl")
     with (folder / "lm_attempts.jsonl").open("a", encoding="utf-8") as file:

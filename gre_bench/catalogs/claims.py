@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 from gre_bench.stats.claims import Quantifier
@@ -20,7 +20,7 @@ ON_STUDIES = ("cells",)
 
 
 class Claim(BaseModel):
-    """One claim: *says* in words, *where* the *paper* makes it, and the *test* that its *metrics* go through."""
+    """One claim: what it *says*, *where* the *paper* makes it, and the *test* applied to its *metrics*."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,14 +29,16 @@ class Claim(BaseModel):
     where: str = Field(min_length=1, description="section, table or figure")
     says: str = Field(min_length=1)
     test: Test
-    over: Quantifier = Field(default="all", description="whether all contrasts are claimed to be above zero, or any")
-    metrics: tuple[str, ...] = Field(default=(), description="metrics that it is claimed of")
-    than: tuple[str, ...] = Field(default=(), description="agrees_more: metrics that agree less")
-    changes: tuple[str, ...] = Field(default=(), description="falls, rises, does_not_rise, costs_less: which")
-    more: tuple[str, ...] = Field(default=(), description="costs_less: changes that cost more")
+    over: Quantifier = Field(default="all", description="whether all contrasts must be above zero, or any")
+    metrics: tuple[str, ...] = Field(default=(), description="metrics that the claim is about")
+    than: tuple[str, ...] = Field(default=(), description="agrees_more: the metrics that agree less")
+    changes: tuple[str, ...] = Field(
+        default=(), description="changes that falls, rises, does_not_rise or costs_less tests"
+    )
+    more: tuple[str, ...] = Field(default=(), description="costs_less: the changes that cost more")
     table: str | None = Field(default=None, description="cells: published table whose rows are compared")
     pairs: tuple[tuple[str, str], ...] = Field(default=(), description="cells: rows, the better one first")
-    lower_is_better: bool = Field(default=False, description="cells: as of an RMSE")
+    lower_is_better: bool = Field(default=False, description="cells: whether lower values are better, as for RMSE")
     note: str = ""
 
     @model_validator(mode="after")
@@ -53,11 +55,13 @@ class Claim(BaseModel):
 
 
 def claims(path: Path | None = None) -> list[Claim]:
-    """The claims of the file *path* (the shipped one if None), in its order; `SettingsError` names what is wrong."""
+    """Returns the claims of the file *path* (the shipped one if None) in file order; `SettingsError` names what is
+    wrong.
+    """
     path = path or resource("data", "claims.toml")
     try:
-        entries = strict_toml.loads(path.read_text(encoding="utf-8")).get("claim", [])
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+        entries = strict.load_toml(path.read_text(encoding="utf-8")).get("claim", [])
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"claims file {path} cannot be read: {error}") from None
     found: dict[str, Claim] = {}
     for place, entry in enumerate(entries, 1):

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from gre_bench.changes.catalog import CHANGES
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import PromptError, SettingsError
 from gre_bench.core.judgments import is_judgment
 from gre_bench.core.resources import resource
@@ -26,7 +26,7 @@ PEER_REVIEW = "peer-review"
 """The domain of an edition that names none."""
 
 GIVEN = "given"
-"""Writer of a synopsis that nobody wrote: the source states it."""
+"""The writer name of a synopsis that the source states, so that no LM wrote it."""
 
 
 class Domain(BaseModel):
@@ -49,12 +49,17 @@ class Domain(BaseModel):
     source: str = Field(min_length=1)
 
     def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
-        """The synopsis of an item with these *parts*; None if one that the domain wants is missing or blank."""
+        """Returns the synopsis of an item with these *parts*.
+
+        Returns None if a part that the domain needs is missing or blank.
+        """
         texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
         return "\n\n".join(texts) if all(texts) else None
 
     def why_not(self, change: str) -> str | None:
-        """Why *change* does not apply here, None if it does; `SettingsError` if there is no such change."""
+        """Returns why *change* does not apply to this domain, None if it does; `SettingsError` if there is no such
+        change.
+        """
         if change not in CHANGES:
             raise SettingsError(f"no change {change!r}; the changes are: {', '.join(CHANGES)}")
         return self.left_out.get(change)
@@ -96,8 +101,8 @@ def domains(path: Path | None = None) -> dict[str, Domain]:
     """All domains of the file *path* (``data/domains.toml`` if None) by name; `SettingsError` names a wrong entry."""
     path = path or resource("data", "domains.toml")
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"domains file {path} cannot be read: {error}") from None
     entries = tree.pop("domain", None)
     if tree or not isinstance(entries, list):
@@ -120,7 +125,7 @@ def domain_of(name: str, path: Path | None = None) -> Domain:
 
 
 def _check_prompt(name: str | None, fields: set[str] | None) -> None:
-    """`ValueError` if there is no prompt *name*, or it does not take *fields* (any one field if None)."""
+    """Raises `ValueError` if there is no prompt *name*, or its fields are not *fields* (None: exactly one field)."""
     if name is None:
         return
     try:

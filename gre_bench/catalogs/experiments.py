@@ -1,7 +1,7 @@
 """The published experiments: one settings file each in ``deployments/papers``, with a table ``[experiment]``.
 
-The table says what the experiment is, which command runs the file, which files its user has to give, and beside which
-published tables the result stands. The rest of the file is what that command reads.
+The table names the experiment, the command that runs the file, the files that the user gives, and the published tables
+to compare the result with. The command reads the rest of the file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import EXPERIMENT, PAPERS, resource, settings_file
 
@@ -29,16 +29,16 @@ class Experiment(BaseModel):
     path: Path
     paper: str = Field(min_length=1, description="authors and year")
     title: str = Field(min_length=1, description="what was done")
-    command: Command = Field(description="what runs the file")
-    published: tuple[str, ...] = Field(default=(), description="published tables that the result stands beside")
+    command: Command = Field(description="command that runs the file")
+    published: tuple[str, ...] = Field(default=(), description="published tables to compare the result with")
     items: int = Field(ge=1, description="papers, proposals, restaurants, summaries or reviews, as published")
-    reviews: int | None = Field(default=None, ge=1, description="reviews among them, where that is published")
+    reviews: int | None = Field(default=None, ge=1, description="number of reviews, if published")
     sources: int | None = Field(
-        default=None, ge=1, description="sources of the texts, for pairs of texts of one source"
+        default=None, ge=1, description="number of sources, for pairs of texts about one source"
     )
     billions: float | None = Field(default=None, gt=0, description="parameters of the evaluation LM")
-    files: dict[str, str] = Field(default={}, description="option or setting, and which file it takes")
-    lms: dict[str, Any] = Field(default={}, description="options of a study of guidelines: models, conditions, ...")
+    files: dict[str, str] = Field(default={}, description="files that the user gives, by option or setting")
+    lms: dict[str, Any] = Field(default={}, description="options of a guideline study: models, conditions, ...")
     note: str = ""
 
     @property
@@ -48,7 +48,7 @@ class Experiment(BaseModel):
 
     @property
     def call(self) -> str:
-        """The command line that runs it, with the files to give; of a study of guidelines with all it is told."""
+        """Returns the command line of the experiment, with the files to give and, for guidelines, every option."""
         given = [f"--set {key}=FILE" if "." in key else key if key == "NOTES" else f"{key} FILE" for key in self.files]
         told = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() for value in _all(values)]
         return " ".join(["gre-bench", self.command, *(told or ["--settings", self.name]), *given])
@@ -59,23 +59,25 @@ def _all(values: Any) -> list[Any]:
 
 
 def experiments(names: tuple[str, ...] = ()) -> list[Experiment]:
-    """The experiments *names*, all shipped ones if there are none, by file name; `SettingsError` in one line."""
+    """Returns the experiments *names*, or all shipped ones, by file name; raises `SettingsError`."""
     if names:
         return [experiment_of(Path(name)) for name in names]
     return [experiment_of(path) for path in sorted(resource("deployments", PAPERS).glob("*.toml"))]
 
 
 def experiment_of(given: Path) -> Experiment:
-    """The experiment of the settings file *given*, or that it names (``papers/004_board``, ``004_board``)."""
+    """Returns the experiment of *given*: a settings file, or the name of a shipped one (``papers/004_board``,
+    ``004_board``).
+    """
     path = settings_file(given)
     if not path.is_file():
         path = settings_file(Path(PAPERS) / given)
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = ", ".join(one.stem for one in sorted(resource("deployments", PAPERS).glob("*.toml")))
         raise SettingsError(f"no published experiment {given}; there are: {known}") from None
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     if not isinstance(tree.get(EXPERIMENT), dict):
         raise SettingsError(f"{path} has no table [{EXPERIMENT}]: it is no published experiment")

@@ -1,4 +1,4 @@
-"""The LMs that can write, from one TOML file: where each is reached, what it costs, how it samples."""
+"""The LMs that can write, from one TOML file: the endpoint of each, its prices and its sampling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
@@ -19,19 +19,24 @@ from gre_bench.http.endpoints import Limits, limits_of, wrong
 
 
 class Model(BaseModel):
-    """One LM behind an OpenAI-compatible chat endpoint. What is None is unknown; the key itself is never here."""
+    """One LM behind an OpenAI-compatible chat endpoint. A value of None is unknown.
+
+    The API key itself is never here.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="how candidates and writers are called")
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._/-]*$", description="name of the candidate or writer")
     endpoint: str = Field(description="base URL, such as http://127.0.0.1:8000/v1")
-    model: str = Field(min_length=1, description="the model as the endpoint calls it")
+    model: str = Field(min_length=1, description="name of the model at the endpoint")
     revision: str | None = Field(
-        default=None, min_length=1, description="what tells it from namesakes; the model if not given"
+        default=None,
+        min_length=1,
+        description="version of the model, for signatures; default: its name at the endpoint",
     )
     family: str | None = Field(default=None, description="such as Llama 3.1")
     parameters: float | None = Field(default=None, gt=0, description="billions of parameters, all experts counted")
-    knowledge_cutoff: date | None = Field(default=None, description="last day its training texts can be from")
+    knowledge_cutoff: date | None = Field(default=None, description="last possible day of its training texts")
     released: date | None = Field(default=None, description="first day on which anybody could use it")
     price_in: float | None = Field(default=None, ge=0, description="USD per million prompt tokens")
     price_out: float | None = Field(default=None, ge=0, description="USD per million reply tokens, thinking included")
@@ -40,17 +45,19 @@ class Model(BaseModel):
     )
     sampling: Sampling = Field(default=Sampling(), description='temperature ("none": not sent), max_tokens, top_p')
     limit_as: Literal["max_tokens", "max_completion_tokens"] = Field(
-        default="max_tokens", description="how a request says it"
+        default="max_tokens", description="name of the reply's token limit in a request"
     )
     context: int | None = Field(default=None, gt=0, description="longest prompt and reply together, in tokens")
-    max_output: int | None = Field(default=None, gt=0, description="longest reply it gives, in tokens")
+    max_output: int | None = Field(default=None, gt=0, description="longest possible reply in tokens")
     tokenizer: str | None = Field(
-        default=None, min_length=1, description="folder with its tokenizer.json, or a name of gre-bench models"
+        default=None, min_length=1, description="folder with its tokenizer.json, or a name from gre-bench models list"
     )
     aliases: tuple[str, ...] = Field(default=(), description="other names of the same model")
     source: str = Field(default="", description="where cutoff, context and limits were read, and when")
     note: str = ""
-    limits: Limits = Field(default=Limits(), exclude=True, description="of its endpoint; they stand under [[endpoint]]")
+    limits: Limits = Field(
+        default=Limits(), exclude=True, description="limits of its endpoint, from the entry [[endpoint]]"
+    )
 
     @property
     def identity(self) -> str:
@@ -87,7 +94,9 @@ class Model(BaseModel):
         return self
 
     def sampled(self, table: Mapping[str, Any] | None) -> Model:
-        """This model with the sampling of *table*, as an entry states it; `SettingsError` for one that is wrong."""
+        """Returns this model with the sampling of *table*, written as in an entry; raises `SettingsError` for a wrong
+        value.
+        """
         if not table:
             return self
         try:
@@ -96,7 +105,10 @@ class Model(BaseModel):
             raise SettingsError(f"writing.sampling of {self.name}: {wrong(error)}") from None
 
     def key(self) -> str | None:
-        """The API key from the environment, None if the endpoint takes none; `LMError` if it is missing or unusable."""
+        """Returns the API key from the environment, None if the endpoint needs none.
+
+        Raises `LMError` if the key is missing or unusable.
+        """
         if self.key_env is None:
             return None
         key = os.environ.get(self.key_env, "").strip()
@@ -108,17 +120,18 @@ class Model(BaseModel):
 
 
 def load(path: Path | None = None) -> dict[str, Model]:
-    """The models of the file *path* (the shipped one if None) by name, in file order, with their endpoints' limits.
+    """Returns the models of the file *path* (the shipped one if None) by name, in file order, with their endpoints'
+    limits.
 
-    `SettingsError` in one line names the entry that is wrong. Values are left out of it: a key may have
-    been pasted in the wrong place.
+    `SettingsError` names the wrong entry in one line. Its values are left out, because a key may have been pasted in
+    the wrong place.
     """
     path = path or resource("data", "models.toml")
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SettingsError(f"no models file {path}") from None
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"models file {path} cannot be read: {error}") from None
     entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
     if tree or not isinstance(entries, list) or not isinstance(endpoints, list):
@@ -138,7 +151,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
 
 
 def known_as(names: Mapping[str, Model] | None = None) -> dict[str, str]:
-    """The model's name by each of its aliases, in lower case; of the shipped file if *names* is None."""
+    """Returns the model name for each alias in lower case; *names* are those of the shipped file if None."""
     models = load() if names is None else names
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 

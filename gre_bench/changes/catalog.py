@@ -1,7 +1,7 @@
 """The changes by name, in the order of the tables, and how one is applied.
 
-They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). Those marked "ours" are what a
-reviewer who games the metric would do, and the paper could not try them.
+They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). Changes marked "ours" are moves of
+a reviewer who games the metric; the paper does not test them.
 """
 
 from __future__ import annotations
@@ -15,17 +15,19 @@ from gre_bench.changes.keywords import keywords
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
-from gre_bench.core.records import digest
+from gre_bench.core.records import HUMAN, digest
 
 Family = Literal["degradation", "manipulation"]
 Level = Literal["review", "judgments"]
 Need = Literal["text", "abstract", "keywords", "other", "others", "sections"]
 WriterTask = Literal["completion", "abstract_only", "rephrase", "elongation"]
+_MARK = "~"
+"""Separator in the name of a changed candidate, such as ``human~injection``; no outside name can hold it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a review, or of judgments where no writer is at hand to judge a changed review again.
+    """One change of a review, or of judgments if no writer is available to judge the changed review.
 
     *made_by*: ``rule`` (`apply`), ``writer`` (a text writer's *task*), ``control`` (the candidate *control* is the
     changed review). *needs*: what the `ChangeInput` must hold. *version* rises when the rule's output changes.
@@ -43,7 +45,7 @@ class Change:
     version: int = 1
 
     def at(self, level: Level) -> bool:
-        """Whether it can be made at *level*."""
+        """Whether the change can be made at *level*."""
         return self.level in (level, "both")
 
 
@@ -114,7 +116,7 @@ _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
 }
 
 UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
-"""Codes of a `ChangeError` that is no fault: the text merely does not allow the change."""
+"""Codes of a `ChangeError` that means no failure: the text merely does not allow the change."""
 
 
 def named(name: str) -> Change:
@@ -145,10 +147,25 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 
 
 def identity(name: str, material: ChangeInput) -> str:
-    """Returns what signatures state of a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
+    """Returns how signatures name a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
     The hex digits stand for seed and headings; the texts are not part of it.
     """
     change = named(name)
     settings = digest([material.seed, list(material.headings)])[:8]
     return f"{change.name}-{change.version} · {material.splitter} {settings}"
+
+
+def candidate_of(change: str, level: Level) -> str:
+    """Returns the name of the candidate that *change* makes of the human candidate's texts.
+
+    It is ``human~injection``, or ``human~injection~judgments`` where judgments are changed; a control has its own name.
+    """
+    if CHANGES[change].control:
+        return str(CHANGES[change].control)
+    return _MARK.join([HUMAN, change] + (["judgments"] if level == "judgments" else []))
+
+
+def is_changed(candidate: str) -> bool:
+    """Whether *candidate* is a changed version of a human candidate's text; controls do not count."""
+    return _MARK in candidate

@@ -1,7 +1,7 @@
-"""Deletes every other sentence of a review, or replaces it by one that says nothing (Xu et al. 2025, D.3.1 and D.3.2).
+"""Deletes every other sentence of a review, or replaces it by a sentence that says nothing (Xu et al. 2025, D.3).
 
-Within each section, sentences at odd places stay and those at even places go; headings stay. A section of one sentence
-stays as it is, so a very short review may not change at all.
+Within each section, the first, third and every further odd sentence stays; the even ones go. Headings stay. A section
+of one sentence stays as it is, so a very short review may not change at all.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _WORD = re.compile(r"\w+")
 
 
 def deleted(material: ChangeInput) -> str:
-    """Returns the review without the sentences at even places of each section."""
+    """Returns the review without the even sentences of each section."""
     sections = cut(material.text, material.splitter, material.headings)
     return join(replace(section, sentences=_odd(section.sentences)) for section in sections)
 
 
 def blanked(material: ChangeInput) -> str:
-    """Returns the review with `MISSING` in place of the sentences at even places of each section."""
+    """Returns the review with `MISSING` in place of the even sentences of each section."""
     return join(_blanked(material))
 
 
@@ -59,7 +59,7 @@ def _blanked(material: ChangeInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Returns the sentences at odd places; the last one of a line inherits the break after a deleted one."""
+    """Returns the odd sentences; the last one of a line takes the line break of a deleted one after it."""
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
     for index, sentence, number in _numbered(sentences):
@@ -76,7 +76,7 @@ def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Yields index, sentence, and its number among the non-empty ones; an empty one shares the previous number."""
+    """Yields index, sentence, and its number among the non-empty sentences; an empty one shares the previous number."""
     number = 0
     for index, sentence in enumerate(sentences):
         number += bool(sentence.text)

@@ -1,4 +1,4 @@
-"""The input of a change: the text, what is known of its paper, and how texts are split."""
+"""The input of a change: the text, what is known about its paper, and how texts are split."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ class ChangeInput:
     headings: tuple[str, ...] = ICLR_2023
 
     def chance(self, name: str) -> random.Random:
-        """Returns a separate random generator for the change *name* of this text."""
+        """Returns a random generator of its own for the change *name* of this text."""
         return random.Random(f"{self.seed} {self.key} {name}")

@@ -2,8 +2,10 @@
 
 ``authors``: as Xu et al. 2025 split reviews (D.3.1). Every ``. ? !`` and every line break ends a piece, also inside
 "0.85". Blank pieces are skipped. A piece that contains a heading's words is that heading, and the count restarts there.
-Kept pieces are joined by one space; headings stay as they are. ``linguistic``: `gre_bench.core.review_text`, which
-knows abbreviations, numbers, lists and headings of any form, and keeps every line break.
+Kept pieces are joined by one space; headings stay as they are.
+
+``linguistic``: as `gre_bench.core.review_text` splits. It knows abbreviations, numbers, lists and headings of any form,
+and keeps every line break.
 """
 
 from __future__ import annotations

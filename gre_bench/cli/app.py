@@ -144,9 +144,9 @@ def main() -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """Returns 2 for what the user must correct, 3 for what can be done later, else 1.
+    """Returns 2 for an error that the user must correct, 3 for one that may pass, else 1.
 
-    Later means: the edition is busy, the service has paused, or the board is not complete.
+    An error may pass if the edition is busy, the service has paused, or the board is not complete.
     """
     if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE

@@ -89,9 +89,9 @@ def _watch(reading: int) -> None:
 
 
 def _tell() -> None:
-    """Prints the one line, once.
+    """Prints that the run was stopped, once.
 
-    Writes to the file descriptor: a blocked thread may hold the lock of Python's stream.
+    Writes to the file descriptor, because a blocked thread may hold the lock of Python's stream.
     """
     if _told.acquire(blocking=False):
         with suppress(OSError):

@@ -35,5 +35,8 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], place: int) -> T:
-    """Returns the item half the list further on (150 of 300), wrapping around: never *place* if there are two."""
+    """Returns the item half the list after index *place* (150 items on in a list of 300), wrapping around.
+
+    In a list of two or more, it is never the item at *place* itself.
+    """
     return items[(place + max(1, len(items) // 2)) % len(items)]

@@ -5,19 +5,19 @@
     ├── SourceError       a file or record from outside that cannot be read
     │   └── ServiceDown   a service that gave no usable answer now; the next run tries again
     ├── Paused            a service allows no request before a time; the run goes on then
-    │   └── BudgetReached a bound of the settings is reached; the run goes on when it is raised
-    ├── PromptError       a prompt file or the values put into it
+    │   └── BudgetReached a limit of the settings is reached; the run goes on when it is raised
+    ├── PromptError       a prompt file, or values for it, that cannot be used
     ├── ReplyError        an LM's reply that cannot be used
-    ├── ChangeError       a change of a review that cannot be made of what is there
+    ├── ChangeError       a change of a review that its text does not allow
     ├── SpanError         a reply's log-probability that cannot be trusted
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
-    ├── UnfinishedError   what is not all there yet, such as a board before the first commit
+    ├── UnfinishedError   a result that is not complete yet, such as a board before the first commit
     └── StoreError        an edition's store: locked, of another version, damaged
         ├── LockedError   another process is writing it
         └── NothingCommitted  no run has committed anything to read (also an UnfinishedError)
 
-Each carries one line that names the item and says what to do next. Whatever is not in this tree
-is a bug and is left to fly.
+Each carries one line that names the item and says what to do next. An exception outside this tree
+is a bug, and nothing catches it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from pathlib import Path
 
 
 class Stopped(BaseException):
-    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM): not a failure, and never swallowed as one."""
+    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM). No failure, so ``except Exception`` lets it
+    pass.
+    """
 
 
 class GreBenchError(Exception):
@@ -57,8 +59,9 @@ class Paused(GreBenchError):
 
 
 class BudgetReached(Paused):
-    """A bound of the settings is reached: nothing more is bought, finished work is kept, and raising it continues the
-    run.
+    """A limit of the settings is reached: nothing more is paid for, and finished work is kept.
+
+    The run continues once the limit is raised.
     """
 
     def __init__(self, message: str):
@@ -131,13 +134,13 @@ def no_file(path: Path | str) -> SourceError:
 OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
-"""Faults of the machine, never a bug: a full, failing or read-only disk, no memory, no file handles."""
+"""Error numbers that the machine causes, never a bug: a full, failing or read-only disk, no memory, no file handles."""
 
 
 OF_A_PATH = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EILSEQ}
 )
-"""Faults of a path: too long, a link where none may be, no folder, no permission."""
+"""Error numbers that a given path causes: too long, a link where none may be, no folder, no permission."""
 
 
 def fault_of_a_path(error: OSError) -> str | None:

@@ -25,9 +25,9 @@ def is_judgment(line: str) -> bool:
 
 
 def yields(text: str, form: Form) -> bool:
-    """Whether *text* holds a judgment in the *form* it is scored in; a review without any is missing data.
+    """Whether *text* holds at least one judgment when read in its *form*. A review without any is missing data.
 
-    In the form as written, a judgment may follow a list mark ("- The reviewer ..."), as real writers write it.
+    In the form as written, a judgment may follow a list mark ("- The reviewer ...").
     """
     if form == "strict":
         return bool(strict(text))
@@ -46,7 +46,5 @@ def prepared(text: str, form: Form, ascii_fold: bool) -> str:
 
 
 def folded(text: str) -> str:
-    """Returns *text* as ASCII, as the GEM authors' code does: NFKD, other characters dropped, double quotes made
-    single.
-    """
+    """Returns *text* in ASCII as the GEM authors' code does: by NFKD, others dropped, double quotes made single."""
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

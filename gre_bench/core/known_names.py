@@ -1,4 +1,4 @@
-"""Resolves a name that a user gave among the known ones, or says in one line which come near."""
+"""Finds the known name that a user's name stands for, or lists the most similar ones in one line."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from gre_bench.core.errors import SettingsError
 
 SHOWN = 12
-"""Most names in one line."""
+"""How many names one line lists at most."""
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Returns all *known* names, the most similar to *name* first (difflib's ratio, ignoring case), ties
-    alphabetically.
+    """Returns all *known* names, the most similar to *name* first; names of equal similarity are sorted.
+
+    The similarity is difflib's ratio without regard to case.
     """
 
     def far(other: str) -> tuple[float, str]:
@@ -24,7 +25,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns the end of a message: ``did you mean ICLR-2025?`` if names come near, else the known ones."""
+    """Returns the end of a message: ``did you mean ICLR-2025?`` if similar names exist, else the known names."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.7)
     results = [other for one in near for other in names if other.lower() == one]
@@ -41,9 +42,9 @@ def listed(names: Iterable[str]) -> str:
 
 
 def resolved(name: str, known: Iterable[str], what: str) -> str:
-    """Returns the one of *known* that equals *name*, or the only one that ends in ``/name``; case counts.
+    """Returns the known name that equals *name*, else the only one that ends in ``/name``. Case counts.
 
-    Raises `SettingsError` if several or none match; *what* opens the message, and the nearest names follow.
+    Raises `SettingsError` if none or several match. Its message starts with *what* and lists the nearest names.
     """
     names = set(known)
     if found := whole(name, names):

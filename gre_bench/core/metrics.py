@@ -1,4 +1,5 @@
-"""Every metric by name: what it reads, which synopsis it gets, what computes it (Xu et al. 2025, §3.2, §4 and D.1).
+"""Every metric by name: the texts it reads, its synopsis, and the code that computes it (Xu et al. 2025, §3.2, §4,
+D.1).
 
 A metric that compares words has a module in `gre_bench.metrics` and one line here, which names its `Measure`.
 """

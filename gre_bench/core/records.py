@@ -70,7 +70,7 @@ class Paper:
 class Review:
     """One review of one paper, by a human or by the named candidate.
 
-    *slot* is its given position, if any; *grade* is somebody's grade of the review itself.
+    *slot* is the position it was imported with, if any; *grade* is a grade given to the review itself.
     """
 
     review_id: str
@@ -186,7 +186,7 @@ class Problem:
 class Score:
     """The score of one case, or the problem that replaces it: exactly one of the two.
 
-    *predictions*: content addresses of the predictions behind it, if log-probabilities make it (then in nats).
+    *predictions*: content addresses of the predictions it was computed from. A score from log-probabilities is in nats.
     """
 
     signature_id: str

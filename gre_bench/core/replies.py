@@ -15,7 +15,7 @@ ASSW_PARTS = ("strengths_claimed_by_the_paper", "weaknesses_claimed_by_the_paper
 """Tags of author-stated strengths and weaknesses (Xu et al. 2025, C.4)."""
 
 TIMES, LOOP, TAIL = 4, 200, 8000
-"""A loop: the same passage so often, over so many characters; and how many characters at a text's end are looked at."""
+"""A loop repeats one passage at least `TIMES` times and fills at least `LOOP` characters of the last `TAIL`."""
 
 _OPENING = re.compile(r"<think>", re.IGNORECASE)
 _CLOSING = re.compile(r"</think>", re.IGNORECASE)
@@ -68,11 +68,10 @@ def assw(text: str) -> tuple[list[str], list[str]]:
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether *text* ends in a loop, as greedy decoding of a small LM does: one passage `TIMES` over, and no less than
-    `LOOP` characters.
+    """Whether *text* ends in a loop (see `TIMES`), as greedy decoding of a small LM may.
 
-    The passage need not be whole at either end. Linear: of the reversed text, a prefix of length n whose longest border
-    has length b has the period n − b (Knuth, Morris and Pratt 1977).
+    The passage may be cut off at either end. Takes linear time: a prefix of length n of the reversed text, whose
+    longest border has length b, has the period n − b (Knuth, Morris and Pratt 1977).
     """
     tail = text.rstrip()[: -TAIL - 1 : -1]
     borders = [0] * len(tail)

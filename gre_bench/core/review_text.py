@@ -1,9 +1,9 @@
 """A review as sections and sentences: ``join(split(text)) == text`` for every text.
 
-Sections open at lines that name a part of a review, in any of the usual forms ("Summary Of The Paper:",
-    "**Strengths**",
-"# Questions", "<weaknesses>", "Clarity: good"). Sentences end at ``. ? !`` before a blank and something that can
-start a sentence, at list items and at paragraphs; "e.g.", "et al.", "Fig. 3" and "0.85" end none.
+Sections open at lines that name a part of a review, in any of the usual forms: "Summary Of The Paper:",
+"**Strengths**", "# Questions", "<weaknesses>", "Clarity: good".
+Sentences end at list items, at paragraphs, and at ``. ? !`` before a blank and a possible start of a sentence. The
+points in "e.g.", "et al.", "Fig. 3" and "0.85" end no sentence.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def sentences(text: str) -> list[str]:
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
     """Returns length and kind of the heading that *sentence* starts with ("Weaknesses: it is slow").
 
-    Else 0, *before*.
+    Returns 0 and *before* if it starts with none.
     """
     return _heading(sentence, before) or (0, before)
 
@@ -238,9 +238,9 @@ def _sentence(piece: str, opens_line: bool) -> Sentence:
 
 
 def _cuts(body: str) -> Iterable[int]:
-    """Yields where sentences start, except the first.
+    """Yields the index at which each sentence after the first starts.
 
-    Blanks belong to the sentence before, an indent to its own line.
+    Blanks belong to the sentence before them, an indent to its own line.
     """
     first = _MARK.match(body)
     opened = first.end() if first else 0

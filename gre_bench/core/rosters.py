@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 
@@ -69,12 +69,12 @@ def roster_file(name: str, beside: Path) -> Path:
 def roster_tree(file: Path) -> dict[str, Any]:
     """Returns the settings that the roster *file* stands for; `SettingsError` is one line."""
     try:
-        roster = Roster.model_validate(strict_toml.loads(file.read_text(encoding="utf-8")))
+        roster = Roster.model_validate(strict.load_toml(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         name = file.stem if file.parent == resource("data", "rosters") else file
         known = ", ".join(roster_names())
         raise SettingsError(f"no roster {name}; name one of {known}, or a file of your own, NAME.toml") from None
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"roster {file} cannot be read: {error}") from None
     except ValidationError as error:
         fault = error.errors()[0]

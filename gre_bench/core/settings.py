@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import METRICS
@@ -47,16 +47,19 @@ class EditionSettings(_Group, frozen=True):
     year: int = Field(default=2026, ge=1990, le=2100, description="year of the venue")
     sample: str = Field(default="main", pattern=_NAME, description="name of the sample of papers")
     domain: str = Field(
-        default="peer-review", pattern=r"^[a-z][a-z0-9-]*$", description="what is reviewed; see domains.toml"
+        default="peer-review", pattern=r"^[a-z][a-z0-9-]*$", description="kind of reviewed items; see data/domains.toml"
     )
     papers: int = Field(
         default=300, ge=2, le=1_000_000, description="papers to draw; all eligible ones if there are fewer"
     )
     seed: int = Field(
-        default=0, ge=0, le=2**31 - 1, description="seed of the draw and of who is candidate and who reference"
+        default=0,
+        ge=0,
+        le=2**31 - 1,
+        description="seed of the sample, and of the choice of human candidate and references",
     )
     only: Path | None = Field(
-        default=None, description="file of paper ids, one a line: the sample is drawn from these papers alone"
+        default=None, description="file of paper ids, one per line, from which the sample is drawn"
     )
     min_reviews: int = Field(default=3, ge=3, description="human reviews a paper needs to be eligible")
     roles: Literal["seeded", "slots"] = Field(
@@ -87,11 +90,11 @@ class SourceSettings(_Group, frozen=True):
     reviews: Path | None = Field(default=None, description="reviews to import (.jsonl, .csv or .parquet)")
     reviews_by: str | None = Field(
         default=None,
-        description="candidate whose reviews they are where the file has no candidate column; human: humans'",
+        description="candidate who wrote the reviews, if the file has no candidate column; human: humans",
     )
-    writer: str | None = Field(default=None, description="writer of the judgments where the file has no writer column")
+    writer: str | None = Field(default=None, description="writer of the judgments, if the file has no writer column")
     rows: str | None = Field(
-        default=None, pattern=r"^\d+:\d+$", description="FIRST:END, only rows with FIRST <= row < END"
+        default=None, pattern=r"^\d+:\d+$", description="FIRST:END: only rows with FIRST <= row < END"
     )
     papers_from_reviews: bool = Field(
         default=False, description="make a bare paper for each unknown paper id in the reviews"
@@ -102,9 +105,11 @@ class SourceSettings(_Group, frozen=True):
     pdfs: Path | None = Field(
         default=None, description="folder of the papers' PDFs, <paper id>.pdf, kept with the notes"
     )
-    texts: Path | None = Field(default=None, description="papers' texts (.parquet, .csv, .jsonl) where PDFs lack")
+    texts: Path | None = Field(
+        default=None, description="papers' texts (.parquet, .csv, .jsonl) for papers without a PDF"
+    )
     snapshot: Path | None = Field(
-        default=None, description="fetched snapshot, or a folder of such, instead of notes and pdfs"
+        default=None, description="fetched snapshot, or a folder of snapshots, instead of notes and pdfs"
     )
     unverified_venue: bool | Literal["confirm"] = Field(
         default=False,
@@ -119,32 +124,44 @@ class FetchSettings(_Group, frozen=True):
     """
 
     host: str | None = Field(
-        default=None, pattern=r"^https?://[^/]+$", description="host to ask instead of the venue's own"
+        default=None, pattern=r"^https?://[^/]+$", description="host to use instead of the venue's"
     )
-    username: str = Field(default="env:OPENREVIEW_USERNAME", pattern=_SECRET, description="where the user name is")
+    username: str = Field(
+        default="env:OPENREVIEW_USERNAME", pattern=_SECRET, description="env:NAME or block:NAME with the user name"
+    )
     password: str = Field(default="env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="where the password is")
-    token: str = Field(default="env:OPENREVIEW_TOKEN", pattern=_SECRET, description="where a token is, instead of both")
-    mfa_code: str = Field(default="env:OPENREVIEW_MFA_CODE", pattern=_SECRET, description="where a one-time code is")
+    token: str = Field(
+        default="env:OPENREVIEW_TOKEN",
+        pattern=_SECRET,
+        description="env:NAME or block:NAME with a token, instead of name and password",
+    )
+    mfa_code: str = Field(
+        default="env:OPENREVIEW_MFA_CODE", pattern=_SECRET, description="env:NAME or block:NAME with a one-time code"
+    )
     totp_secret: str = Field(
         default="env:OPENREVIEW_TOTP_SECRET",
         pattern=_SECRET,
-        description="where the secret that generates one-time codes is",
+        description="env:NAME or block:NAME with the secret that generates one-time codes",
     )
     when_paused: Literal["wait", "exit"] = Field(
         default="wait",
-        description="when the service allows no more requests: wait until it does, or end and be run again",
+        description="what to do when the service allows no more requests: wait, or end the command",
     )
-    timeout_s: float = Field(default=60.0, gt=0, description="seconds for a connection, and between bytes")
+    timeout_s: float = Field(
+        default=60.0, gt=0, description="seconds between bytes of an answer; a connection has 10 at most"
+    )
     whole_s: float = Field(default=900.0, gt=0, description="seconds for a complete answer")
-    attempts: int = Field(default=5, ge=1, le=20, description="tries of a request that fails for a passing reason")
+    attempts: int = Field(default=5, ge=1, le=20, description="tries of a request whose fault may pass")
     backoff_s: float = Field(
         default=2.0, ge=0, description="seconds before the second try, doubled for each further one"
     )
-    page: int = Field(default=1000, ge=1, le=1000, description="submissions asked for at once, with their replies")
-    pdf_batch: int = Field(default=25, ge=1, le=50, description="PDFs asked for at once, under API v2")
-    everything: bool = Field(default=False, description="versions and PDFs of all papers, not only of the sampled ones")
+    page: int = Field(default=1000, ge=1, le=1000, description="submissions per request, with their replies")
+    pdf_batch: int = Field(default=25, ge=1, le=50, description="PDFs per request, under API v2")
+    everything: bool = Field(
+        default=False, description="fetch versions and PDFs of all papers, not only of the sampled ones"
+    )
     histories: bool = Field(
-        default=True, description="ask for earlier versions of what changed after the rebuttal opened"
+        default=True, description="fetch earlier versions of notes that changed after the rebuttal opened"
     )
     short_listing: bool = Field(
         default=False, description="accept a listing that is shorter than the service's count, with a warning"
@@ -160,20 +177,20 @@ class WritingSettings(_Group, frozen=True):
     """Who writes what the scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
 
     judgments: str | None = Field(
-        default=None, description="writer of the judgments of all reviews; none: only given ones"
+        default=None, description="writer of the judgments of all reviews; none: only imported judgments"
     )
     assw: str = Field(default="rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
     candidates: tuple[str, ...] = Field(
         default=(), description="reviewers: extractive-full, extractive-abstract, or models"
     )
-    models: Path | None = Field(default=None, description="models file; data/models.toml if not given")
+    models: Path | None = Field(default=None, description="models file; default: data/models.toml")
     sampling: dict[str, dict[str, float | int | str]] = Field(
-        default={}, description="by model of the models file: sampling in the place of the one that stands there"
+        default={}, description="sampling by model, instead of that in the models file"
     )
     chunk: int = Field(default=32, ge=1, description="texts requested and committed together")
     over_long: Literal["refuse", "truncate"] = Field(
         default="refuse",
-        description="a paper that does not fit an LM's context: not sent, or sent without its last sections",
+        description="what to do with a paper that does not fit an LM's context: skip it, or cut its last sections",
     )
 
 
@@ -183,27 +200,25 @@ class EvaluationLMSettings(_Group, frozen=True):
     backend: str = Field(default="cache-ngram", description="kind of evaluation LM")
     folder: Path | None = Field(
         default=None,
-        description="model folder, or a name of gre-bench models; cache-ngram and gem-smollm2 have their own",
+        description="model folder, or a name from gre-bench models list; cache-ngram and gem-smollm2 need none",
     )
-    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where a transformers model runs")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="device of a transformers model")
     dtype: Literal["float32", "bfloat16", "float16"] = Field(
         default="float32", description="dtype of a transformers model; bfloat16 for gem-smollm2 if not given"
     )
     attention: Literal["sdpa", "eager"] = Field(default="sdpa", description="attention of a transformers model")
     engine: Literal["trie", "batches", "one-by-one"] = Field(
         default="trie",
-        description="how a transformers model is run: shared tokens once, padded batches, or one text at a time",
+        description="engine of a transformers model: shared tokens once, padded batches, or one text at a time",
     )
     token_budget: int | None = Field(
-        default=None, ge=64, description="tokens of one forward (trie, batches); by the device if not given"
+        default=None, ge=64, description="tokens of one forward pass (trie, batches); default: by device"
     )
     max_tokens: int | None = Field(
-        default=None, ge=8, description="longest conversation; the model's own limit if not given"
+        default=None, ge=8, description="longest conversation in tokens; default: the model's limit"
     )
     endpoint: str = Field(default="http://127.0.0.1:8000", description="vllm: URL of the server")
-    served_model: str | None = Field(
-        default=None, description="vllm: name it is served under; the only one if not given"
-    )
+    served_model: str | None = Field(default=None, description="vllm: name of the served model; default: the only one")
     revision: str | None = Field(
         default=None, min_length=1, description="vllm: the model's commit, if folder holds no weights"
     )
@@ -212,7 +227,7 @@ class EvaluationLMSettings(_Group, frozen=True):
     )
     parallel: int = Field(default=16, ge=1, le=1024, description="vllm: requests in flight")
     key_env: str | None = Field(
-        default=None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: variable that holds its key"
+        default=None, pattern=r"^[A-Z][A-Z0-9_]*$", description="vllm: environment variable with the server's key"
     )
 
     @field_validator("endpoint")
@@ -222,7 +237,7 @@ class EvaluationLMSettings(_Group, frozen=True):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether it is a service that several threads can use at once."""
+        """Whether the evaluation LM is a service that several threads can use at once."""
         return self.backend == "vllm"
 
 
@@ -233,7 +248,7 @@ class EmbedderSettings(_Group, frozen=True):
         default="hashed-ngrams", description="kind of embedder: hashed-ngrams or sentence-transformers"
     )
     folder: Path | None = Field(
-        default=None, description="sentence-transformers: model folder, or a name of gre-bench models"
+        default=None, description="sentence-transformers: model folder, or a name from gre-bench models list"
     )
     device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="sentence-transformers: where it runs")
 
@@ -247,12 +262,12 @@ class ScoringSettings(_Group, frozen=True):
         description="metrics; examiner.NAME for one of examiners",
     )
     chance: bool = Field(
-        default=True, description="score each candidate's reviews against its own, moved to other papers, too"
+        default=True, description="also score each candidate's reviews of other papers, for the score above chance"
     )
     chance_seed: int = Field(
         default=0, ge=0, le=2**31 - 1, description="seed that chooses the reviews to exchange for chance"
     )
-    candidates: tuple[str, ...] | None = Field(default=None, description="candidates; all that are known if not given")
+    candidates: tuple[str, ...] | None = Field(default=None, description="candidates; default: all known ones")
     writer: str | None = Field(
         default=None, description="writer of the judgments to score; needed if there are several"
     )
@@ -265,10 +280,12 @@ class ScoringSettings(_Group, frozen=True):
         default="predict_judgments", pattern=r"^[a-z0-9_]+$", description="of the predictions; the domain's"
     )
     synopsis_of: tuple[Literal["title", "abstract", "categories"], ...] = Field(
-        default=("abstract",), min_length=1, description="parts of an item that make its synopsis; the domain's"
+        default=("abstract",),
+        min_length=1,
+        description="parts of an item that make its synopsis; default: the domain's",
     )
     examiner: str | None = Field(
-        default=None, description="lm_examiner, examiners: the model of the models file that grades"
+        default=None, description="model of the models file that grades, for lm_examiner and examiners"
     )
     examiners: dict[str, dict[str, Any]] = Field(
         default={}, description="examiners by name, each with its template, granularity, aggregation, ..."
@@ -293,28 +310,28 @@ class ValidationSettings(_Group, frozen=True):
     """How a metric is validated: which changes are made to human reviews, by whom, and what counts as passing."""
 
     changes: tuple[str, ...] | None = Field(
-        default=None, description="changes; all that can be made at the level if not given"
+        default=None, description="changes of reviews; default: all that the level allows"
     )
     level: Literal["review", "judgments"] = Field(
-        default="review", description="what is changed: reviews, which are then judged again, or existing judgments"
+        default="review", description="what to change: reviews, whose judgments are then written again, or judgments"
     )
     completion: str = Field(default="rule", description="writer that completes deleted sentences")
     abstract_only: str = Field(default="rule", description="writer that reviews abstracts")
     rephrase: tuple[str, str] = Field(default=("rule", "rule-2"), description="the two writers that rephrase")
     elongation: str = Field(default="rule", description="writer of the one-line strengths and weaknesses")
-    splitter: Literal["authors", "linguistic"] = Field(default="authors", description="how sentences are told apart")
-    headings: tuple[str, ...] | None = Field(
-        default=None, description="headings of the reviews; the venue's if not given"
+    splitter: Literal["authors", "linguistic"] = Field(
+        default="authors", description="how reviews are split into sentences"
     )
+    headings: tuple[str, ...] | None = Field(default=None, description="headings of the reviews; default: the venue's")
     seed: int = Field(
-        default=0, ge=0, le=2**31 - 1, description="seed of what is random in a change, and of the bootstrap"
+        default=0, ge=0, le=2**31 - 1, description="seed of random choices in changes, and of the bootstrap"
     )
     resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by paper")
     margin: float = Field(
         default=0.1, gt=0, description="a manipulation passes if the 95% interval of d ends below this"
     )
     smallest: float = Field(
-        default=0.2, gt=0, description="a degradation fails if a fall of d by as much as this is excluded"
+        default=0.2, gt=0, description="a degradation fails if the 95% interval of d excludes a fall of this size"
     )
 
 
@@ -322,36 +339,38 @@ class BoardSettings(_Group, frozen=True):
     """How a board is laid out; none of it changes a score."""
 
     groups: dict[str, tuple[str, ...]] = Field(
-        default={}, description="candidates that are ranked among themselves, by group: names or patterns such as lab/*"
+        default={}, description="groups of candidates, each ranked separately: names or patterns such as lab/*"
     )
-    notes: dict[str, str] = Field(default={}, description="what readers must know of a candidate, by its name")
+    notes: dict[str, str] = Field(default={}, description="note that readers see beside a candidate, by its name")
 
 
 class RunSettings(_Group, frozen=True):
     """How the work is divided and scheduled; none of it changes a score."""
 
     chunk_papers: int = Field(default=8, ge=1, description="papers scored and committed together")
-    read_copy_every_s: float = Field(default=20.0, ge=0, description="seconds between refreshes of the readable copy")
+    read_copy_every_s: float = Field(default=20.0, ge=0, description="seconds between two copies for readers")
     runner: Literal["here", "threads", "processes", "ray"] = Field(
         default="here",
-        description="where the evaluation LM is asked; threads: several papers at a time of one behind HTTP",
+        description="what runs the evaluation LM; threads: several papers at a time, for an LM behind HTTP",
     )
     workers: int = Field(
-        default=2, ge=1, le=4096, description="threads; or processes or workers of Ray, each with an LM of its own"
+        default=2, ge=1, le=4096, description="number of threads, or of processes or Ray workers with an LM each"
     )
-    gpus_per_worker: float = Field(default=0.0, ge=0, le=64, description="ray: GPUs that each worker is given")
+    gpus_per_worker: float = Field(default=0.0, ge=0, le=64, description="ray: GPUs per worker")
     ray_address: str | None = Field(
-        default=None, pattern=r"^[^@\s]+$", description="ray: the cluster's address; one is started here if not given"
+        default=None,
+        pattern=r"^[^@\s]+$",
+        description="ray: address of the cluster; default: one started on this machine",
     )
 
 
 class QuerySettings(_Group, frozen=True):
     """The limits of one query of ``gre-bench sql``; none of it changes a score. MB are of 1,000,000 bytes."""
 
-    seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds until a query is ended")
-    memory: int = Field(default=2_000, ge=100, description="MB of memory of a query")
-    spill: int = Field(default=4_000, ge=0, description="MB on disk of what does not fit in memory; 0: none")
-    result: int = Field(default=100, ge=1, description="MB of a query's result, as text")
+    seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds after which a query is stopped")
+    memory: int = Field(default=2_000, ge=100, description="memory of a query in MB")
+    spill: int = Field(default=4_000, ge=0, description="disk space in MB for data beyond that memory; 0: none")
+    result: int = Field(default=100, ge=1, description="size of a query's result as text, in MB")
 
 
 class ReleaseSettings(_Group, frozen=True):
@@ -359,27 +378,27 @@ class ReleaseSettings(_Group, frozen=True):
 
     unvalidated: Literal["refuse", "hide", "show"] = Field(
         default="refuse",
-        description="where a metric failed its validation with this evaluation LM and writer, or has none: publish "
-        "nothing, or the board without it, or the board as it is",
+        description="if a metric failed validation with this evaluation LM and writer, or was not validated: publish "
+        "nothing, publish the board without the metric, or publish the whole board",
     )
 
 
 class Bounds(_Group, frozen=True):
     """How much may be spent; an omitted bound is no limit."""
 
-    requests: int | None = Field(
-        default=None, ge=0, description="requests sent to LMs; 0: only replies that are archived"
-    )
+    requests: int | None = Field(default=None, ge=0, description="requests to LMs; 0: use only archived replies")
     prompt_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs read")
     reply_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs write, thinking included")
-    usd: float | None = Field(default=None, gt=0, description="money, at the prices of the models file")
-    hours: float | None = Field(default=None, gt=0, description="hours at work: of runs, or of asking the one model")
+    usd: float | None = Field(default=None, gt=0, description="USD, at the prices of the models file")
+    hours: float | None = Field(
+        default=None, gt=0, description="hours of work: of all runs, or of requests to one model"
+    )
 
 
 class BudgetSettings(Bounds, frozen=True):
     """Bounds over all runs of an edition or study together, and for single models; a run pauses at a bound."""
 
-    models: dict[str, Bounds] = Field(default={}, description="bounds by model of the models file")
+    models: dict[str, Bounds] = Field(default={}, description="limits for single models of the models file")
 
 
 class Settings(_Group, frozen=True):
@@ -399,7 +418,7 @@ class Settings(_Group, frozen=True):
     budget: BudgetSettings = BudgetSettings()
     release: ReleaseSettings = ReleaseSettings()
     roster: str | None = Field(
-        default=None, min_length=1, description="roster that stands for groups of settings; they win over it"
+        default=None, min_length=1, description="roster whose settings are used; settings in this file override it"
     )
 
     @model_validator(mode="before")
@@ -483,7 +502,7 @@ def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
 def _read(path: Path) -> dict[str, Any]:
     path = settings_file(path)
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
     except (OSError, ValueError) as error:
@@ -514,7 +533,7 @@ def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, examp
     """Returns *tree* with *overrides* of one *group* of bounds; no other setting is allowed."""
     for override in overrides:
         if not override.startswith(group):
-            raise SettingsError(f"--set {override}: only bounds can be set here, such as {example}")
+            raise SettingsError(f"--set {override}: only limits can be set here, such as {example}")
         _override(tree, override)
     return tree
 
@@ -554,8 +573,8 @@ def _path(key: str) -> list[str]:
 def _value(text: str) -> Any:
     """Returns *text* parsed as TOML (numbers, true, lists), or as a plain string if it is no TOML."""
     try:
-        return strict_toml.loads(f"value = {text}")["value"]
-    except strict_toml.TOMLDecodeError:
+        return strict.load_toml(f"value = {text}")["value"]
+    except strict.TOMLDecodeError:
         return text
 
 

@@ -1,4 +1,4 @@
-"""Removes characters that must not reach a terminal or a page."""
+"""Texts for a terminal or a page: without characters that must not reach it, and with counts that agree."""
 
 from __future__ import annotations
 
@@ -16,3 +16,8 @@ def plain(text: object) -> str:
 def without_controls(text: str) -> str:
     """Returns *text* for a page, with a replacement character for each control; joiners of characters stay."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Returns *number* with its noun: ``1 row``, ``2,000 rows``; *plural* where it is not the noun with an s."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

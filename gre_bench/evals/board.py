@@ -35,10 +35,9 @@ REVIEWER = "model"
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """The score of a review: *nats* by reference (GEM, `gre_bench.metrics.logprobs`), or why it has none.
+    """The score of a review: *nats* by reference (GEM, `gre_bench.metrics.logprobs`), or the *problem* in its place.
 
-    *problem*: also set if only some references lack a score. *judgments*: the judgments of the review, which were
-    scored.
+    *problem* is also set if only some references lack a score. *judgments*: the scored judgments of the review.
     """
 
     nats: dict[str, float] = field(default_factory=dict)
@@ -76,14 +75,15 @@ class ReviewBoard:
         self._lock = Lock()
 
     def papers(self, limit: int | None = None) -> list[Paper]:
-        """Returns the first *limit* papers of the sample in the edition's order; those of the board if None."""
+        """Returns the first *limit* papers of the sample in the edition's order; all papers of the board if None."""
         if limit is not None and limit < 1:
             raise SettingsError(f"limit {limit}: a review needs at least one paper")
         return sampled_papers(self._store, limit or limit_of(self._store))
 
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
-        """Returns the score of *review*, of a paper of the sample, by *metric*. Calls run one at a time, as there is
-        one LM.
+        """Returns the score by *metric* of *review*, which is about the paper *paper_id* of the sample.
+
+        Calls run one at a time, because they share one LM.
         """
         entry = self._entries.get(paper_id)
         if entry is None:
@@ -139,7 +139,8 @@ class ReviewBoard:
 
 
 def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
-    """Returns the board of *edition* in the folder *state*; it is opened again only when the edition has changed.
+    """Returns the board of *edition* in the folder *state*; repeated calls reopen it only after the edition has
+    changed.
 
     Raises `SettingsError` if there is no such edition, if it has no board, or if its signatures have changed.
     """

@@ -22,10 +22,11 @@ _log = logging.getLogger(__name__)
 
 @task
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
-    """Reviews of the papers of *edition*, in the folder *state*, scored by GEM and GEM-S against its human reviews.
+    """Returns the task: reviews of the papers of *edition*, scored by GEM and GEM-S against its human reviews.
 
-    *limit*: use the first papers of its sample only. The prompt is that of Xu et al. 2025, C.3. Temperature and token
-    limit are those of the benchmark's own writers, unless inspect_ai's options change them.
+    *limit*: use only the first papers of its sample. *state*: the folder of stored editions. The prompt is that of Xu
+    et al. 2025, C.3. Temperature and token limit are those of the benchmark's own writers, unless inspect_ai's options
+    change them.
     """
     with told():
         board = open_board(edition, state)

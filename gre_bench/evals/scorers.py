@@ -22,7 +22,7 @@ from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Turns an expected failure into inspect_ai's error for users: its line, without a traceback."""
+    """Turns an expected error into inspect_ai's error for users: one line, without a traceback."""
     try:
         yield
     except GreBenchError as error:
@@ -31,7 +31,7 @@ def told() -> Iterator[None]:
 
 @metric
 def mean() -> Metric:
-    """Mean in nats over pairs of a review and a reference, as on a board: a paper counts once per reference."""
+    """Returns the mean in nats over pairs of a review and a reference, as a board does: each reference counts once."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, _ = _pairs(scores)
@@ -42,7 +42,7 @@ def mean() -> Metric:
 
 @metric
 def stderr() -> Metric:
-    """Standard error of that mean in nats, clustered by paper as a board's intervals; NaN for one paper."""
+    """Returns the standard error of `mean` in nats, clustered by paper as on boards; NaN for one paper."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, papers = _pairs(scores)
@@ -59,7 +59,7 @@ def gem(edition: str, state: str = "state") -> Scorer:
 
 @scorer(metrics=[mean(), stderr()])
 def gem_s_abstract(edition: str, state: str = "state") -> Scorer:
-    """GEM-S: the same conditional on the paper's abstract (Xu et al. 2025, §3.2)."""
+    """GEM-S: the same, given the paper's abstract (Xu et al. 2025, §3.2)."""
     return _scorer("gem_s_abstract", edition, state)
 
 
@@ -84,8 +84,9 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
 
 
 def _told_of(scored: ReviewScore, signature_id: str) -> Score:
-    """Returns *scored* as a score of inspect_ai: the mean over references in nats, with each reference's in its
-    metadata.
+    """Returns *scored* as a score of inspect_ai: the mean over references in nats.
+
+    Its metadata holds the score of each reference.
     """
     metadata = {"nats": scored.nats, "signature": signature_id}
     if not scored.nats:

@@ -1,5 +1,5 @@
 """Examiners: LMs that grade a text, after Kim et al. 2023, Kotonya et al. 2023 and PRE.
 
-`examiner` describes how a text is graded, `grading` asks the LM and returns grades, `metric` makes any examiner a
+`examiner` describes how a text is graded, `grading` asks the LM and returns grades, `metric` turns any examiner into a
 metric.
 """

@@ -21,17 +21,17 @@ Mass = Literal["normalised", "raw"]
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """The score, and the *mass*: the probability that the reply is any declared score at all."""
+    """The score, and the *mass*: the probability that the reply is any of the declared scores."""
 
     score: float
     mass: float
 
 
 def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
-    """Returns the mean of *scores* weighted by exp(*logprobs*), both aligned, in natural logarithms.
+    """Returns the mean of *scores* weighted by exp(*logprobs*), which are natural logarithms in the same order.
 
-    The weights are normalised as logarithms. With a base model all declared scores together may be as improbable as
-    e⁻⁵⁰, and their ratio still counts.
+    The weights are normalised as logarithms. With a base model, all declared scores together may have a probability of
+    e⁻⁵⁰; their ratios still count.
     """
     if len(logprobs) != len(scores) or not scores:
         raise ValueError(f"{len(scores)} scores but {len(logprobs)} log-probabilities")
@@ -45,7 +45,7 @@ def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "no
 
 
 def approximation(samples: Sequence[float]) -> float:
-    """The mean of the *samples*, as Σ g(s)·s."""
+    """Returns the mean of *samples*, written as Σ g(s)·s with the share g(s) of each score."""
     shares = {score: count / len(samples) for score, count in Counter(samples).items()}
     return math.fsum(share * score for score, share in shares.items())
 

@@ -2,8 +2,8 @@
 
 These forms are tried in turn: a reply that is the score alone; a line with a label (``Score: 4``); a first line that is
 the score alone; a single number in the sentences about grading. Numbering, ranges (``1 to 5``) and denominators (``out
-of 5``) are no scores. Nor is a number that the graded text may have given ("it has 3 errors"). An unwanted "Answer:" is
-skipped (Kotonya et al. 2023, §5.2). Every function takes linear time.
+of 5``) are no scores. A number that may come from the graded text ("it has 3 errors") is none either. An unwanted
+"Answer:" is skipped (Kotonya et al. 2023, §5.2). Every function takes linear time.
 """
 
 from __future__ import annotations
@@ -57,9 +57,10 @@ def score(text: str, scale: Scale) -> float:
 
 
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
-    """Returns the score of each of the aspects *names*; `ReplyError` names one that is missing or stated in two ways.
+    """Returns the score of each of the aspects *names*.
 
-    *repeats*: an aspect is scored sentence by sentence, and its mean counts.
+    *repeats*: an aspect may be scored sentence by sentence, and the mean counts. Raises `ReplyError` naming an aspect
+    that is missing or has two different scores.
     """
     text = plain(text)
     results = {}
@@ -84,10 +85,10 @@ def rationale(text: str) -> str | None:
 
 
 def yes_or_no(text: str) -> bool:
-    """Whether the first word of *text*, which says whether a text is redundant, is Yes.
+    """Returns whether the first word of *text* is Yes: the LM calls a text redundant.
 
-    `ReplyError`: ``neither_yes_nor_no``, and ``contradiction`` for a sentence that takes it back, such as "Yes, the
-    review is not redundant".
+    Raises `ReplyError`: ``neither_yes_nor_no``, or ``contradiction`` for a sentence that contradicts the first word,
+    such as "Yes, the review is not redundant".
     """
     opening = _NUMBERING.sub(" ", plain(text))[:200]
     words = re.findall(r"[^\W\d]+", opening)
@@ -100,7 +101,7 @@ def yes_or_no(text: str) -> bool:
 
 
 def choice(text: str) -> int:
-    """Returns 0 if *text* chooses the first of two, 1 if the second; raises `ReplyError` for neither or both.
+    """Returns 0 if *text* chooses the first of two texts, 1 if the second; raises `ReplyError` for neither or both.
 
     ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; a text that merely contains the word
     is not.
@@ -142,7 +143,7 @@ def _agreed(found: Iterable[re.Match[str]], scale: Scale, problem: str) -> float
 
 
 def _value(match: re.Match[str], scale: Scale) -> float:
-    """Returns the number in *match*, if it is a score of *scale*."""
+    """Returns the number in *match*; raises `ReplyError` if it is no score of *scale*."""
     most = match["most"]
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")
@@ -159,7 +160,7 @@ def _value(match: re.Match[str], scale: Scale) -> float:
 def _word(text: str, scale: Scale) -> float:
     """Returns the one label in *text*; raises `ReplyError` for none, several, or one behind "not".
 
-    Of overlapping labels the longer counts, such as Very Poor.
+    If labels overlap, the longer one counts, such as Very Poor.
     """
     worth = {spelling.lower(): value for spelling, value in scale.declared}
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))

@@ -53,7 +53,7 @@ class ChatOutcome(Generic[T]):
 
 
 def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
-    """Returns the outcome of each chat.
+    """Returns the outcome of each of the chats *asking*.
 
     *read* raises `ReplyError` for an unreadable reply, which is requested again.
     """

@@ -24,8 +24,8 @@ class Binned:
 def binned(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
     """Replaces each of *values* by its bin's middle (equal width over *low* to *high*) or mean (quantile).
 
-    Quantile bins never separate equal values, so there may be fewer bins than requested. The paper does not state how
-    it cut its bins: 36 different scores became 10, and 46 became 13.
+    Quantile bins never separate equal values, so there may be fewer bins than requested. The paper does not state its
+    bins: 36 different scores became 10, and 46 became 13.
     """
     if not all(low <= value <= high for value in values):
         raise ValueError(f"a value is outside {low:g} to {high:g}")

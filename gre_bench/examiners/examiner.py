@@ -1,7 +1,7 @@
 """An examiner: one value that describes how an LM grades a text.
 
-template × granularity × demonstration × aggregation × rationale × filtering × binning (Kim et al. 2023, §4), plus the
-parts of a guideline. A combination that no paper defines is refused at once, in one line.
+Its choices: template, granularity, demonstration, aggregation, rationale, filtering, binning (Kim et al. 2023, §4), and
+the parts of a guideline. A combination that no paper defines is refused with one line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Demonstration = Literal["none", "base_worst", "base_best", "reason_worst", "reas
 Aggregation = Literal["direct", "logprob", "approximation"]
 
 SAMPLES = 20
-"""Samples of the approximation (Kim et al. 2023, §5.1)."""
+"""How many replies the approximation samples (Kim et al. 2023, §5.1)."""
 
 
 class Binning(BaseModel):
@@ -30,7 +30,7 @@ class Binning(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are cut")
+    method: Literal["equal_width", "quantile"] = Field(default="equal_width", description="how the bins are made")
     bins: int = Field(default=10, ge=2, le=1000, description="how many bins")
 
 
@@ -39,10 +39,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     template: str = Field(default="human", description="which prompt")
     item: ItemKind = Field(
-        default="review", description="what is graded: a review of a paper, or a summary of a source"
+        default="review", description="kind of graded text: a review of a paper, or a summary of a source"
     )
     granularity: Literal["coarse", "fine"] = Field(
-        default="coarse", description="one score, or aspects apart and averaged"
+        default="coarse", description="one score, or the mean of the aspects' scores"
     )
     demonstration: Demonstration = Field(default="none", description="one example for each aspect, score 1 or 5")
     aggregation: Aggregation = Field(default="direct", description="how replies become a score")
@@ -50,8 +50,8 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         default=None, description="logprob: normalised over the declared scores, or raw"
     )
     samples: int | None = Field(default=None, ge=1, le=1000, description="approximation: replies averaged; 20")
-    rationale: bool | None = Field(default=None, description="whether reasons are asked for; the template decides")
-    filtering: bool = Field(default=False, description="a text the LM calls redundant gets the lowest score")
+    rationale: bool | None = Field(default=None, description="whether to ask for reasons; default: the template's")
+    filtering: bool = Field(default=False, description="give the lowest score to a text that the LM calls redundant")
     binning: Binning | None = Field(default=None, description="makes close scores equal")
     description: Literal["base", "expert", "short", "long"] = Field(
         default="base", description="guidelines: task description"
@@ -61,7 +61,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     )
     steps: Literal["base", "complex"] = Field(default="base", description="guidelines: evaluation steps")
     instructions: str | None = Field(
-        default=None, min_length=1, description="generated: what an LM has written as its prompt"
+        default=None, min_length=1, description="generated: the instructions that an LM has written"
     )
 
     @model_validator(mode="after")
@@ -77,7 +77,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def aspects(self) -> tuple[str | None, ...]:
-        """The aspects, one for each chat; None is the text as a whole."""
+        """The aspects, one for each chat; None stands for the text as a whole."""
         return self.form.aspects if self.granularity == "fine" else (None,)
 
     @property
@@ -91,7 +91,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def name(self) -> str:
-        """The choices that differ from the defaults, such as ``human-fine-logprob``."""
+        """The choices that differ from the defaults, joined, such as ``human-fine-logprob``."""
         parts = [self.template, self.granularity, *(() if self.demonstration == "none" else (self.demonstration,))]
         if self.aggregation != "direct":
             parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
@@ -112,7 +112,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
 
     def _problems(self) -> Iterator[str]:
-        """Yields what does not fit together, each in one line."""
+        """Yields the choices that do not fit together, each in one line."""
         if self.template not in TEMPLATES:
             yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
             return
@@ -121,7 +121,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         yield from self._wording_problems(self.form, f"template {self.template}")
 
     def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Problems of what each chat asks about and shows."""
+        """Yields the problems with what each chat asks about and shows."""
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other choice"
         if self.granularity not in form.granularities:
@@ -133,7 +133,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
 
     def _score_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Problems of how replies become a score."""
+        """Yields the problems with how replies become a score."""
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores that could have a probability: use direct or approximation"
         if self.aggregation == "logprob" and not form.bare:
@@ -144,7 +144,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
 
     def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Problems of the prompt's words."""
+        """Yields the problems with the prompt's words."""
         guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:
             yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (

@@ -1,6 +1,7 @@
 """Prompts that an LM writes or improves, with the checks that Kotonya et al. 2023, §5.2, made by hand.
 
-Their faults were numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4, and an "Answer:" in the middle.
+The faults that they found: numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4, and an "Answer:" in the
+middle.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Grades items with an LM that writes: one grade or one problem for each item.
 
-An unreadable reply is requested again with another seed. If it stays unreadable, the grade is missing, with its reason,
-and is counted. There is no default score.
+An unreadable reply is requested again with another seed. If the last one is unreadable too, the grade is missing, with
+its reason, and is counted. There is no default score.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.wordings import Item, chats, filter_chat
 
 TOP_P = 0.1
-"""Sampling of everything that is generated (Kim et al. 2023, §5.1)."""
+"""The top-p of all sampled replies (Kim et al. 2023, §5.1)."""
 SHORT, LONG = 64, 1000
 """Token limits of a reply that is a score alone, and of one with reasons or aspects."""
 
@@ -65,9 +65,9 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
 
 
 def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
-    """Returns one grade or problem for each of *items*, in order, before binning; aggregation direct or approximation.
+    """Returns one grade or problem for each of *items*, in order, before binning.
 
-    *asker* is None only for the random baseline, which asks no LM.
+    For the aggregations direct and approximation. *asker* is None only for the random baseline, which asks no LM.
     """
     if examiner.form.answer == "nothing":
         return [_random(examiner, item) for item in items]
@@ -135,7 +135,9 @@ def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str
 
 
 def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | None) -> Problem | None:
-    """What went wrong: what may pass by itself goes before what is final, so that the next run tries again."""
+    """Returns the first problem among *samples*; one that may pass comes before a final one, so the next run tries
+    again.
+    """
     problems = sorted(
         (sample.read for sample in samples if isinstance(sample.read, Problem)), key=lambda problem: problem.final
     )
@@ -145,6 +147,6 @@ def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | N
 
 
 def _random(examiner: Examiner, item: Item) -> Grade:
-    """The random baseline: uniform over the scale, the same for an item every time (Kotonya et al. 2023, Table 8)."""
+    """Grades at random: uniform over the scale, always equal for an item (Kotonya et al. 2023, Table 8)."""
     value = random.Random(f"random examiner {item.item_id}").uniform(examiner.form.scale.low, examiner.form.scale.high)
     return Grade(item.item_id, value, parts={"overall": value})

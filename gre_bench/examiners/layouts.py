@@ -1,7 +1,7 @@
 """The tables of Kim et al. 2023 and Kotonya et al. 2023 as rows of examiners, in printed order.
 
-A row's name is that of ``data/published/001_table1.csv`` and the like, so that what a run finds stands beside what the
-paper prints. Table 9 of Kim et al. is counted by a human, from rationales.
+Rows have the names used in ``data/published/001_table1.csv`` and the like, so that results stand beside the printed
+values. Table 9 of Kim et al. is counted by a human, from rationales.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class TableLayout:
     rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def examiners(self, item: ItemKind = "summary") -> dict[str, Examiner]:
-        """The examiner of each row, grading summaries as the paper does, or reviews."""
+        """Returns the examiner of each row; they grade summaries as the paper does, or reviews."""
         return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
 
 def layout(table: str) -> TableLayout:
-    """The layout of *table*, such as ``001_table1``; `SettingsError` names those there are."""
+    """Returns the layout of *table*, such as ``001_table1``; `SettingsError` lists the known tables."""
     if table not in LAYOUTS:
         raise SettingsError(f"no layout of a table {table}; there are: {', '.join(LAYOUTS)}")
     return LAYOUTS[table]

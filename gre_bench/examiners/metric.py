@@ -1,4 +1,4 @@
-"""Makes any examiner a metric: a case's candidate is the graded text, its synopsis the full source text."""
+"""Turns any examiner into a metric: a case's candidate is the graded text, its synopsis the full source text."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Grader = Callable[[Sequence[Item]], list[Grade]]
 
 
 def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -> Grader:
-    """Grades from the replies of an LM that writes."""
+    """Returns a grader that reads the replies of an LM that writes."""
     return lambda items: grade(examiner, items, asker, base)
 
 
 def by_nobody(examiner: Examiner) -> Grader:
-    """Grades of an examiner without an LM: the random baseline."""
+    """Returns the grader of an examiner without an LM: the random baseline."""
     return lambda items: grade(examiner, items, None)
 
 
 def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
-    """Grades from the probabilities of an evaluation LM."""
+    """Returns a grader that uses the probabilities of an evaluation LM."""
     return lambda items: grade_by_lm(examiner, items, lm)
 
 
 def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Sampling | None = None) -> Grader:
-    """Grades from the likeliest tokens that an endpoint shows."""
+    """Returns a grader that uses the likeliest tokens that an endpoint shows."""
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 
 
@@ -49,7 +49,7 @@ def asked(
 
 
 def check_metric(examiner: Examiner) -> None:
-    """Raises `SettingsError` if *examiner* can grade texts but cannot be a metric of reviews."""
+    """Raises `SettingsError` if *examiner* cannot be a metric of reviews, although it can grade texts."""
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
     if examiner.binning and examiner.binning.method != "equal_width":
@@ -60,7 +60,7 @@ def check_metric(examiner: Examiner) -> None:
 
 
 class ExaminerMetric:
-    """A `Metric` without references. It keeps the *grades* of its last `score`, one for each case."""
+    """A `Metric` without references; after `score`, *grades* holds the grade of each case."""
 
     needs_reference = False
     reads = "review"

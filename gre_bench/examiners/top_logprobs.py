@@ -1,9 +1,9 @@
-"""Estimates the probabilities of declared scores from an endpoint's likeliest tokens, and says what is not shown.
+"""Estimates the probabilities of declared scores from an endpoint's likeliest tokens, and says which are not shown.
 
-At each position of its one reply, an endpoint lists the likeliest tokens. For a score along the reply itself, the
-probability is the product over its tokens. For any other score only the first token is seen. That is enough if the
-token is the whole score and begins no other declared score; otherwise its share is *unseen*. The endpoint does not show
-whether the reply would have ended after a score. Where longer declared scores begin alike (1 and 10), the next position
+An endpoint lists the likeliest tokens at each position of its one reply. The probability of the score in the reply is
+the product over its tokens. For any other score, only the first token is seen. That is enough if the token is the whole
+score and begins no other declared score; otherwise its share is *unseen*. The endpoint does not show whether the reply
+would have ended after a score. If a longer declared score begins with the same token (1 and 10), the next position
 shows it.
 """
 
@@ -32,7 +32,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The score from what is shown, and what is missing.
+    """The score from the shown tokens, and how far unseen ones could move it.
 
     *mass*: total probability of the declared scores, as far as it is seen. *low*, *high*: the score if everything
     unseen were the lowest, or the highest score. *unseen*: declared scores without a probability.
@@ -59,7 +59,7 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float | None]:
-    """Returns the probability of each of *spellings* as the reply; None where nothing of it is seen."""
+    """Returns the probability that the reply is each of *spellings*; None if nothing of it is seen."""
     results = {}
     for spelling in spellings:
         seen, unseen = _along(tokens, 0, spelling, spelling, spellings)
@@ -90,7 +90,7 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
 
 
 def _along(tokens: Sequence[Token], place: int, rest: str, whole: str, spellings: Sequence[str]) -> tuple[float, bool]:
-    """Returns the probability that the reply goes on with *rest* from *place* and ends there.
+    """Returns the probability that the reply continues with *rest* from *place* and ends there.
 
     The second value says whether some of it is unseen.
     """
@@ -115,7 +115,7 @@ def _along(tokens: Sequence[Token], place: int, rest: str, whole: str, spellings
 
 
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
-    """Returns the probability that *whole* does not grow into another number or label; None where that is not shown."""
+    """Returns the probability that *whole* does not grow into another number or label; None if that is not shown."""
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:
         return None

@@ -1,6 +1,4 @@
-"""Grades from probabilities: an evaluation LM's for each declared score, or those that an endpoint shows for its
-tokens.
-"""
+"""Grades from probabilities: an evaluation LM's for each declared score, or an endpoint's for its likeliest tokens."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
     """Returns one grade or problem for each of *items*, in order.
 
     It uses log P(score and end of turn | chat) of each declared score. Aggregation direct takes the likeliest score.
-    The filter says Yes if that is likelier than No.
+    The filter calls a text redundant if Yes is likelier than No.
     """
     scale = _scale(examiner)
     if examiner.aggregation == "approximation":

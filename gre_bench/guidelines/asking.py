@@ -34,7 +34,9 @@ class ParsedReply(Generic[T]):
 
 
 def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ParsedReply[T]]:
-    """Returns one answer for each of *chats*, in the same order; *read* raises `ReplyError` for an unusable reply."""
+    """Returns one parsed reply for each of *chats*, in the same order; *read* raises `ReplyError` for an unusable
+    reply.
+    """
     results = [_answer(reply, read) for reply in writer.write(chats, sampling)]
     for attempt in range(1, RETRIES + 1):
         again = [

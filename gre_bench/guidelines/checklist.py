@@ -23,14 +23,14 @@ class Checklist:
 
     @property
     def counts(self) -> bool:
-        """Whether a rubric can count it: it needs ten questions on either side."""
+        """Whether a rubric can count the checklist: it needs ten good and ten bad questions."""
         return len(self.good) == len(self.bad) == QUESTIONS
 
 
 def read(text: str) -> Checklist:
     """Returns the questions of *text*, which may begin with other lines.
 
-    `ReplyError` ``no_checklist`` names the fault.
+    Raises `ReplyError` ``no_checklist``, whose message names the fault.
     """
     at = text.find(f"{ROOT}:")
     if at < 0:

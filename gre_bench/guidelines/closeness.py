@@ -22,7 +22,7 @@ from gre_bench.stats.samples import Array, finite
 LEVEL = 0.95
 RESAMPLES = 10_000
 FEWEST = 3
-"""Fewest papers for any result."""
+"""The fewest papers for which results are computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """Ratings against human means over *papers*; *spearman* is None if either of them hardly varies."""
+    """Ratings compared with human means over *papers*; *spearman* is None if either of them hardly varies."""
 
     papers: int
     rmse: Estimate
@@ -51,7 +51,7 @@ def closeness(
 ) -> Closeness | None:
     """Compares *ratings* with the mean *human* ratings of the same papers, in the same order.
 
-    None for under three papers.
+    Returns None for fewer than three papers.
     """
     if len(ratings) != len(human):
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
@@ -66,7 +66,7 @@ def closeness(
 
 
 def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """Returns the root mean square of *errors* (papers,) with its interval, which has no width if all are equal."""
+    """Returns the root mean square of *errors* (papers,) with its interval, whose ends coincide if all are equal."""
     squares = errors**2
     size, value = len(squares), float(squares.mean())
     spread = float(squares.std(ddof=1)) / math.sqrt(size)

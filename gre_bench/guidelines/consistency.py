@@ -33,7 +33,7 @@ class Criterion:
 
     @property
     def most(self) -> int:
-        """The highest score there is."""
+        """The highest possible score."""
         return max(self.words)
 
     def chat(self, review: FieldedReview) -> Chat:
@@ -85,4 +85,4 @@ CRITERIA = {
         ),
     )
 }  # fmt: skip
-"""The three criteria by name: 0-3, 0-2 and 0-2 points (appendix A.2)."""
+"""The three criteria by name, with 0-3, 0-2 and 0-2 points (appendix A.2)."""

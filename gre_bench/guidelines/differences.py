@@ -18,9 +18,9 @@ from gre_bench.stats.samples import Array
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """RMSE of *first* less that of *second* over the *papers* that both rate; *p* tests the mean squared errors.
+    """RMSE of *first* less that of *second* over the *papers* that both rate; *p* tests their mean squared errors.
 
-    *p_holm* is corrected over all differences of the same call. Both are None if no paper's error differs.
+    *p_holm* is corrected over all differences of the same call. Both p-values are None if no paper's error differs.
     """
 
     first: str
@@ -34,11 +34,11 @@ class Difference:
 def differences(
     ratings: Mapping[str, Mapping[str, float]], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Difference]:
-    """Returns the difference of each pair of *ratings* (by name, then paper), on papers that both rate with a *human*
-    mean.
+    """Returns the difference between each two of *ratings* (by name, then paper), on papers that both rate.
 
-    The interval uses percentiles of the bootstrap by paper. The test is Student's on the papers' differences of squared
-    error, with Holm's correction over all pairs. Pairs with fewer than three such papers are left out.
+    Papers without a *human* mean are left out. The interval uses percentiles of the bootstrap by paper. The test is
+    Student's on the papers' differences of squared error, with Holm's correction over all pairs. Pairs with fewer than
+    three such papers are left out.
     """
     results = []
     for first, second in combinations(ratings, 2):

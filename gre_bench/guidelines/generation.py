@@ -18,7 +18,10 @@ SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
 
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Returns a guideline from *reviews*, ready for a condition with ten questions on either side, or its problem."""
+    """Returns a guideline made from *reviews*, ready for a condition, or its problem.
+
+    The guideline has ten good and ten bad questions.
+    """
     return ask(writer, sampling, [chat(reviews)], guideline)[0]
 
 
@@ -31,7 +34,7 @@ def chat(reviews: Sequence[FieldedReview]) -> Chat:
 def guideline(text: str) -> str:
     """Returns the guideline in the reply *text*.
 
-    Raises `ReplyError` unless it is a checklist of ten and ten questions.
+    Raises `ReplyError` unless it is a checklist of ten good and ten bad questions.
     """
     reply = block(without_thinking(text)[0]).strip()
     questions = checklist.read(reply)

@@ -1,4 +1,4 @@
-"""Turns reviews written elsewhere into ratings under conditions; the condition is the model's run."""
+"""Turns reviews written elsewhere into ratings under conditions; a model's run counts as its condition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def condition_of(model: str, run: str) -> str:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns each of *names* without the parts, joined by ``_``, that all begin or end with.
+    """Returns each of *names* without the common beginning and end of all names, in parts joined by ``_``.
 
     ``plain`` if nothing is left.
     """

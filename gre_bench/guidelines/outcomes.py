@@ -21,7 +21,7 @@ class ConditionResult:
     """One *model* under one *condition*: planned = scored + excluded + failed + missing papers.
 
     *excluded* papers have no human rating, *failed* ones no usable reply (*reasons* by code), and *missing* ones will
-    be tried again. *recomputed*: the closeness of the ratings that a rubric's rule gives, where reviews state their
+    be tried again. *recomputed*: the closeness of the ratings that a rubric's rule computes, if reviews state their
     temporary score.
     """
 

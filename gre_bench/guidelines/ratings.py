@@ -15,7 +15,7 @@ from gre_bench.core.replies import without_thinking
 
 LOWEST, HIGHEST = 1, 10
 QUESTIONS = 10
-"""Number of questions on either side of a checklist, each worth one point."""
+"""The number of good questions of a checklist, and of bad ones; each is worth one point."""
 
 _MARKS = r"[*_`\"'\s]{0,8}"
 _NUMBER = r"[+\-\u2212]?\d{1,6}(?:\.\d{1,6})?"
@@ -25,7 +25,7 @@ _SAID = re.compile(
     r"(?=[ \t]*(?:[.,;!(*](?!\d)|\n|\Z|/|out of))(?=([^\n]{0,12}))",
     re.IGNORECASE,
 )
-"""A rating told in a sentence that ends with it, as small LMs do; read where no line has the form."""
+"""A rating stated in a sentence that ends with it, as small LMs write; read if no line has the form."""
 _TEMPORARY = re.compile(
     rf"temporary[ _\t]score{_MARKS}(?:\([^()\n]{{0,40}}\){_MARKS})?[:=]{_MARKS}\(?{_MARKS}({_NUMBER})([^\n]{{0,12}})",
     re.IGNORECASE,

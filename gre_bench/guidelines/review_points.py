@@ -1,7 +1,7 @@
-"""Points of a human review that follow from a rule: its date and its length.
+"""Points that a rule gives to a human review: for its date and its length.
 
-"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.2. All comparisons
-are exact: the printed sign decides about a review on a cut-off.
+The rule is that of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix
+A.2. All comparisons are exact, because the printed sign (< or ≤) decides about a review on a cut-off.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from statistics import median
 DAY_MS = 86_400_000
 
 DATE_CUTS = ((2, 5), (5, 4), (10, 3), (20, 2))
-"""(most days from the mean, points); beyond the last row: 1 point."""
+"""(most days from the mean, points), fewest days first; beyond the last row, 1 point."""
 
 LENGTH_CUTS = ((Fraction(3, 2), 5), (Fraction(6, 5), 4), (Fraction(4, 5), 3), (Fraction(1, 2), 2))
-"""(multiple of the median to exceed, points); not above the last row: 1 point."""
+"""(multiple of the median to exceed, points), highest first; 1 point if none is exceeded."""
 
 LENGTH_FIELDS = ("summary", "strengths", "weaknesses", "questions")
 SCORE_FIELDS = ("soundness", "presentation", "contribution")
@@ -41,15 +41,13 @@ class FieldedReview:
 
 
 def date_points(written_ms: int, mean_ms: Fraction) -> int:
-    """Returns 1 to 5 by d = |t − mean| in days: 5 up to 2, 4 up to 5, 3 up to 10, 2 up to 20, then 1."""
+    """Returns 1 to 5 points by d = |t − mean| in days: 5 for d ≤ 2, 4 for d ≤ 5, 3 for d ≤ 10, 2 for d ≤ 20, else 1."""
     days = abs(written_ms - mean_ms) / DAY_MS
     return next((points for most, points in DATE_CUTS if days <= most), 1)
 
 
 def length_points(characters: int, middle: Fraction) -> int:
-    """Returns 1 to 5 by length against the median M: 5 above 1.5·M, 4 above 1.2·M, 3 above 0.8·M, 2 above 0.5·M, else
-    1.
-    """
+    """Returns points by length and median M: 5 above 1.5·M, 4 above 1.2·M, 3 above 0.8·M, 2 above 0.5·M, else 1."""
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 
 

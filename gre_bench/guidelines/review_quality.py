@@ -33,7 +33,7 @@ NAMES = (*BY_RULE, *CRITERIA)
 """The five criteria, in the paper's order."""
 
 ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, one.most) for name, one in CRITERIA.items()}
-"""Criterion → its fewest and its most points."""
+"""Criterion → its lowest and its highest points."""
 GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side in ("good", "bad")))
 
 LEAST, MOST = 2, 17
@@ -79,10 +79,10 @@ def group_of(total: int) -> Group | None:
 def judge(
     reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points], dated: bool = True
 ) -> list[Quality]:
-    """Returns the quality of each of *reviews*, which must be all reviews of one conference, for its mean date and
-    length.
+    """Returns the quality of each of *reviews*, which must be all reviews of one conference.
 
-    *verdicts*: an LM's points by (review id, criterion). *dated*: False if the dates are unreliable.
+    Their mean date and median length enter the points. *verdicts*: an LM's points by (review id, criterion). *dated*:
+    False if the dates are unreliable.
     """
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
     qualities = []
@@ -115,9 +115,9 @@ def members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
-    """Returns for each group the ids of *size* of its reviews, sampled with *seed*; all of a smaller group.
+    """Returns for each group the ids of *size* of its reviews, sampled with *seed* and sorted.
 
-    Sorted by id.
+    A smaller group is returned whole.
     """
     drawn = {}
     for group in GROUPS:

@@ -1,4 +1,4 @@
-"""An LM reviews papers under a guideline; the results are its ratings."""
+"""Asks an LM to review papers under a guideline; the results are its ratings."""
 
 from __future__ import annotations
 

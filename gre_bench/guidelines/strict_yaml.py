@@ -11,7 +11,7 @@ import yaml
 from gre_bench.core.errors import ReplyError
 
 LARGEST = 40_000
-"""Most characters; a checklist of twenty questions has about 5,000."""
+"""The most characters of a text; a checklist of twenty questions has about 5,000."""
 
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
@@ -47,8 +47,8 @@ def block(text: str) -> str:
 def mapping(text: str) -> Mapping[str, Any]:
     """Returns *text* as a YAML mapping; raises `ReplyError` ``no_yaml`` if it is none.
 
-    Listings 2 and 4 print their form with a comma after each line, which YAML allows only within braces. A text that is
-    no mapping by itself, or whose values end with commas, is therefore read within braces.
+    Listings 2 and 4 print their form with a comma after each line, which YAML allows only within braces. Braces are
+    therefore added if the text alone is no mapping, or if its values end with commas.
     """
     if len(text) > LARGEST:
         raise ReplyError(f"no_yaml: {len(text)} characters")

@@ -36,7 +36,10 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row: its *labels*, and its cells by column. *published*: printed in the paper, not computed here."""
+    """A row: its *labels*, and its cells by column.
+
+    *published*: whether it is printed in the paper, not computed here.
+    """
 
     labels: tuple[str, ...]
     cells: dict[str, RmseCell]
@@ -62,7 +65,7 @@ class Table:
 
 
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """Returns the tables that *outcomes* fill: 1 by block, 2, and one for all other conditions."""
+    """Returns the tables that *outcomes* fill: table 1 by block, table 2, and one for all other conditions."""
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
     conditions = {condition for _, condition in results}

@@ -1,4 +1,4 @@
-"""How long reviews are and how varied their words: an analysis that the guideline paper names as missing."""
+"""How long reviews are and how varied their words: an analysis that the guideline paper leaves open."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Averages over *reviews* texts: words (mean and median), the mean type-token ratio, and one independent of length.
+    """Averages over *reviews* texts: words (mean and median), type-token ratio, and a ratio independent of length.
 
     *moving_ratio*: the mean over all windows of 50 words, over reviews long enough; None if none is.
     """
@@ -33,7 +33,10 @@ def words(text: str) -> list[str]:
 
 
 def type_token_ratio(tokens: Sequence[str]) -> float:
-    """Returns distinct words over words; it falls with length for every author. Raises ValueError without words."""
+    """Returns distinct words divided by words.
+
+    It falls with length for every author. Raises ValueError without words.
+    """
     if not tokens:
         raise ValueError("no words")
     return len(set(tokens)) / len(tokens)

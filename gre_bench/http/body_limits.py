@@ -13,7 +13,7 @@ from typing import cast
 import httpx2
 
 LARGEST_PROBLEM = 64 * 2**10
-"""Largest body in bytes that is read of an answer other than 200; error messages are short."""
+"""The most bytes read from the body of an answer other than 200; error messages are short."""
 
 
 def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None]:
@@ -26,7 +26,7 @@ def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None
 
 
 def limited_async(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """Returns `limited` for an asynchronous client."""
+    """Returns the hook of `limited` for an asynchronous client."""
 
     async def limit(response: httpx2.Response) -> None:
         stream = cast(httpx2.AsyncByteStream, response.stream)

@@ -12,19 +12,17 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """An endpoint's limits, over all models behind it together; None sets no limit."""
+    """The limits of an endpoint, shared by all models behind it; None sets no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    concurrency: int | None = Field(
-        default=None, ge=1, le=1024, description="requests under way at once; 8 if not given"
-    )
+    concurrency: int | None = Field(default=None, ge=1, le=1024, description="requests in flight at once; default: 8")
     requests_per_minute: float | None = Field(default=None, gt=0, description="requests, evenly spaced")
     tokens_per_minute: float | None = Field(default=None, gt=0, description="tokens read and written")
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The seconds of a minute that one request takes, and that one token takes."""
+        """How many seconds of a minute's allowance one request uses, and one token; 0 without that limit."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
@@ -32,9 +30,8 @@ class Limits(BaseModel):
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
     """Returns limits by base URL from the entries *endpoints* of the models file *path*.
 
-    `SettingsError` names a wrong one.
-
-    An entry whose URL is not among the *known* URLs of models would limit nothing, so it is refused.
+    `SettingsError` names a wrong entry. An entry whose URL is not among the *known* URLs of models would limit nothing,
+    so it is refused.
     """
     results: dict[str, Limits] = {}
     for index, entry in enumerate(endpoints, 1):
@@ -59,7 +56,8 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
 
 
 def wrong(error: ValidationError) -> str:
-    """Returns what is wrong with an entry, key by key, without values: a secret may have been pasted in the wrong
-    place.
+    """Returns what is wrong with an entry, key by key.
+
+    Values are left out, because a secret may have been pasted in the wrong place.
     """
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

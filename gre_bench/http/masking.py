@@ -16,7 +16,7 @@ SHORTEST_SECRET = 8
 
 
 def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
-    """Replaces each of *secrets* in *text* by *mark*; strings too short for a secret stay."""
+    """Replaces each of *secrets* in *text* by *mark*; a string shorter than `SHORTEST_SECRET` stays."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
             for writing in _writings(secret):

@@ -21,9 +21,9 @@ _AGAIN = re.compile(r"try again in (?:(\d+) hours?)?(?:,? ?(?:and )?(\d+) minute
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """*remaining* of *limit* requests until *resets_at* (epoch seconds.
+    """A rate limit: *remaining* of *limit* requests until *resets_at* (epoch seconds).
 
-    None: the window of *window_s* has not begun).
+    *resets_at* is None while the window of *window_s* seconds has not begun.
     """
 
     limit: int
@@ -102,7 +102,7 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
 
 
 def _said(message: str) -> float | None:
-    """Returns the seconds in "Please try again in 60 minutes and 13 seconds"."""
+    """Returns the seconds that a message such as "Please try again in 60 minutes and 13 seconds" states."""
     match = _AGAIN.search(message)
     if not match or not any(match.groups()):
         return None

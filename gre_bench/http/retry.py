@@ -14,14 +14,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PASSING = frozenset({408, 409, 425, 429})
-"""Statuses of passing faults, besides all from 500."""
+"""The statuses below 500 that count as passing faults; all from 500 do too."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How persistently an endpoint is tried. Times are in seconds; *timeout_s* limits one complete answer.
+    """How often and how fast an endpoint is tried. Times are in seconds; *timeout_s* limits one complete answer.
 
-    *attempts* counts all tries of one request. At most *concurrency* requests are in flight, unless stated otherwise.
+    *attempts* counts all tries of one request. At most *concurrency* requests are in flight, unless a caller sets
+    another limit.
     """
 
     concurrency: int = 8
@@ -44,7 +45,7 @@ class RetryPolicy:
 
 
 def passes(status: int) -> bool:
-    """Whether a repeated request may get another answer than *status* shortly after."""
+    """Whether a repeated request may succeed shortly after an answer with *status*."""
     return status in PASSING or status >= 500
 
 

@@ -1,4 +1,4 @@
-"""Evaluation LMs by name: how each is opened from its settings. Adding one is one line here."""
+"""Evaluation LMs by name: how each is opened from its settings. A new one is one line here."""
 
 from __future__ import annotations
 

@@ -109,10 +109,10 @@ def measured(
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
     """Summarises *timings* per method.
 
-    The report gives pairs and seconds, ratios to one conversation at a time, the share of *peak* (multiply-adds a
-    second), and the disagreement. *work_ratio* is how many times less the method computes, and *token_ratio* how many
-    times fewer tokens it reads: the gain from sharing alone, 1 for methods that share nothing. The disagreement is the
-    largest relative difference of a reply's log-probability.
+    The report gives pairs and seconds, ratios to one conversation at a time, the share of *peak* (multiply-adds per
+    second), and the disagreement. *work_ratio*: how many times less than one at a time the method computes.
+    *token_ratio*: how many times fewer tokens it reads, the gain from sharing alone; 1 for methods that share nothing.
+    The disagreement is the largest relative difference of a reply's log-probability.
     """
     template = ChatTemplate.of(weights.tokenizer)
     alone = shared = work.Work(0, 0, 0)
@@ -151,7 +151,7 @@ def use_threads(count: int) -> None:
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Multiply-adds a second for square matrices of the model's dtype: the best of five products."""
+    """Returns the multiply-adds per second for square matrices of the model's dtype: the best of five products."""
     import torch
 
     device = weights.model.device

@@ -109,7 +109,7 @@ def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokeni
 
 
 def _look_for_memory(shape: str, wanted: int) -> None:
-    """Raises `LMError` if this machine has less than *wanted* bytes free, as far as the system tells (Linux)."""
+    """Raises `LMError` if this machine has less than *wanted* bytes of free memory (checked on Linux only)."""
     try:
         lines = MEMINFO.read_text().splitlines()
     except OSError:

@@ -148,7 +148,9 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
     def _escaped(self, *texts: str) -> tuple[list[str], int]:
-        """Returns *texts* with a space after the first character of each control token, and how many it changed."""
+        """Returns *texts* with a space after the first character of each control token, and the number of changed
+        tokens.
+        """
         broken, total = [], 0
         for text in texts:
             # Repeated until none is left: breaking up one token may leave another that overlapped it.

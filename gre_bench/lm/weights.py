@@ -151,7 +151,7 @@ def no_bars() -> Iterator[None]:
 
 
 def lacks_nf4(device: str) -> str | None:
-    """Names what this machine lacks for 4-bit weights on *device*; None if it lacks nothing."""
+    """Returns what this machine lacks for 4-bit weights on *device*; None if it lacks nothing."""
     if device != "cuda":
         return "a CUDA device"
     there = importlib.util.find_spec("bitsandbytes")
@@ -160,7 +160,10 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, what: str) -> Iterator[None]:
-    """Turns any failure within into one line about *folder*; the loaders of transformers raise almost anything."""
+    """Turns any exception of the block into one line about *folder*.
+
+    The loaders of transformers raise almost anything.
+    """
     try:
         yield
     except Exception as error:

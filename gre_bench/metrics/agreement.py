@@ -1,9 +1,8 @@
-"""How well a metric's scores of graded reviews agree with the grades (Xu et al.
-
-2025, §4.1; formulas: `gre_bench.stats`).
+"""How well a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1).
 
 Besides the plain coefficient it gives three others: among the reviews of one item, with log length held fixed, and the
-gain over mere length on the same reviews. Items are resampled with all their reviews.
+gain over mere length on the same reviews. Items are resampled with all their reviews. The formulas are in
+`gre_bench.stats`.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def _agreement(
 
 
 def _where_there_is_one(made: Callable[[], Result]) -> Result | None:
-    """Returns the result of *made*, or None where the data define none: one review per group, or constant length."""
+    """Returns the result of *made*, or None if the data define none: one review per group, or constant length."""
     try:
         return made()
     except ValueError:

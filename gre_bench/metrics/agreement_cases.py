@@ -36,10 +36,7 @@ class GradedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """A graded review's score: the mean over *pairs* of the *planned* pairs.
-
-    None, with the *reason*, if there is none.
-    """
+    """A graded review's score: the mean over *pairs* of the *planned* pairs, or None with the *reason*."""
 
     paper_id: str
     review_id: str
@@ -63,12 +60,11 @@ def plan_agreement(
     ungraded: bool = False,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns all ordered pairs of different reviews of an item, item by item.
+    """Returns all ordered pairs of different reviews of an item, item by item; one per review if no reference is
+    needed.
 
-    One per review where no reference is needed.
-
-    *ungraded*: score ungraded reviews as well. Every review appears. Those that cannot be scored are excluded with
-    `NOT_REFERENCED` or `NOT_GRADED`, or fail as in `gre_bench.metrics.cases.plan`, which also explains *moved*.
+    *ungraded*: score ungraded reviews as well. Every review appears. A review that cannot be scored is excluded with
+    `NOT_REFERENCED` or `NOT_GRADED`, or fails as in `gre_bench.metrics.cases.plan`, which also explains *moved*.
     """
     return [
         planned

@@ -4,9 +4,9 @@
     R = the same with the two exchanged
     F1 = 2PR/(P + R), the score
 
-Zhang et al. (2019) match tokens in their context, and Xu et al. (2025, D.1) describe this. The authors' code matches
+Zhang et al. (2019) match tokens in their context, as Xu et al. (2025, D.1) describe. The authors' code instead matches
 sentences, split at blanks after ``. ! ?``, with the query prompt before the candidate's. ``bertscore`` follows the
-code, ``bertscore_tokens`` the papers: no weights by rarity, no baseline subtracted, no special tokens.
+code, ``bertscore_tokens`` the papers. Neither weights by rarity nor subtracts a baseline nor uses special tokens.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gre_bench.changes.catalog import UNCHANGEABLE
-from gre_bench.changes.naming import candidate_of
+from gre_bench.changes.catalog import UNCHANGEABLE, candidate_of
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form, yields
@@ -68,9 +67,7 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns all pairs of the first *limit* papers, paper by paper.
-
-    One per response where the metric needs no reference.
+    """Returns all pairs of the first *limit* papers, paper by paper; one per response if the metric needs no reference.
 
     *Excluded* pairs lie outside the metric by a rule that treats all candidates alike. Examples are a paper without
     synopsis, a control without an original review, and a change that the text does not allow. *Failed* pairs lack a
@@ -105,7 +102,7 @@ def scored_writer(entries: Iterable[Entry], asked: str | None, at_work: str | No
 
 
 def scored_writer_of(responses: Iterable[Response], asked: str | None, at_work: str | None = None) -> str:
-    """Returns the writer whose judgments are scored: *asked*, the one *at_work* in this run, or the only one there is.
+    """Returns the writer whose judgments are scored: *asked*, else the writer *at_work* in this run, else the only one.
 
     Raises `SettingsError` if the choice is unclear, or if the requested writer has no judgments.
     """

@@ -1,7 +1,7 @@
 """What a candidate scores by chance: the scores of its own reviews after a move to other papers.
 
-A review of another paper by the same author has the same style and knows nothing of this paper. A candidate's score
-above that comes from what it says about the paper itself.
+A review of another paper by the same author has the same style and knows nothing of this paper. What a candidate scores
+above chance therefore comes from what it says about the paper itself.
 
 Two reviews exchange papers, so each is used once: p's review stands for chance on q, and q's on p. An effect of the
 review alone, or of the paper alone, cancels within the pair. Pairs share no paper, so their means are independent and a
@@ -60,7 +60,7 @@ class Moved:
 def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
     """Returns a move for each of *reviews* that can be moved, in their order: random by *seed*, similar in length.
 
-    Two reviews exchange places; if their number is odd, three exchange places in a ring. No review moves to an item
+    Two reviews exchange places; if their number is odd, three of them exchange in a ring. No review moves to an item
     that it may be about. A single review, or reviews of one item alone, have no move.
     """
     swaps = _swaps(_shuffled(reviews, seed))
@@ -77,8 +77,8 @@ def moved_responses(
 ) -> list[Moved]:
     """Returns the responses of *candidates* to *entries* that *recipe* can read, each moved to another paper.
 
-    The generic control says the same of every paper, so it has no other response. Changed reviews exchange places as
-    the human baseline's do. A difference between them is therefore due to the change and not to other exchanges.
+    The generic control says the same of every paper, so it has no other response. Changed reviews exchange places
+    exactly as the human baseline's do. A difference between their scores is therefore due to the change alone.
     """
     moved: list[Moved] = []
     as_human: list[Move] = []
@@ -111,7 +111,7 @@ def length(response: Response, recipe: Recipe, writer: str) -> int:
 
 
 def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
-    """Sorts *reviews* by length and shuffles them within blocks; the result does not depend on the input order."""
+    """Sorts *reviews* by length and shuffles them within blocks of `BLOCK`; the input order does not matter."""
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
     blocks = [ordered[start : start + BLOCK] for start in range(0, len(ordered), BLOCK)]

@@ -3,16 +3,16 @@
 GEM and its variants (Xu et al. 2025, §3): log P(y | x, synopsis) − log P(y | absent, synopsis), never divided by the
 length of y.
 
-The specific form replaces "absent" by the candidate's own review of another paper, x': log P(y | x, synopsis) − log P(y
-| x', synopsis). This is how much more a review tells than what its author says of any paper. If the LM knows the
-candidate and there is no synopsis, the mean is I(X; Y) + L(X; Y). This is mutual plus lautum information (Palomar &
-Verdú 2008), which garbling never raises. With one LM for all candidates, as on a board, that guarantee holds for GEM
-alone. In simulations with known answers (``tests/simulations``), exchanging a review for a more informative one can
-gain a little.
+The specific form replaces "absent" by x', the candidate's own review of another paper: log P(y | x, synopsis) − log P(y
+| x', synopsis). It measures how much more a review tells than what its author says of any paper. If the LM knows the
+candidate's distribution and there is no synopsis, the mean is I(X; Y) + L(X; Y). This is mutual plus lautum information
+(Palomar & Verdú 2008), which garbling never raises. With one LM for all candidates, as on a board, that guarantee holds
+for GEM alone. In simulations with known answers (``tests/simulations``), exchanging a review for a more informative one
+can gain a little.
 
 BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), with GEM's prompt and no synopsis: recall = log P(y | x), precision =
-log P(x | y), F1 = their mean. Equal predictions are computed once, whichever metrics and candidates they belong to.
-GEM's marginal does not depend on the candidate, and BARTScore-recall is the first term of GEM-raw.
+log P(x | y), F1 = their mean. Equal predictions are computed once, whichever metrics and candidates need them. GEM's
+marginal does not depend on the candidate, and BARTScore-recall is the first term of GEM-raw.
 """
 
 from __future__ import annotations

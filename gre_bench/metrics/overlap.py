@@ -1,6 +1,6 @@
 """Metrics that count words: BLEU, ROUGE-L, and length, the baseline that every metric must beat (Xu et al. 2025, D.1).
 
-BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case kept. Where two texts share no n-gram of some order, NLTK
+BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case kept. If two texts share no n-gram of some order, NLTK
 uses 2.2e-308 for that precision. The score is then not quite 0 (1e-77 or less) and still ranks texts by their shorter
 n-grams; this is kept. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004, equations 2-4 with β = 1)
 on the stemmed words of rouge-score.
@@ -93,7 +93,7 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 
 def rouge_words(text: str) -> Words:
-    """Returns the words of *text* by rouge-score: lower case, ASCII letters and digits only, long ones stemmed.
+    """Returns the words of *text* by rouge-score: lower case, ASCII letters and digits only.
 
     Words of more than 3 characters are stemmed.
     """
@@ -101,7 +101,10 @@ def rouge_words(text: str) -> Words:
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
-    """Returns 2PR/(P + R), 0 to 1; P and R are the shares of the longest common subsequence in either text."""
+    """Returns 2PR/(P + R), 0 to 1.
+
+    P and R are the lengths of the longest common subsequence divided by those of the candidate and the reference.
+    """
     # 2PR/(P + R) = 2L/(n + m), without a case for L = 0.
     return 2 * common_subsequence(candidate, reference) / (len(candidate) + len(reference))
 
@@ -109,7 +112,7 @@ def rouge_l(candidate: Words, reference: Words) -> float:
 def common_subsequence(x: Words, y: Words) -> int:
     """Returns the length of the longest common subsequence.
 
-    The bits of one number hold a row of the table (Hyyrö 2004). A row takes one step, not one for each pair of words.
+    The bits of one integer hold a row of the table (Hyyrö 2004), so a row takes one step.
     """
     positions: dict[str, int] = {}
     for position, word in enumerate(x):

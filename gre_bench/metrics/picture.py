@@ -1,4 +1,4 @@
-"""Plots the effects of changes: one panel per change, one line per metric, the verdict as colour."""
+"""Plots the effects of changes: one panel per change, one line per metric; colours show the verdicts."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def signature(
 
 
 def signed_writer(recipe: Recipe, writer: str) -> str:
-    """Returns the writer whose judgments *recipe* reads, as a signature states it."""
+    """Returns the writer whose judgments *recipe* reads, in the form used in signatures."""
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
 

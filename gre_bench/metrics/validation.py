@@ -1,8 +1,8 @@
 """Effects of changes on a metric, from the pairs that are scored both before and after (Xu et al. 2025, §4.2).
 
-Beside each effect stands the effect with length held fixed. Only the unchanged human reviews decide how a score depends
-on length: b = least-squares slope of score on log(words). A changed review's score s′ is then moved to the length of
-the original review, s′ − b·log(words′/words). This removes a fall that length alone explains.
+Each effect is also given with length held fixed. Only the unchanged human reviews decide how a score depends on length:
+b = least-squares slope of score on log(words). A changed review's score s′ is then moved to the length of the original
+review, s′ − b·log(words′/words). This removes a fall that length alone explains.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ Place = tuple[str, str, str]
 """Candidate, paper, reference."""
 
 ENOUGH = 0.98
-"""A change passes only if at least this share of the pairs scored before is scored after; same as for ranks."""
+"""The share of the pairs scored before that must be scored after for a change to pass; the same as for ranks."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """The effect of one change and its verdicts; if *d* is None, *problem* says why."""
+    """The effect of one change and its verdicts, or the *problem* that leaves *d* None."""
 
     d: float | None
     low: float | None
@@ -56,7 +56,7 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A change as scored: its effect, plain and with length held fixed, or why there is none.
+    """The scores before and after a change: its effect, plain and with length held fixed, or why there is none.
 
     *lost*: pairs that were scored before but not after, although the change could be made.
     """
@@ -81,7 +81,7 @@ def change_effects(
     """Returns the effect of each change, by name.
 
     *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
-    and of each change. If no pair allows a change, the paper's changes count as undecided and our own are left out.
+    and of each change. If no pair allows a change, it is undecided if it is the paper's, and left out if it is ours.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {
@@ -139,7 +139,7 @@ def _key(row: Row) -> tuple[str, str]:
 def _at_length(
     humans: Iterable[Row], both: Sequence[tuple[Row, Row]], words: Mapping[Place, int], settings: ValidationSettings
 ) -> Effect | None:
-    """Returns the effect with length held fixed; None where the data do not determine it."""
+    """Returns the effect with length held fixed; None if the data do not determine it."""
 
     def log_words(row: Row) -> float:
         return math.log(max(1, words[row["candidate_id"], row["paper_id"], row["reference_id"]]))

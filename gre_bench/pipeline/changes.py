@@ -8,9 +8,8 @@ from typing import Any
 
 from gre_bench.catalogs.domains import domain_of
 from gre_bench.changes.addition import CONCATENATED
-from gre_bench.changes.catalog import CHANGES, apply, named
+from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
 from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.naming import candidate_of
 from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Candidate, Review, Written
 from gre_bench.core.settings import Settings, ValidationSettings
@@ -28,10 +27,10 @@ from gre_bench.tasks.protocol import Steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Returns the candidate of each change in the settings, in the order in which tables print them.
+    """Returns the candidate of each change in the settings, in the order of the tables.
 
-    Without any in the settings, they are the domain's changes that can be made at the level. Raises `SettingsError` for
-    a change that cannot be made.
+    If the settings name none, these are all changes of the domain that can be made at the level. Raises `SettingsError`
+    for a change that cannot be made.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain = domain_of(settings.edition.domain)
@@ -52,9 +51,9 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 
 
 def untried(settings: Settings) -> list[str]:
-    """Returns the paper's changes that apply in the domain and are not chosen; without them no metric passes.
+    """Returns the paper's changes that apply in the domain but are not chosen; without them no metric passes.
 
-    Random replacement is one of the paper's changes only where there is no abstract to review (A.4).
+    Random replacement is one of the paper's changes only if there is no abstract to review (A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -66,8 +65,8 @@ def untried(settings: Settings) -> list[str]:
 def changed(store: Store, job: Job) -> list[Candidate]:
     """Returns the candidates that the job's changes make, without controls.
 
-    Raises `SettingsError` for judgments that an earlier run changed with another seed. Changed judgments are made again
-    by each run, unlike reviews, but their scores are kept.
+    Each run changes judgments again, unlike reviews, but keeps their scores. Raises `SettingsError` if an earlier run
+    changed the judgments with another seed.
     """
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}

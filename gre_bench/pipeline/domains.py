@@ -16,7 +16,7 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain's defaults where the settings give none.
+    """Returns *job* with its domain's defaults for all settings that are not given.
 
     The domain is that of the settings, else that of an imported file. Raises `SettingsError` for an unknown one.
     """

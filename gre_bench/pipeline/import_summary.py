@@ -1,7 +1,7 @@
 """Summarises the judgments of imported reviews before anything is scored.
 
-It gives their number, the share of words they keep, and an example. A writer that finds few judgments in a candidate's
-prose lowers its score for a reason that is not the candidate's.
+A summary gives their number, the share of words they keep, and an example. A writer that finds few judgments in a
+candidate's prose lowers its score through no fault of the candidate.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gre_bench.store.queries.writing import DESCRIBED_JUDGMENTS, JUDGMENTS, Desc
 from gre_bench.writing.catalog import by_rule
 
 MOST_READ = 300
-"""At most this many reviews of a candidate are summarised."""
+"""The most reviews of a candidate that are summarised."""
 
 
 def described(
@@ -27,7 +27,7 @@ def described(
     """Returns a summary of the judgments of the *imported* reviews and of the human ones; None without any review.
 
     *judgments*: those imported with the reviews. Without any, the rule writer makes them here. If the edition's writer
-    is an LM, only its name is returned, because an import buys nothing.
+    is an LM, only its name is returned, because an import never pays for replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 
@@ -68,7 +68,7 @@ def _writer(store: Store) -> str:
 
 
 def _with_example(row: DescribedJudgmentsRow, texts: Mapping[str, str | None]) -> dict[str, Any]:
-    """Returns *row* with one judgment in full: the first of the review that has most."""
+    """Returns *row* with one judgment in full: the first of the review that has the most."""
     lines = (texts.get(row["longest_id"]) or "").splitlines()
     kept = {name: value for name, value in row.items() if name != "longest_id"}
     return kept | {"example": lines[0] if lines else None}

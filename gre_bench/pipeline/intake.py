@@ -46,8 +46,8 @@ def import_reviews(
 ) -> dict[str, Any]:
     """Adds the reviews and judgments of *path*; returns the report.
 
-    *by*: the candidate of rows that name none. With *only*, all rows are by *by*, whatever the file says. *epoch*:
-    which epoch of inspect_ai logs is read.
+    *by*: the candidate of rows that name none. With *only*, all rows belong to *by*, whatever the file says. *epoch*:
+    the epoch to read of inspect_ai logs.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
@@ -102,7 +102,7 @@ def keep(
     domain: str | None = None,
     before: Sequence[Step] = (),
 ) -> dict[str, Any]:
-    """Stores what was *taken* from *path* in one transaction, after the steps *before*; returns the report."""
+    """Stores the records *taken* from *path* in one transaction, after the steps *before*; returns the report."""
     report: dict[str, Any] = {
         "file": str(path.resolve()),
         "kind": kind,
@@ -174,7 +174,9 @@ def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> s
 
 
 def file_sha256(path: Path) -> str:
-    """Returns the SHA-256 of a file, hex; for a folder, that of its files' names and digests as ``sha256sum`` lists."""
+    """Returns the SHA-256 of a file, hex; for a folder, that of a list of its files' digests, as ``sha256sum`` writes
+    it.
+    """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())
         lines = "".join(f"{file_sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files)

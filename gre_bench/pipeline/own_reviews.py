@@ -17,6 +17,7 @@ from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.merge_index import CONFLICT, Imported
 from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.import_summary import described
@@ -47,7 +48,7 @@ def take(
     """Stores the reviews of *file* as those of the candidate *name*; with *replace*, in place of its earlier ones.
 
     Returns the report of the import, with the sampled papers that have a review and those that have none. Raises
-    `SettingsError` or `SourceError` if the reviews cannot be ranked; then nothing is changed.
+    `SettingsError` or `SourceError` if the reviews cannot be ranked; nothing is changed then.
     """
     if not store.rows(CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
@@ -69,7 +70,7 @@ def take(
     judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
     report = keep(store, run_id, file, "reviews", imported, before=forgetting(store, name) if replace else ())
     store.copy_for_readers()
-    lacking = [paper for paper in sampled if paper not in reviews]
+    lacking = sorted(paper for paper in sampled if paper not in reviews)
     return report | {
         "edition": store.key,
         "candidate": name,
@@ -94,13 +95,13 @@ def _refuse_conflicts(store: Store, name: str, taken: Imported) -> None:
 
 
 def _mismatch(store: Store, taken: Imported, sampled: Sequence[str]) -> str:
-    """Returns why no review of *taken* is of a *sampled* paper."""
+    """Returns why none of the reviews of *taken* is about a *sampled* paper."""
     unknown = unknown_papers(store, taken)
-    return unknown["line"] if unknown else _first_refusal(taken) or f"its {len(sampled)} papers are others"
+    return unknown["line"] if unknown else _first_refusal(taken) or f"its {counted(len(sampled), 'paper')} are others"
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers of a pilot's board, so that a candidate is scored on the same; else None."""
+    """Returns the number of papers of a pilot's board, so that a candidate is scored on the same papers; else None."""
     ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
     boards = store.rows(LEADERBOARD, signature_ids=ids)
     papers = max((row["plan_papers"] or 0 for row in boards), default=0)
@@ -108,7 +109,7 @@ def limit_of(store: Store) -> int | None:
 
 
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
-    """Returns the writer whose judgments the boards score, and the same if the settings name it; else None.
+    """Returns the writer whose judgments the boards score, and that writer again if the settings name it; else None.
 
     Raises `SettingsError` if the settings name a writer whose identity has changed since.
     """
@@ -149,7 +150,7 @@ def _judges(
 
 
 def by_rule(settings: Settings) -> str:
-    """Returns the command that makes an edition of the same papers whose judgments are written by rule."""
+    """Returns the command that makes an edition of the same papers with judgments by rule."""
     tree = settings.model_dump(mode="json", exclude_defaults=True, exclude={"fetch", "budget", "run"})
     tree.get("scoring", {}).pop("writer", None)
     edition = settings.edition
@@ -177,4 +178,4 @@ def _some(papers: Sequence[str | None]) -> str:
 
 def _first_refusal(taken: Imported) -> str | None:
     first = taken.refusals[0] if taken.refusals else None
-    return f"{len(taken.refusals)} rows refused, first {first.item}: {first.reason}" if first else None
+    return f"{counted(len(taken.refusals), 'row')} refused, first {first.item}: {first.reason}" if first else None

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 
 from gre_bench.catalogs.domains import GIVEN, Part, domain_of
-from gre_bench.changes.naming import is_changed
+from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest
@@ -36,7 +36,7 @@ DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "refe
 
 @dataclass(slots=True)
 class Work:
-    """What is planned, and under which signatures.
+    """The planned pairs and their signatures.
 
     *papers*: planned papers; *sampled*: papers of the whole sample.
     """
@@ -59,7 +59,7 @@ class Work:
 
 
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
-    """Draws the sample if there is none yet; returns notes.
+    """Draws the sample if none exists; returns notes.
 
     Raises `SettingsError` if the sample was drawn with other settings.
     """
@@ -245,9 +245,8 @@ def add_plan(
 ) -> None:
     """Stores the plan of a run, in place of what earlier runs planned for the same signatures.
 
-    New reviews may change which responses are *moved* to which papers; scores of the old ones are deleted. If a
-    validation plans a pair that a refresh planned, it stays the refresh's, because a board shows what the last refresh
-    planned.
+    New reviews may change which responses are *moved* to which papers; scores of the old ones are deleted. A pair that
+    a refresh planned stays the refresh's if a validation plans it too, because a board shows the last refresh.
     """
     ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}

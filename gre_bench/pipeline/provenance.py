@@ -1,7 +1,7 @@
 """Where the texts of a snapshot come from: the version of each review, each paper's PDF, and the licences.
 
-A fetched snapshot states all of it. A snapshot of a user's own notes holds the notes alone; a licence is then what the
-note itself says (OpenReview API v2).
+A fetched snapshot states all of it. A snapshot of a user's own notes holds only the notes; each note then states its
+own licence (OpenReview API v2).
 """
 
 from __future__ import annotations

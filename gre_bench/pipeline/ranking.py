@@ -1,4 +1,4 @@
-"""Computes and stores what a board shows beside its means: exposures, rank statistics, lengths and costs.
+"""Computes and stores what a board shows besides its means: exposures, rank statistics, lengths and costs.
 
 Ranks are tested when a refresh publishes. Until then the store makes no claim about an order with new scores.
 """
@@ -71,7 +71,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) 
 
 
 def lms_behind(signature: SignatureRow) -> dict[Role, str]:
-    """Who has a hand in the scores of *signature*."""
+    """Returns the LMs behind the scores of *signature*, by role."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
         "writer": signature["writer"],
@@ -171,7 +171,10 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
 
 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
-    """Student's p, paired by paper, of each candidate's difference to the human baseline; none without a spread."""
+    """Returns each candidate's p-value (Student's, paired by paper) against the human baseline.
+
+    Candidates whose differences are all equal have none.
+    """
     rows = store.rows(HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
     for name, group in groupby(rows, key=lambda row: row["candidate_id"]):
@@ -182,7 +185,7 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
 
 
 def _about(row: JudgedCandidateRow) -> dict[str, Any]:
-    """What the table ``profiles`` holds of a candidate's judgments."""
+    """Returns what the table ``profiles`` stores about a candidate's judgments."""
     return {name: value for name, value in row.items() if name != "candidate_id"}
 
 
@@ -241,7 +244,7 @@ def profiles(
 
 
 def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
-    """Returns the row of the table ``lengths`` in a row of `profiles`, and removes it there; None without texts."""
+    """Removes the row of the table ``lengths`` from *profile* and returns it; None without texts."""
     bounds = profile.pop("extremes")
     if bounds is None:
         return None
@@ -249,10 +252,10 @@ def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:
-    """Returns the texts requested, the unusable ones, tokens and US dollars; None for what is not known.
+    """Returns the requested texts, the unusable ones, tokens and US dollars; None for unknown values.
 
     *first*: the task whose texts come first. If these were imported, their cost is unknown. A text by rule costs
-    nothing; one from the reply archive costs what it cost when it was bought.
+    nothing; a text from the reply archive costs what was paid for it.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

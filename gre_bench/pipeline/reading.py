@@ -16,6 +16,7 @@ from typing import Any
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
+from gre_bench.core.terminal import counted
 from gre_bench.ingest.pdf.text import SOUND
 from gre_bench.ingest.records.notes import new_records, read_notes
 from gre_bench.ingest.records.source_files import read_notes_file, read_texts
@@ -43,7 +44,10 @@ from gre_bench.tasks.protocol import Steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
-    """Imports what the settings name, papers first; returns the reports. Raises `SourceError` if a row is refused."""
+    """Imports the files that the settings name, papers first; returns the reports.
+
+    Raises `SourceError` if a row is refused.
+    """
     sources = settings.sources
     rows = row_range(sources.rows)
     reports = []
@@ -62,7 +66,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
             if unknown := report["unknown_papers"]:
                 raise SourceError(f"{Path(report['file']).name}: {unknown['line']}; all: {report['refusals_file']}")
             raise SourceError(
-                f"{Path(report['file']).name}: {report['refused']} rows refused, first {first['item']} "
+                f"{Path(report['file']).name}: {counted(report['refused'], 'row')} refused, first {first['item']} "
                 f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
             )
     return reports
@@ -71,7 +75,8 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
     """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; returns the report.
 
-    In a fetched snapshot each review counts as it was before the rebuttal (`gre_bench.ingest.records.review_versions`).
+    In a fetched snapshot, each review counts in its version before the rebuttal
+    (`gre_bench.ingest.records.review_versions`).
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -128,9 +133,9 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds a lock while a snapshot is put in its place *folder*; the lock is for all editions of the state.
+    """Holds a lock while a snapshot is moved to its *folder*; all editions of the state share the lock.
 
-    What a killed run left unfinished there is deleted.
+    Unfinished files of a killed run are deleted there.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)

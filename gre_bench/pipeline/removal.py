@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gre_bench.changes.naming import is_changed
+from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import resolved
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
+from gre_bench.ingest.records.columns import REVIEW_COLUMNS, rows_of
+from gre_bench.ingest.records.merge_index import Imported
 from gre_bench.pipeline.intake import Step
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, recorded
@@ -40,7 +42,7 @@ def find_candidate(store: Store, name: str) -> Row:
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
-    """Returns the steps that delete *name* from the *store*, with the rank statistics that it was part of."""
+    """Returns the steps that delete *name* from the *store*, with the rank statistics that it took part in."""
     ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
     return [
         ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
@@ -51,7 +53,7 @@ def forgetting(store: Store, name: str) -> list[Step]:
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
     """Deletes the candidate *name* in one transaction and tests the others' ranks again; returns the report.
 
-    If it is stopped in between, the board has no tests until the next refresh.
+    If the run stops between the two, the board has no tests until the next refresh.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
@@ -71,7 +73,18 @@ def coming_back(settings: Settings, name: str) -> list[str]:
             f"the settings name {name} among writing.candidates, so the next refresh would ask it again; leave it out: "
             f"--set 'writing.candidates={others}'"
         )
-    if settings.sources.reviews is not None:
-        file = settings.sources.reviews
-        notes.append(f"the next refresh reads {file} again (sources.reviews); take its rows out if they are {name}'s")
+    file = settings.sources.reviews
+    if file is not None and _holds(file, settings.sources.reviews_by, name):
+        notes.append(f"the next refresh reads {file} again (sources.reviews); take the rows of {name} out of it")
     return notes
+
+
+def _holds(file: Path, by: str | None, name: str) -> bool:
+    """Returns whether a row of *file* is a review by *name*; *by*: whose the rows are that name no candidate.
+
+    False for a file that the next refresh cannot read either.
+    """
+    try:
+        return any((row.get("candidate") or by) == name for _, row in rows_of(file, REVIEW_COLUMNS, None, Imported()))
+    except SourceError:
+        return False

@@ -1,4 +1,4 @@
-"""Settles what a year's board ranks, before anything is spent: the year and the models."""
+"""Decides the year and the models of a year's board, before anything is paid for."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_models(settings: Settings) -> None:
 def asked_models(settings: Settings) -> list[Model]:
     """Returns the LMs that *settings* use: the ranked ones, the writers, and the examiner of a metric.
 
-    Raises `SettingsError` if none is ranked, or the models file lacks one.
+    Raises `SettingsError` if no model is ranked, or the models file lacks one.
     """
     writing, validation = settings.writing, settings.validation
     ranked = [name for name in writing.candidates if name not in EXTRACTIVE]

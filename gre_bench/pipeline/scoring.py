@@ -100,7 +100,7 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns the stored spans by the evaluation LM *lm_id* that *works* need, by prediction."""
+    """Returns the stored spans by the evaluation LM *lm_id* that *works* need, by content address of the prediction."""
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [
         prediction for recipe, item in recipes if recipe.formula for prediction in needed(recipe, item.cases, scoring)
@@ -165,7 +165,7 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
 
 
 def counts(store: Store, work: Work) -> list[ProgressRow]:
-    """Returns the planned pairs of the candidates of *work* by state, one row a metric."""
+    """Returns the planned pairs of the candidates of *work* by state, one row per metric."""
     return store.rows(PROGRESS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
@@ -175,7 +175,7 @@ def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
 
 
 def separate(store: Store, signature_id: str) -> None:
-    """Stores the AUC: how often a human's score on its own paper exceeds one on another paper."""
+    """Stores the AUC: how often the human candidate's score exceeds that of a human review of another paper."""
     same, other = (
         store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
     )

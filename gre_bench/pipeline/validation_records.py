@@ -2,8 +2,8 @@
 
 There is one JSON file per signature and edition: in ``validations`` of the state folder (made here) and of ``data``
 (shipped). Every edition scored under the signature shows the result. A metric without a record, or without a pass, is
-unvalidated. If an edition's own validation is undecided, a failure on another edition counts before a pass. An
-undecided record overrides neither.
+unvalidated. If an edition's own validation is undecided, records of other editions decide: a failure counts before a
+pass, and undecided records do not count.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ def store_validation_records(store: Store, state: Path, signature_ids: Sequence[
 def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
     """Returns the record that counts for a signature in *edition*; None if there is none.
 
-    It is the edition's own if that is decided, else the newest that fails, else the newest that passes, else the
-    newest. For one edition, the record in *state* counts before the shipped one. Raises `StoreError` for a damaged
-    file.
+    It is the edition's own record if that is decided. Otherwise it is the newest that fails, else the newest that
+    passes, else the newest. For one edition, the record in *state* counts before the shipped one. Raises `StoreError`
+    for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
@@ -117,7 +117,7 @@ def validation_record(state: Path, signature_id: str, edition: str | None = None
 
 
 def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) -> bool:
-    """Returns whether *metric* was validated with this evaluation LM and a writer of this name; compares names only."""
+    """Returns whether *metric* has a record for this evaluation LM and a writer of this name; compares only names."""
     records = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
     return any(
         record.signature["metric"] == metric
@@ -130,8 +130,8 @@ def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) 
 def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Returns the *signatures* of an edition's board whose metric failed validation or was never validated.
 
-    Each has metric, signature_id, verdict and detail. The verdict is ``fail``, or ``missing`` if there is no record. An
-    undecided one, with too few papers, is left out.
+    Each row has metric, signature_id, verdict and detail. The verdict is ``fail``, or ``missing`` if there is no
+    record. Signatures whose record is undecided, for lack of papers, are left out.
     """
     rows: list[Row] = []
     for row in signatures:

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any, TypeVar
 
-from gre_bench.changes.naming import is_changed
+from gre_bench.changes.catalog import is_changed
 from gre_bench.core import controls
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
@@ -29,15 +29,15 @@ from gre_bench.writing.catalog import WriterContext
 
 T = TypeVar("T")
 DOWN = 16
-"""After this many unanswered texts in a row the endpoint counts as down; the rest is left for the next run."""
+"""After this many unanswered texts in a row the endpoint counts as down; all others are left for the next run."""
 
 
 def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
-    """Returns the candidates to ask for reviews with their identities, which include prompt and sampling.
+    """Returns the candidates to ask for reviews, with their identities, which include prompt and sampling.
 
-    They are the settings' candidates and those asked before; or, if the job names candidates, just these. A candidate
-    with imported reviews is not asked for more. Raises `SettingsError` for one whose identity has changed in this
-    edition.
+    They are the settings' candidates and those asked before; or, if the job names candidates, only these. A candidate
+    with imported reviews is not asked for more. Raises `SettingsError` for a candidate whose identity has changed in
+    this edition.
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
@@ -144,7 +144,7 @@ def write(
     """Writes *due* in chunks; each chunk is committed with the outcome of every text.
 
     Ends early if `DOWN` texts in a row get no reply. Texts that were not asked for are missing, not failed.
-    *candidate*: whose reviews they are, if not the writer *name* itself.
+    *candidate*: the reviewer of the texts, if not the writer *name* itself.
     """
     progress.expect(len(due))
     items, whose, unanswered = iter(due), candidate or name, 0

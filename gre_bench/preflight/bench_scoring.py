@@ -14,12 +14,12 @@ from gre_bench.ingest.records.tables import reviews_from
 from gre_bench.pipeline.intake import row_range
 
 EDITION_PAIRS = 300 * 21 * 2 * 3
-"""Pairs of an edition as in Xu et al. 2025, §5: papers, candidates, references, metrics."""
+"""The pairs of an edition as in Xu et al. 2025, §5: papers × candidates × references × metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What is scored: the predictions of each paper, and their number of (candidate, reference, synopsis) pairs."""
+    """The texts to score: the predictions of each paper, and their number of (candidate, reference, synopsis) pairs."""
 
     papers: list[list[Prediction]]
     pairs: int
@@ -35,8 +35,8 @@ class Load:
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
     """Returns the judgments in *file* (the sample's if None) as the predictions of *papers* papers.
 
-    In each paper, the first and last reviews are references and the second is a candidate. More candidates are second
-    reviews of other papers, and synopses are judgments of other reviews: texts of real lengths in other roles.
+    In each paper, the first and last reviews are references and the second is a candidate. Further candidates are
+    second reviews of other papers. Synopses are judgments of other reviews, so all texts have real lengths.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
     imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)

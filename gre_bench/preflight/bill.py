@@ -21,7 +21,7 @@ from gre_bench.writing.budget import cost
 from gre_bench.writing.spend_log import Spent
 
 WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
-"""Tokens of one reply; thinking is not counted."""
+"""The assumed tokens of one reply, by kind of text; thinking is not counted."""
 
 Item = Paper | Case | tuple[str, str]
 

@@ -41,7 +41,7 @@ def examine(settings: Settings, state: Path) -> Iterator[Finding]:
                 for finding in check(settings, state):
                     yield _masked(finding, hidden)
             except GreBenchError as error:
-                yield _masked(Finding(name, "problem", str(error), "correct what the line names"), hidden)
+                yield _masked(Finding(name, "problem", str(error)), hidden)
 
 
 def _masked(finding: Finding, hidden: list[str]) -> Finding:

@@ -1,4 +1,4 @@
-"""The doctor's check of the disk: free space against what the edition will take at most."""
+"""The doctor's check of the disk: free space compared with the most that the edition may take."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ PAIR = 22_000
 STORE = 64 * 2**20
 """Bytes of everything else: an empty store, logs, validation records, Prefect's own files."""
 COPIES = 3
-"""The store, the copy for readers, and the next copy while it is made."""
+"""How many copies exist at once: the store, the copy for readers, and the next copy while it is made."""
 PDF = 3_000_000
 REPLY = 64_000
-"""Bytes of an archived reply: its prompt holds the paper."""
+"""Bytes of an archived reply, whose prompt holds the paper."""
 
 
 def disk(settings: Settings, state: Path) -> Iterator[Finding]:

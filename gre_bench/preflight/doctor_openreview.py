@@ -59,7 +59,7 @@ CHECKS: dict[str, Check] = {"OpenReview": openreview}
 
 
 def _tried(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
-    """Returns the finding of one request, which is booked on the request budget in *state*, if there is one."""
+    """Returns the finding of one request, which is counted in the request budget of *state*, if there is one."""
     service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:

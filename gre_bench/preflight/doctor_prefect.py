@@ -1,4 +1,4 @@
-"""The doctor's check of the Prefect server: that it answers, in our version, with workers for what is scheduled."""
+"""The doctor's check of the Prefect server: whether it answers, in our version, with workers for scheduled flows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The doctor's checks of what a run uses: settings and budget, evaluation LM, endpoints of LMs."""
+"""The doctor's checks of what a run needs: settings and budget, evaluation LM, endpoints of LMs."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Opens the evaluation LM and the embedder of the settings, and asks each once."""
+    """Opens the evaluation LM and the embedder of the settings, and requests one answer from each."""
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
         from gre_bench.lm.catalog import open_lm
@@ -114,7 +114,7 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def fit(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the edition's papers fit the LMs that read them; without papers, that one of usual length does."""
+    """Checks that the edition's papers fit the LMs that read them; without papers, a paper of usual length."""
     from gre_bench.pipeline.backends import writer_context
     from gre_bench.pipeline.planning import sampled_papers
     from gre_bench.pipeline.runs.job import Job

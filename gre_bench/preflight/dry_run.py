@@ -1,6 +1,6 @@
-"""Estimates what a refresh would do, and how long it takes: runs its stages on a copy that is deleted.
+"""Estimates what a refresh would do and how long it takes, by running its stages on a copy that is deleted.
 
-Nothing is bought. Texts and grades by LMs are counted and priced, not requested.
+Nothing is paid for. Texts and grades by LMs are counted and priced, not requested.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _fit(store: Store, job: Job) -> list[FitRow]:
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Returns the seconds of scoring and their basis; grades by an LM go on the *bill* and are not tried."""
+    """Returns the seconds of scoring and their basis; grades by an LM are added to the *bill*, not requested."""
     chunk, pairs = list(due.items()), 0
     for item in works_of(chunk, work):
         if recipe_of(item.metric).asks == "writer":
@@ -102,7 +102,10 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
 def _counting(
     step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """Returns *step* for rule writers; for an LM it adds to the *bill* and marks the texts as to be written."""
+    """Returns *step* for rule writers.
+
+    For an LM, it returns a step that adds to the *bill* and marks the texts as to be written.
+    """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:
         if by_rule(name):

@@ -38,7 +38,7 @@ class FitRow:
 
     @property
     def trouble(self) -> str:
-        """Returns one line if something does not fit; empty if all does, or nothing is known."""
+        """Returns one line if something does not fit; empty if everything fits or nothing is known."""
         if self.max_output is not None and self.reply > self.max_output:
             return f"{self.name} is asked for {self.reply:,} tokens and gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:
@@ -71,7 +71,7 @@ def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence
 
 
 def readers(settings: Settings) -> list[tuple[str, str]]:
-    """Returns the LMs that read whole papers, and what each writes: ``review`` or ``assw``."""
+    """Returns the LMs that read whole papers, each with the text that it writes: ``review`` or ``assw``."""
     writing, metrics = settings.writing, settings.scoring.metrics
     named = [(name, "review") for name in writing.candidates if not by_rule(name)]
     if any(recipe_of(name).synopsis == "assw" for name in metrics) and not by_rule(writing.assw):

@@ -16,7 +16,7 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.ingest.openreview.fetch_steps import budget_file, fetch_run, origin
 from gre_bench.ingest.openreview.fetching import is_listed
 from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
@@ -59,8 +59,8 @@ def plan_ahead(
     """Returns what a fetch and then a refresh with *settings* would take; sends and writes nothing.
 
     *rates*: the output of ``gre-bench models bench scoring --json`` on the machine that will score. *again*: as if
-    nothing had been fetched. *more*: additional texts and pairs. Seconds are at the limits known now; tokens and USD
-    are per LM; None: not known.
+    nothing had been fetched. *more*: additional texts and pairs. Seconds follow from the limits known now. Tokens and
+    USD are per LM; None means unknown.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
@@ -145,7 +145,7 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 
 
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """Returns what the state has of the edition: listed submissions, versions, PDFs, snapshots, and stored records."""
+    """Returns what the state holds of the edition: submissions, versions, PDFs, snapshots, and stored records."""
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if _readable(store) else {}
     sampled = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if _readable(store) else []
@@ -204,7 +204,7 @@ def _cost(item: Writing, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _bought(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns a row of the plan as the budget counts it: one request per text, to the model without its guideline."""
+    """Returns a row of the plan as the budget counts it: one request per text, by model without guideline."""
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
@@ -223,7 +223,7 @@ def _scoring(settings: Settings, papers: int, besides: int, rates: Path | None, 
 
 def _pace(rates: Path, settings: Settings) -> float:
     try:
-        methods = loads(rates.read_text(encoding="utf-8"))["methods"]
+        methods = load_json(rates.read_text(encoding="utf-8"))["methods"]
         return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])
     except OSError as error:
         raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None

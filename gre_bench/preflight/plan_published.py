@@ -39,8 +39,11 @@ SOURCE_CHARACTERS, SUMMARY_CHARACTERS = 2_100, 344
 SMALL_ITEM_TOKENS = 1_000
 GUIDELINE_TOKENS, GUIDED_TOKENS, VERDICT_TOKENS, ONE_LINE = 1_500, 900, 200, 40
 PAIR_TOKENS, RAW_PAIR_TOKENS = 333, 5_000
-"""Tokens that an evaluation LM reads for a pair: of judgments with shared prefixes read once (12.6 million for 37,800
-pairs), and of whole reviews cut at 10,000 characters."""
+"""How many tokens an evaluation LM reads for a pair, of judgments and of whole reviews.
+
+For judgments, shared prefixes are read once (12.6 million tokens for 37,800 pairs); whole reviews are cut at 10,000
+characters.
+"""
 FLOPS, BANDWIDTH, TOGETHER = 4e14, 2.4e12, 32
 """One GPU: operations per second, bytes of weights read per second, replies written in parallel."""
 ASSUMED = (
@@ -73,7 +76,7 @@ def plan_published(chosen: Sequence[Experiment]) -> dict[str, Any]:
 
 
 def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
-    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, files to give, and its command."""
+    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, files that the user gives, and its command."""
     requests, tokens = _work(experiment)
     requests = [asking for asking in requests if asking.requests]
     for asking in requests:

@@ -13,9 +13,9 @@ from gre_bench.writing.catalog import by_rule
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns `plan_ahead` with the validation of the metrics that have no record for this evaluation LM and writer.
+    """Returns `plan_ahead` with the validation of each metric that has no record for this evaluation LM and writer.
 
-    Names decide which metrics these are here; the run itself compares signatures.
+    Here, names decide whether there is a record; the run itself compares signatures.
     """
     unvalidated = _unvalidated(settings, state)
     changes = list(chosen_changes(settings)) if unvalidated else []

@@ -22,20 +22,20 @@ INSTRUCTION = ("arr", "neurips", "iclr")
 """Official guidelines rewritten as instructions (listings 7 to 9)."""
 
 IMITATING = ("good", "middle", "bad")
-"""Guidelines made from reviews of that quality (listings 10 to 12)."""
+"""Guidelines made from reviews of good, middle and bad quality (listings 10 to 12)."""
 
 RUBRIC = "+rubric"
 """Suffix of a condition whose rating is computed from a checklist (listing 13)."""
 
 CHECKLIST = "peer_review_behavior_checklist:"
-"""Marks a guideline that imitates reviewers."""
+"""The line that marks a guideline made to imitate reviewers."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A guideline and how it is put to an LM; *guideline* is empty if there is none."""
+    """A guideline and the prompt that presents it to an LM; *guideline* is empty if there is none."""
 
     name: str
     kind: Kind
@@ -49,7 +49,7 @@ class Condition:
 
     @property
     def sha256(self) -> str:
-        """Digest of everything that reaches the LM besides the paper."""
+        """The digest of everything that the LM reads besides the paper."""
         return digest([load(self.template).sha256, self.guideline])
 
     def chat(self, content: str) -> Chat:

@@ -29,7 +29,7 @@ class Prompt:
 
     @property
     def sha256(self) -> str:
-        """Digest of everything that reaches the LM."""
+        """The digest of everything that the LM reads of the prompt."""
         return digest([self.system, self.user, self.absent])
 
 

@@ -1,1 +1,1 @@
-"""What a board says beside its means: ranks, contamination, sensitivity, published numbers."""
+"""What a board reports besides means: ranks, contamination, sensitivity, published numbers."""

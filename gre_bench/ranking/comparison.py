@@ -1,6 +1,6 @@
-"""Numbers set beside numbers: two boards by rank correlation, a board with other benchmarks, a run with a print.
+"""Compares numbers: two boards by rank correlation, a board with other benchmarks, a run with printed results.
 
-Nothing here mixes scores of different signatures: ranks are compared, and values stand side by side.
+Scores of different signatures are never mixed: ranks are compared, and values stand side by side.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from gre_bench.ranking.published import SIZE, Figure
 
 FEWEST = 3
-"""Models below which a correlation is not computed."""
+"""The fewest models for which a correlation is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def with_benchmarks(
 
 
 def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
-    """Each figure of either side once, by metric and item: those in print in their order, then the run's others."""
+    """Returns each figure of either side once, by metric and item: the printed ones in order, then the run's others."""
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in found}
     return [_beside(key, left.get(key), right.get(key)) for key in dict.fromkeys((*left, *right))]

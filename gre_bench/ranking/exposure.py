@@ -1,11 +1,12 @@
-"""May a model have learnt from the reviews that it is measured by, and is it judged by its own family?
+"""May a model have learnt from the reviews that it is measured by, and does a relative of it judge it?
 
 A candidate is *clean* for an edition if its knowledge cutoff precedes the day on which the edition's reviews were first
-shown, *contaminated* if not, *unknown* where either day is; what is no model is *none* of these. The same is asked of
-the evaluation LM and of the writers: an evaluation LM that has read a reference raises its marginal.
+shown. It is *contaminated* if not, and *unknown* if either day is unknown. A candidate that is no model is *none* of
+these. The same holds for the evaluation LM and the writers, because an evaluation LM that has read a reference raises
+its marginal.
 
-A *conflict* is a candidate of the family, or of the makers, of the LM that scores it or of a writer whose words it is
-scored in: an LM may find the phrasing of its own kind likelier.
+A *conflict*: the candidate shares a family or a maker with the LM that scores it, or with a writer of its judgments. An
+LM may find the phrasing of its own family likelier.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
 Status = Literal["clean", "contaminated", "unknown", "none"]
 
 EMBEDDED = {"cache-ngram": date(2023, 2, 28), "gem-smollm2": date(2024, 11, 2)}
-"""Evaluation LMs that ship, and the day after which they can have learnt nothing.
+"""The evaluation LMs that are included, with the last day from which they can have learnt.
 
-`cache-ngram` has reviews of ICLR 2023 as they stood at the decisions. The makers of the base of `gem-smollm2` state no
-cutoff; its day is that of the base's release.
+`cache-ngram` has read reviews of ICLR 2023 as they stood at the decisions. The makers of the base of `gem-smollm2`
+state no cutoff; the day is that of the base's release.
 """
 
 _PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
-"""How the names of those begin that no LM stands behind."""
+"""How names begin that stand for no LM."""
 
 ROLE_NAMES: dict[Role, str] = {
     "candidate": "candidate",
@@ -52,7 +53,7 @@ class Exposure:
 
 
 def exposure(role: Role, name: str, models: Mapping[str, Model], released: date | None) -> Exposure:
-    """Whether *name* may have learnt from reviews first shown on the day *released*."""
+    """Returns whether the model *name* may have learnt from reviews first shown on the day *released*."""
     if role != "candidate" and name.startswith(_PLAIN):
         return Exposure(role, name, "none", None, None, released)
     model = found(name, models)
@@ -64,11 +65,11 @@ def exposure(role: Role, name: str, models: Mapping[str, Model], released: date 
 
 
 def found(name: str, models: Mapping[str, Model]) -> Model | None:
-    """The entry of a candidate, writer or evaluation LM called *name*; None if none is certain.
+    """Returns the entry of the candidate, writer or evaluation LM *name*; None if no single entry fits.
 
-    Writers sign ``name@revision · prompt ...``, candidates may be ``name@condition`` or ``name+protocol``, evaluation
-    LMs are called by their folder or by the model's own name, with or without its maker; entries of one name with one
-    cutoff are one.
+    Writers sign ``name@revision · prompt ...``. Candidates may be called ``name@condition`` or ``name+protocol``.
+    Evaluation LMs are called by their folder or by the model's own name, with or without its maker. Entries of one name
+    with one cutoff count as one.
     """
     bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)
@@ -85,7 +86,7 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
 
 
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
-    """In whose hands of its own family the *candidate* is, in words; None if in none that is known."""
+    """Returns in words which of *others* belongs to the *candidate*'s own family or maker; None if none is known to."""
     own = found(candidate, models)
     if own is None:
         return None
@@ -98,7 +99,7 @@ def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Mo
 
 
 def _kin(one: Model, other: Model) -> bool:
-    """Whether both are of one family, whatever its number ("Llama 3", "Llama 3.1"), or of one maker."""
+    """Whether two models are of one family, whatever its number ("Llama 3", "Llama 3.1"), or of one maker."""
     families = [(model.family or "").split(" ")[0].lower() for model in (one, other)]
     makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (one, other)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))

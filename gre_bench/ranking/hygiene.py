@@ -1,12 +1,13 @@
-"""Does a board depend on who wrote the references? Three looks, all at the lead over the human baseline, by paper.
+"""Does a board depend on who wrote the references? Three answers, all about the lead over the human baseline, by paper.
 
-The lead of a candidate is its score less the human candidate's on the same paper and reference; human references that
-are easy or hard for everybody cancel. Intervals are 90%, Student's, pairs of a paper kept together.
+The lead of a candidate is its score less the human candidate's on the same paper and reference. Human references that
+are easy or hard for everybody cancel. Intervals are 90%, Student's, and keep pairs of a paper together.
 
-- *reviewers*: each human reviewer's place left out in turn; how far leads and ranks move.
-- *swap*: how far the lead of each candidate would move if a tenth of the references were another candidate's reviews.
-  The intruder's own lead is measured against its own text, which is the most it could gain, not what it would.
-- *strata*: leads against references that are likely to be LM-written and against the others, for any score of that.
+- *reviewers*: how far leads and ranks move when each human reviewer's position is left out in turn.
+- *swap*: how far each lead would move if a tenth of the references were another candidate's reviews. That candidate's
+  own lead is measured against its own text, which gives the most that it could gain.
+- *strata*: leads against references that are likely to be LM-written, less leads against the others. Any score of that
+  likelihood can be used.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ class Shift:
 
 
 def reviewers(pairs: Pairs, place_of: Mapping[str, int]) -> list[Shift]:
-    """Shifts when the reviewer in each place is left out; *place_of* gives a reference's place. [] under two places."""
+    """Returns the shifts when the reviewer at each position is left out; [] for fewer than two positions.
+
+    *place_of* gives the position of a reference.
+    """
     leads = _leads(pairs)
     known = sorted(set(place_of.values()))
     found = []
@@ -60,7 +64,9 @@ def reviewers(pairs: Pairs, place_of: Mapping[str, int]) -> list[Shift]:
 
 
 def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
-    """Shifts when a tenth of the references are reviews of *intruder*; *swapped* are the scores against these."""
+    """Returns the shifts if a tenth of the references were reviews of *intruder*; *swapped* are the scores against
+    these.
+    """
     full, against = _leads(pairs), _leads(swapped)
     found = []
     for name in against:
@@ -74,9 +80,10 @@ def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
 
 
 def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
-    """Lead against references at or above *threshold* less the lead against those below, by candidate.
+    """Returns each lead against references at or above *threshold*, less the lead against those below it.
 
-    References without a likelihood are left out; [] where one of the two strata is empty.
+    *likelihood* maps references to their likelihood of being LM-written; references without one are left out. Returns
+    [] if one of the two strata is empty.
     """
     found = []
     for name, leads in _leads(pairs).items():
@@ -114,7 +121,10 @@ def _t(count: int) -> float:
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
-    """Candidate → (paper, reference) → its score less the human candidate's; the human candidate has none."""
+    """Returns candidate → (paper, reference) → its score less the human candidate's.
+
+    The human candidate is left out.
+    """
     rows = list(zip(*pairs.columns, strict=True))
     human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}
     found: dict[str, dict[tuple[str, str], float]] = {}

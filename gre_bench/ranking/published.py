@@ -28,15 +28,15 @@ LMS = {
 }
 """The evaluation LM and the writer of the judgments of each published board."""
 SIZE = "parameters_billion"
-"""The `metric` of what a board prints beside the scores."""
+"""The `metric` name of the model sizes that a board prints beside the scores."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number: *metric* applied to *item* (a change, a model, a benchmark), and where it stands.
+    """A printed number: the *metric* of an *item* (a change, a model, a benchmark), and its position in the paper.
 
-    *low* and *high*: ends of its interval. *row* and *column*: the names as printed. *anomaly*: why it is not to be
-    read as it stands (``data/published/README.md``); *note* says it in words.
+    *low* and *high*: ends of its interval. *row* and *column*: the names as printed. *anomaly*: the code of a reason
+    not to take it at face value (``data/published/README.md``); *note* states it in words.
     """
 
     metric: str
@@ -53,7 +53,7 @@ class Figure:
 
 
 def folder() -> Path:
-    """Where the published tables lie."""
+    """Returns the folder of the published tables."""
     return resource("data", "published")
 
 
@@ -63,13 +63,13 @@ def tables() -> tuple[str, ...]:
 
 
 def kind(table: str) -> Kind:
-    """What the items of *table* are: grades, effects of changes, benchmarks, models (a board), or the text's mix."""
+    """Returns the kind of items in *table*: grades, effects of changes, benchmarks, models (a board), or a mix."""
     return _KINDS.get(table, "effects")
 
 
 @cache
 def load(table: str) -> tuple[Figure, ...]:
-    """The figures of *table* in printed order, row by row. `SettingsError` names the tables there are."""
+    """Returns the figures of *table* in printed order, row by row; `SettingsError` lists the known tables."""
     if table not in tables():
         raise SettingsError(f"no published table {table}; there are: {', '.join(tables())}")
     with (folder() / f"{table}.csv").open(encoding="utf-8", newline="") as lines:
@@ -77,7 +77,10 @@ def load(table: str) -> tuple[Figure, ...]:
 
 
 def printed_consistency(one: str, other: str) -> dict[str, float]:
-    """What the running text prints as Spearman between two published boards, by metric; empty if it prints none."""
+    """Returns Spearman's coefficient that the running text prints between two published boards, by metric.
+
+    Empty if it prints none.
+    """
     pairs = {f"{one}~{other}", f"{other}~{one}"}
     return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}
 

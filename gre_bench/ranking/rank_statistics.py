@@ -1,9 +1,9 @@
 """How sure the ranks of a board are, and what its candidates score at the length of a human review.
 
-Every claim of order on a board is one of these tests: candidates are tied unless Student's test by paper, after Holm's
-correction over all pairs of ranked candidates and their tests against chance, tells them apart at 5%. A rank's interval
-follows from the same tests; the bootstrap's shorter one stands beside it. Intervals of scores and differences are 90%,
-as on the board.
+Every claim of order on a board comes from one family of Student's tests by paper. Holm's correction covers all pairs of
+ranked candidates and their tests against chance. Two candidates are tied unless their test is significant at 5%. A
+rank's interval follows from the same tests; the bootstrap's shorter interval stands beside it. Intervals of scores and
+differences are 90%, as on the board.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class RankStatistics:
 def rank_statistics(
     pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None
 ) -> list[RankStatistics]:
-    """A rank statistics for each candidate of *ranked* (name → rank, best first), by the tests between these.
+    """Returns the rank statistics of each candidate of *ranked* (name → rank, best first), from tests between these.
 
     *above*: p-values by name of the tests against chance, which belong to the same family.
     """
@@ -120,7 +120,7 @@ def rank_statistics(
 
 
 def _next(test: PairTest | None) -> Next:
-    """The columns from *next_candidate* to *more_papers*."""
+    """Returns the columns from *next_candidate* to *more_papers*."""
     if test is None:
         return None, None, None, None, None, None, None
     # A lead that its own test turns round is none, however small its p.
@@ -131,10 +131,10 @@ def _next(test: PairTest | None) -> Next:
 
 
 def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple[float | None, dict[str, Interval]]:
-    """The human length (geometric mean of words) and each candidate's score at it; empty where it cannot be told.
+    """Returns the human length (geometric mean of words) and each candidate's score at it; None and {} if undetermined.
 
-    *words*: by candidate and paper, of the text that the metric reads. Several candidates share the slope: one alone,
-    or candidates that all write alike, leave nothing to learn it from.
+    *words*: by candidate and paper, the length of the text that the metric reads. The candidates share one slope. It
+    cannot be estimated for a single candidate, or if all write equally long reviews.
     """
     rows = [row for row in zip(*pairs.columns, strict=True) if words.get((row[0], row[1]))]
     human = [words[name, paper] for name, paper, *_ in rows if name == HUMAN]

@@ -1,4 +1,4 @@
-"""The parts of a page on rights and credit: files beside it, licences of the texts, how to cite."""
+"""Rights and credit on a page: files beside it, licences of the texts, how to cite."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
 
 
 def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns lines on the licence of the program and those of the texts: how many state each, how many are here."""
+    """Returns lines on the licences of the program and of the texts, and how many texts with each are included."""
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
                  "are no texts."]  # fmt: skip
     lines += _texts(rows(connection, "rights"))

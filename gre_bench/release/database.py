@@ -1,7 +1,7 @@
 """The public tables of an edition: one DuckDB file, and the same tables as Parquet.
 
 Ids, hashes, scores and log-probabilities are public. A text is public only if its licence lets anyone pass it on.
-``sql/release.sql`` says what is redacted in each table of `REDACTED`; the tables of `WHOLE` are copied. The views of
+``sql/release.sql`` lists what is removed from each table of `REDACTED`; the tables of `WHOLE` are copied. The views of
 the store work on a release as they do on an edition.
 """
 
@@ -32,12 +32,12 @@ REDACTED = (
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What a release says beside the edition's tables; each a list of rows of the same columns.
+    """The tables that a release adds to the edition's; each is a list of rows with the same columns.
 
     metrics: metric, title, unit, place. models: model, entry, family, parameters (billions), knowledge_cutoff,
     released, price_in, price_out (USD per million tokens).
-    changes: change, title, family. shown: signature_id, place, lm_id: the boards of the page in their order,
-    and whose spans are theirs.
+    changes: change, title, family. shown: signature_id, place, lm_id: the boards of the page in their order, and the
+    evaluation LM whose spans it shows.
     """
 
     metrics: Sequence[dict[str, Any]] = ()
@@ -120,7 +120,7 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
-    """Rows of a statement of ``sql/pages.sql``. What a release shares with an edition is asked with `fetch`."""
+    """Returns the rows of a statement of ``sql/pages.sql``. Queries that editions have too go through `fetch`."""
     cursor = connection.execute(statement("pages", query))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]

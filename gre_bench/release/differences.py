@@ -14,7 +14,7 @@ from gre_bench.release.database import opened, quoted, rows
 from gre_bench.store import TABLES
 
 _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signatures", "validations"}
-"""Parts of a manifest that always differ, or that are compared separately."""
+"""Parts of a manifest that always differ, or that other functions compare."""
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, 
 def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
     """Returns the tables whose rows differ between the two databases, with the rows that only one has.
 
-    Every command adds a row to ``runs``. For that table only rows that the *first* has alone count.
+    Every command adds a row to ``runs``, so for that table only rows missing from the *second* count.
     """
     with _beside(first, second) as connection:
         try:

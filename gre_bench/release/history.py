@@ -20,7 +20,7 @@ from gre_bench.stats.welch import Change, Moment, change
 from gre_bench.store import Row
 
 Cells = Mapping[tuple[str, str], Row]
-"""Differences to the human baseline by candidate and edition."""
+"""Differences from the human baseline by candidate and edition."""
 
 
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
@@ -50,9 +50,9 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
 
 
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
-    """The changes of all *names* but controls.
+    """Returns the changes of all *names* except controls.
 
-    Where an edition's papers do not vary, or are fewer than two, there is none.
+    An edition with fewer than two papers, or whose papers do not vary, gives no change.
     """
     changes = list(_moved(names, editions, cells))
     adjusted = holm([test.p for *_, test in changes])
@@ -87,7 +87,7 @@ def _anchored(database: Path) -> list[dict[str, Any]]:
 def _year(edition: str, row: Row | None) -> Year:
     if row is None:
         return Year(edition)
-    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high")
+    names = ("difference", "difference_low", "difference_high", "above_chance", "above_chance_high", "papers")
     return Year(edition, *(row[name] for name in names))
 
 

@@ -1,4 +1,4 @@
-"""The manifest of a release: SHA-256 of every file, all that its numbers rest on, and who signed it.
+"""The manifest of a release: SHA-256 of every file, everything that its numbers rest on, and who signed it.
 
 ``manifest.sha256`` holds the digest of ``manifest.json`` as sha256sum writes it; ``manifest.sig`` is its signature:
 
@@ -72,7 +72,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> dict[str, Any]:
-    """Returns the manifest after checking that every file is as it was written, none missing and none added.
+    """Returns the manifest after checking that every file is unchanged, none missing and none added.
 
     If the manifest names a key, its signature is checked too. `SourceError` names the first thing that is wrong,
     including a link, or a folder without files of the release.
@@ -112,7 +112,10 @@ def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:
-    """Returns the names of the files and of the folders in *folder*; raises `SourceError` for a link or the like."""
+    """Returns the names of the files and of the folders in *folder*.
+
+    Raises `SourceError` for links and special files.
+    """
     files, folders = set[str](), set[str]()
     for path in folder.rglob("*"):
         name, mode = path.relative_to(folder).as_posix(), path.lstat().st_mode

@@ -9,7 +9,7 @@ _LONGEST = 60
 
 
 def page_of(key: str) -> str:
-    """Returns the file name of the page of a paper or candidate: its id if plain, else part of it and a hash."""
+    """Returns the file name of the page of a paper or candidate: its id if plain, else part of the id and a hash."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
     if plain == key and len(plain) <= _LONGEST and plain.lower() == plain:
         return f"{plain}.html"

@@ -11,7 +11,7 @@ from gre_bench.core.judgments import prepared
 from gre_bench.store import statement
 
 Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
-"""A text and its token ids → the piece of text of each token; None if the ids do not match the text."""
+"""A function from a text and its token ids to the piece of text of each token; None if the ids do not match."""
 
 
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:

@@ -24,13 +24,13 @@ from gre_bench.store import now
 
 DERIVED = ("chance", "differences", "lengths", "profiles", "rank_statistics", "separation")
 RECORDS = ("imports", "runs")
-"""Tables that record when something was done, and by which run."""
+"""Tables that record the time and the run of an action."""
 DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What is published: a fixed copy of an edition, the tables added to it, and its provenance.
+    """What a release is made from: a fixed copy of an edition, the tables added to it, and its provenance.
 
     *everything*: include all texts, whatever their licence, for a release that is not passed on. *again*: publish even
     if no table has changed. *key*: signs the release.
@@ -60,7 +60,7 @@ class Published:
 def publish(
     release_store: ReleaseStore, publication: Publication, at: Callable[[str], None] = lambda step: None
 ) -> Published:
-    """Makes a new release; calls *at* with each step before it begins.
+    """Makes a new release; calls *at* with the name of each step before the step begins.
 
     Raises `LockedError` if another process is making one.
     """
@@ -113,9 +113,10 @@ def _write_pages(release_store: ReleaseStore, room: Path, about: Mapping[str, An
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Returns whether two releases hold the same tables by the same program and key, ignoring which runs made them.
+    """Returns whether the tables of two releases are equal, made by the same program and signed with the same key.
 
-    Tables computed from others (`DERIVED`) are not compared: the same program computes the same from the same tables.
+    The runs that made them are ignored. Tables computed from others (`DERIVED`) are not compared: the same program
+    computes the same from the same tables.
     """
     old_manifest, new_manifest = read(old), read(new)
     if any(

@@ -102,7 +102,7 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
 
 
 def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns a remark for each board that the release does not show, with the reason."""
+    """Returns one remark for each board that the release does not show, with the reason."""
     return tuple(
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
         f"{row['detail']}."
@@ -111,7 +111,7 @@ def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
-    """Returns what a reader must know before the numbers: a warning if a count model scored them."""
+    """Returns remarks to read before the numbers: a warning if a count model scored them."""
     if any(value == "cache-ngram" for board in shown_boards for _, value in board.about):
         return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
                 "with GEM by a large LM.",)  # fmt: skip

@@ -1,8 +1,8 @@
 """The append-only log of an edition's releases: a line for each publication, erratum and retirement.
 
 Each line holds the SHA-256 of the line before it, so no line can be changed, removed or inserted unnoticed. The digest
-of the last line is the *head*. Whoever noted a head can check whether a later log still contains it. A line may be
-signed: ``signature`` is that of the line without it.
+of the last line is the *head*. A reader who has noted a head can check whether a later log still contains it. A line
+may be signed: ``signature`` signs the line without that field.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from gre_bench.store import now
 EMPTY = "0" * 64
 """The head of an empty log."""
 EARLIER = ".ledger.jsonl"
-"""End of the name of the log that versions before the chain of digests wrote."""
+"""How names of logs end that versions before the chain of digests wrote."""
 SHORTEST_HEAD = 16
-"""Least number of digits that identify a head."""
+"""The fewest digits that identify a head."""
 
 
 class ReleaseLog:
@@ -35,7 +35,7 @@ class ReleaseLog:
         self.path = path
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Returns the lines in order (of *release* alone); raises `SourceError` for a broken chain or a false
+        """Returns the lines in order, or those of *release*; raises `SourceError` for a broken chain or a false
         signature.
         """
         return [entry for entry, _ in self._chain() if release in (None, entry["release"])]

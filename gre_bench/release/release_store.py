@@ -69,7 +69,7 @@ class ReleaseStore:
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]
 
     def next_name(self) -> str:
-        """Returns the name of the next release, which no release in the folder or the log ever had."""
+        """Returns the name of the next release; no release in the folder or the log has ever had it."""
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
@@ -82,11 +82,11 @@ class ReleaseStore:
         return room
 
     def drop(self, room: Path) -> None:
-        """Deletes the folder *room* of a release that is not needed."""
+        """Deletes *room*, the folder of a release that is not needed."""
         shutil.rmtree(room)
 
     def place(self, room: Path, name: str) -> Path:
-        """Moves the finished *room* to its place in one step; returns the new folder."""
+        """Moves the finished folder *room* to its final path in one step; returns that path."""
         files = [path for path in room.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(_finish, files))
@@ -97,8 +97,8 @@ class ReleaseStore:
     def newest(self) -> dict[str, Any] | None:
         """Returns the log line that published the latest release; None if there is none.
 
-        A release counts if it is in the folder as it was published and is not retired. One dated before an earlier
-        line's release never becomes the latest.
+        A release counts if it is unchanged in the folder and not retired. A release dated before an earlier line's
+        release never becomes the latest.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}

@@ -22,7 +22,7 @@ PASSPHRASE = "GRE_BENCH_KEY_PASSPHRASE"
 """Environment variable with the passphrase of an encrypted private key."""
 LARGEST_KEY = 2**16
 OTHERS = 0o077
-"""Permission bits of everybody but the owner; a private key must have none of them."""
+"""Permission bits for everybody but the owner; a private key must have none of them set."""
 
 
 class SigningKey:
@@ -40,8 +40,8 @@ class SigningKey:
 def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
     """Returns the private key in the PEM file *path*.
 
-    Raises `SettingsError` if others may read it, or if it is no private Ed25519 key. The same holds if it lies in one
-    of the folders *outside*, which may be copied or passed on.
+    Raises `SettingsError` if others may read the file, or if it holds no private Ed25519 key. It also refuses a file in
+    one of the folders *outside*, which may be copied or passed on.
     """
     text = _read(path)
     for folder in outside:
@@ -79,7 +79,7 @@ def public_key(path: Path) -> str:
 
 
 def is_signed(name: object, data: bytes, signature: bytes) -> bool:
-    """Returns whether *signature* is that of *data* by the key *name*; False if *name* is no key."""
+    """Returns whether *signature* was made of *data* with the key *name*; False if *name* is no key."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(str(name))).verify(signature, data)
     except (InvalidSignature, ValueError):
@@ -88,7 +88,7 @@ def is_signed(name: object, data: bytes, signature: bytes) -> bool:
 
 
 def check_signer(what: object, name: object, keys: Sequence[str]) -> None:
-    """Raises `SourceError` unless *what* is signed by one of *keys*; without *keys*, anything passes.
+    """Raises `SourceError` unless *what* is signed with one of *keys*; without *keys*, anything passes.
 
     *name*: the key that its signature was checked with, or None.
     """

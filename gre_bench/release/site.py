@@ -20,9 +20,8 @@ from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.paper_claims import claim_lines
 from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
-from gre_bench.release.strata import strata
+from gre_bench.release.sections import claim_lines, strata
 from gre_bench.release.verdicts import validations
 
 PAGE, CANDIDATES, PAPERS = "index.html", "candidates", "papers"
@@ -41,12 +40,11 @@ def write_site(
     at: Callable[[str], None] = lambda step: None,
     figures: bool = True,
 ) -> Drawings:
-    """Writes the pages of the release database behind *connection* into *folder*; the figures of its boards.
+    """Writes the pages of the release database behind *connection* into *folder*; returns the figures of its boards.
 
-    *about*: the manifest to be: release, edition, created_at, texts, tables (rows by table), claims, and what else the
-    numbers rest on; without the key ``tables`` no file beside the page is offered. *at* is told each step before it
-    begins.
-    *figures*: whether the picture of the ranks is drawn too.
+    *about*: the manifest of the release: release, edition, created_at, texts, tables (rows by table), claims, and
+    everything else that the numbers rest on. Without the key ``tables``, the page offers no files beside it. *at* is
+    called with the name of each step before it begins. *figures*: also draw the ranks.
     """
     shown_boards = boards(connection)
     listed = papers(connection)

@@ -1,4 +1,4 @@
-"""The validation of each metric: effects of changes in the edition itself, and records of other editions."""
+"""The validation of each metric: effects of changes in the edition itself, and validation records of other editions."""
 
 from __future__ import annotations
 

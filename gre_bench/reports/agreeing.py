@@ -17,7 +17,7 @@ from gre_bench.store import Store, find_editions, frozen, no_edition
 def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
     """Compares every table of the release in *folder* with the edition's store under *state*.
 
-    `SourceError` names the first table that differs; `SettingsError` if the edition is not there.
+    `SourceError` names the first table that differs; `SettingsError` says that the edition is missing.
     """
     if manifest["edition"] not in find_editions(state):
         raise no_edition(state, manifest["edition"])

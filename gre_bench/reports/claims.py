@@ -1,4 +1,4 @@
-"""Tests the papers' claims on an edition or a study. Each holds, does not hold, or cannot be told.
+"""Tests the papers' claims on an edition or a study. Each claim holds, does not hold, or cannot be told.
 
 For a claim that cannot be told, the number of papers that would decide it is estimated. Boards are compared by paper,
 on the papers that both candidates have. Effects, agreements and cells of a study are compared by their stored
@@ -34,9 +34,9 @@ from gre_bench.store.queries.study import AGREEMENTS, EFFECTS, EffectRow
 NO_RISE = 0.1
 """A manipulation does not raise a score if the interval of d ends below this."""
 _MANNER = re.compile(r"[+@]")
-"""Separates a candidate's model from how it was asked; models are compared if that is the same."""
+"""Separates a candidate's model from its guideline or protocol; models are compared if these are equal."""
 SIZES = 1.5
-"""Models within this factor are of about the same size; a larger model exceeds it."""
+"""Models whose sizes differ by up to this factor count as equally large."""
 
 
 def edition_claims(edition: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:
@@ -51,9 +51,10 @@ def edition_claims(edition: str, state: Path, asked: Sequence[Claim]) -> dict[st
 
 
 def claims_on(store: Store, signatures: Sequence[SignatureRow], asked: Sequence[Claim]) -> list[dict[str, Any]]:
-    """A row for each claim of *asked* and metric, tested under *signatures*; claims on studies are left out.
+    """Returns a row for each claim of *asked* and metric, tested under *signatures*; claims about studies are left out.
 
-    Each row has the claim's name, words and source, the metric, the verdict, n needed, why, and the contrasts.
+    Each row has the claim's name, words and source, the metric, the verdict, the n that would decide, the reason, and
+    the contrasts.
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
     return [

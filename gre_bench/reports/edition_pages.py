@@ -1,4 +1,4 @@
-"""Shows an edition as a release of it would show it now: its public tables, and its pages."""
+"""Makes the pages and tables that a release of an edition would have now."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Compares candidates through the years by their differences to anchors, because each edition has its own papers.
+"""Compares candidates through the years by their differences from anchors, because each edition has its own papers.
 
-An anchor is a candidate that every edition scores again. Raw scores of two years also differ by their papers. So only
-the change of the difference to the anchors is given, under the same signature, with its interval.
+An anchor is a candidate that every edition scores again. Raw scores of two years also differ by their papers. Only the
+change of the difference from the anchors is therefore given, under the same signature, with its interval.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
 def history(
     state: Path, editions: Sequence[str] | None, metrics: Sequence[str] | None, anchors: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns differences to the *anchors* by metric, signature, candidate and edition, and their changes.
+    """Returns differences from the *anchors* by metric, signature, candidate and edition, and their changes.
 
     An anchor may be the end of a candidate's name, such as gpt-4o. *tables*: the rows as `compared` groups them. *few*:
     editions with fewer than `FEW` papers, and their number. *left_out*: why an edition, or a signature of one edition
@@ -58,7 +58,7 @@ def history(
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns one table for each set of comparable rows: one venue, sample, metric and signature.
+    """Returns one table for each set of comparable rows, which share venue, sample, metric and signature.
 
     *editions*: in their order; *lines*: for each candidate its row in each edition, or None.
     """
@@ -115,7 +115,7 @@ def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[s
 
 
 def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
-    """Returns *anchors* in full: the edition's only candidate that ends so; unknown names stay as they are."""
+    """Returns each of *anchors* as the full name of the edition's only candidate that ends so; unknown names stay."""
     if not store.read_file.is_file():
         return list(anchors)
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]

@@ -32,8 +32,8 @@ def plot_edition(store: Store, out: Path) -> list[Path]:
 def plot_table(table: str, out: Path) -> list[Path]:
     """Writes the figures of a published board to *out*, and the board as a page; returns the files.
 
-    The table prints neither intervals nor the human baseline nor dates. Raises `SettingsError` as `plot_edition` does,
-    and for a table that is no board.
+    The table prints no intervals, no human baseline and no dates. Raises `SettingsError` as `plot_edition` does, and
+    for a table that is no board.
     """
     if published.kind(table) != "board":
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")

@@ -45,10 +45,11 @@ def publish_edition(
 ) -> Published:
     """Publishes a release of what is committed in *store* when no run is writing; returns it.
 
-    *look* may refuse what is about to be published; *key* signs it. *hidden*: boards that the page does not show, each
-    with metric, signature_id, verdict and detail. Raises `LockedError` if a run is still writing after *wait_s*,
-    because half a board must not be published. Raises `UnfinishedError` without a board, and `SettingsError` if earlier
-    releases are signed and this one is not, or if the latest is dated after now.
+    *look* is called with the frozen store before publication and may raise to refuse it. *key* signs the release.
+    *hidden*: boards that the page does not show, each with metric, signature_id, verdict and detail. Raises
+    `LockedError` if a run is still writing after *wait_s* seconds, because half a board must not be published. Raises
+    `UnfinishedError` without a board. Raises `SettingsError` if earlier releases are signed and this one is not, or if
+    the latest is dated after now.
     """
     release_store.log.check_key(key)
     release_store.check_clock()
@@ -137,7 +138,7 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
 
 
 def _claims(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[str, Any]]:
-    """Returns what the papers claim, as far as the boards of *signatures* answer it."""
+    """Returns the papers' claims that the boards of *signatures* can test, with the results."""
     metrics = {row["metric"] for row in signatures}
     named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "needed", "why")
     return [

@@ -1,4 +1,4 @@
-"""Builds the cases behind a candidate's scores again from the copy for readers, and scores them again."""
+"""Rebuilds the cases behind a candidate's scores from the copy for readers, and scores them again."""
 
 from __future__ import annotations
 
@@ -55,7 +55,10 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
-    """Returns the cases of *candidate* from its present texts, in the edition's order, without impossible ones."""
+    """Returns the cases of *candidate* from its present texts, in the edition's order.
+
+    Cases without text are left out.
+    """
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     entries = sample(store, {}, None, assw_by, scoring.synopsis_of)
@@ -79,7 +82,7 @@ def _moved(
 
 
 def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
-    """What the metric would be signed with today, by the same settings; fields as in *signature*."""
+    """Returns the signature fields that the metric would get today with the same settings."""
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = run.sign_metrics(backends(store, source.job), scoring, signature["writer"], assw_by)
@@ -90,13 +93,13 @@ def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Orig
 
 
 def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
-    """Scores of the cases *due*, nothing taken from the store."""
+    """Scores the cases *due* without using anything from the store."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
-    """Writes the recount into *pairs*; returns the pairs scored both times with their relative difference."""
+    """Adds the new scores to *pairs*; returns the pairs scored both times, each with its relative difference."""
     by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []
     for row in pairs:
@@ -114,7 +117,7 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
 def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
     """Scores *count* pairs of the board again, sampled by *seed*; returns how many there were.
 
-    `StoreError` names the first pair that comes out differently, or whose texts are gone.
+    `StoreError` names the first pair whose score differs, or whose texts are missing.
     """
     drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
     signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}

@@ -1,4 +1,4 @@
-"""Reads the board and the pairs of a release in the form that an edition has them."""
+"""Reads the board and the pairs of a release in the form in which an edition returns them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, P
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures of the last plan; for named *metrics*, those planned last, whenever that was."""
+    """Returns the signatures of the last plan; for named *metrics*, the latest planned ones of each."""
     if not metrics:
         found = store.read(CURRENT_SIGNATURES)
     else:
@@ -37,7 +37,7 @@ def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[Sign
 
 
 def the_candidate(store: Store, name: str) -> str:
-    """Returns the candidate that *name* is, or is the end of; `SettingsError` names the known ones."""
+    """Returns the candidate whose name is *name* or ends in it; `SettingsError` lists the known ones."""
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return resolved(name, known, f"edition {store.key} has no candidate")
 

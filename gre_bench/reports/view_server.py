@@ -32,7 +32,7 @@ HEADERS = {
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
-    """Returns a server at *port* (0: a free one) of this machine, not yet running; `SettingsError` if it is taken."""
+    """Returns a server for *port* (0: a free one) on this machine, not yet running; `SettingsError` if it is in use."""
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:
         return _Server((HOST, port), handler)
@@ -45,7 +45,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores clients that hang up; anything else is a bug, and is shown."""
+        """Ignores clients that hang up; any other error is a bug, and is shown."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -95,7 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     @property
     def port(self) -> int:
-        """Returns the port that the request came to."""
+        """Returns the port at which the request arrived."""
         return self.connection.getsockname()[1]
 
     def _is_asked_here(self) -> bool:

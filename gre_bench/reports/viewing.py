@@ -1,4 +1,4 @@
-"""What ``gre-bench view`` shows of a state: editions with their runs, releases, and the pages of both."""
+"""The contents of ``gre-bench view`` for a state: editions with their runs, releases, and the pages of both."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.store import Store, find_editions
 
 PAGES_OF = ("index.html", "candidates", "papers")
 FRESH_S = 20.0
-"""Least seconds between two versions of the pages of an edition that a run is writing."""
+"""The fewest seconds between two versions of the pages of an edition that a run is writing."""
 _SHOWN = (
     "state",
     "stage",

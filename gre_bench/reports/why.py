@@ -1,7 +1,7 @@
-"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and recounts it.
+"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes it again.
 
 The number is the mean of its pairs. A pair is the difference of two log-probabilities, each the sum over the tokens of
-a reply to a prompt made of texts. Each step is checked; one that does not hold is reported, and the exit code is 1.
+a reply to a prompt made of texts. Each step is checked; if one is wrong, it is reported, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case
+from gre_bench.core.terminal import counted
 from gre_bench.metrics.logprobs import terms
 from gre_bench.prompts.library import address
 from gre_bench.reports.recount import (
@@ -77,12 +78,12 @@ def _check_mean(found: Why) -> None:
     if stored is None or not scored:
         return
     mean = math.fsum(scored) / len(scored)
-    what = f"the board's {stored:+.6f} is the mean of {len(scored)} pairs"
+    what = f"the board's {stored:+.6f} is the mean of {counted(len(scored), 'pair')}"
     found.check(what, same(mean, stored), f"their mean is {mean:+.6f}")
 
 
 def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Checks whether today's texts and prompts have the digests that were scored."""
+    """Checks whether today's texts and prompts have the digests of the scored ones."""
     scored = [row for row in found.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
     recipe, scoring = recipe_of(found.signature["metric"]), source.settings.scoring
@@ -93,12 +94,14 @@ def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origi
     changed = [row for row in scored if recipe.formula and row not in lost and places(row) != list(row["predictions"])]
     what = "texts and prompts are those that were scored" if recipe.formula else "the texts of all pairs are there"
     example = next((f"paper {row['paper_id']}, reference {row['reference_id']}" for row in (*lost, *changed)), "")
-    detail = f"{len(lost)} gone, {len(changed)} changed, first {example}" if example else f"{len(scored)} pairs"
+    detail = (
+        f"{len(lost)} gone, {len(changed)} changed, first {example}" if example else f"{counted(len(scored), 'pair')}"
+    )
     found.check(what, not lost and not changed, detail)
 
 
 def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores everything again and compares."""
+    """Scores every case again and compares the results."""
     today = signed_again(run, store, found.signature, source)
     different = [name for name in today if name != "signature_id" and today[name] != found.signature[name]]
     detail = "; ".join(f"{name}: {found.signature[name]} then, {today[name]} now" for name in different)
@@ -113,4 +116,4 @@ def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapp
             f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
             f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
         )
-    found.check(f"a recount of {len(scored.scores)} pairs agrees within {TOLERANCE:.0e}", not unlike, told)
+    found.check(f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, told)

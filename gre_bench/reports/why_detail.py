@@ -32,7 +32,7 @@ TERMS = {
 
 @dataclass(slots=True)
 class Why:
-    """What a number depends on; *checks* are rows (what, holds, detail)."""
+    """The evidence behind a number; *checks* are rows (what, holds, detail)."""
 
     edition: str
     candidate: str
@@ -121,5 +121,5 @@ def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None
 
 
 def same(one: float, other: float) -> bool:
-    """Returns whether two numbers that should be equal are."""
+    """Returns whether two numbers that should be equal differ by no more than rounding."""
     return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=1e-9)

@@ -33,11 +33,11 @@ def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> E
 
 
 def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns the coefficient between items of one group only; groups whose items do not differ add nothing.
+    """Returns the coefficient between items of the same group, as a function of counts.
 
-    Pearson: values less their group's mean. Spearman: midranks within the group over its size + 1, less their mean, so
-    a group weighs by its number of items. Kendall: pairs within groups, over √(pairs that differ in x · pairs that
-    differ in y).
+    Groups whose items do not differ add nothing. Pearson: values less their group's mean. Spearman: midranks within the
+    group over its size + 1, less their mean, so a group weighs by its number of items. Kendall: pairs within groups,
+    over √(pairs that differ in x · pairs that differ in y).
     """
     if kind == "kendall":
         sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
@@ -87,9 +87,9 @@ def _ratio(cross: Array, x_spread: Array, y_spread: Array) -> Array:
 
 
 def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
-    """Counts (resamples, groups) → midranks (resamples, n) of *values*.
+    """Returns a function from counts (resamples, groups) to midranks (resamples, n) of *values*.
 
-    Ranks of items not in a resample are undefined.
+    The ranks of items that a resample does not hold are undefined.
     """
     distinct, index = np.unique(values, return_inverse=True)
     untied = len(distinct) == len(values)

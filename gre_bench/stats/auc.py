@@ -47,7 +47,7 @@ def separation(
 
 
 def _placements(x: Array, y: Array) -> Array:
-    """Returns for each of *x* the share of *y* below it, ties counted half."""
+    """Returns for each value in *x* the share of *y* below it, ties counted half."""
     ordered = np.sort(y)
     below = np.searchsorted(ordered, x, side="left")
     upto = np.searchsorted(ordered, x, side="right")

@@ -15,7 +15,7 @@ from gre_bench.stats.intervals import clustered_test
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """Mean score by chance, and the mean difference to it in the metric's unit with its 90% interval and p-value.
+    """The mean score by chance, and the mean difference from it in the metric's unit with a 90% interval and p-value.
 
     *low*, *high* and *p* are None if there are fewer than two independent units (*swaps*).
     """
@@ -32,7 +32,7 @@ class AboveChance:
 def above_chance(
     values: Sequence[float], differences: Sequence[float], papers: Sequence[object], units: Sequence[object]
 ) -> AboveChance:
-    """Returns the mean of *differences* (n,) between *values* (n,) and their scores by chance.
+    """Returns the mean of *differences* (n,): each of *values* (n,) less its score by chance.
 
     Each value belongs to a paper and a reference. Raises ValueError if there are no values.
     """

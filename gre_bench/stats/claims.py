@@ -19,9 +19,10 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A *value* that is above zero if the claim is right, with its standard *error*, on *n* papers, items or pairs.
+    """A quantity that is above zero if the claim is right: its *value*, its standard *error*, and the *n* it rests on.
 
-    *freedom*: degrees of freedom of Student's t; infinite if the error comes from a published or stored interval.
+    *n* counts papers, items or pairs. *freedom*: degrees of freedom of Student's t, infinite if the error comes from a
+    published or stored interval.
     """
 
     name: str
@@ -68,7 +69,7 @@ def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
 
 
 def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
-    """Returns a contrast whose two-sided interval is known."""
+    """Returns a contrast from its two-sided interval at *level*."""
     return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
 
 

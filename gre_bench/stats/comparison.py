@@ -22,7 +22,7 @@ from gre_bench.stats.samples import Array, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two correlations with the grades, and their difference (first less second) with its interval and p by group.
+    """Two correlations with the grades, and their difference (first less second) with interval and p-value by group.
 
     *williams_t* and *williams_p* are None for Kendall's tau, which the formula does not cover.
     """
@@ -76,7 +76,10 @@ def compare(
 
 
 def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:
-    """Returns Williams' t and its two-sided p from two correlations with a shared variable and that *between* them."""
+    """Returns Williams' t and its two-sided p-value for two correlations that share one variable.
+
+    *between* is the correlation of the other two variables.
+    """
     from scipy.special import stdtr
 
     if items < 4:

@@ -1,13 +1,13 @@
 """Correlation of a score with human grades, by groups: the reviews of a proposal, the summaries of a source.
 
-Items of one group describe the same thing, so whole groups are resampled. The interval is z ± t·se on Fisher's scale z
-= artanh r. se is the standard deviation of the bootstrap's z* times √(G/(G − 1)), and t is Student's quantile with G −
-1 degrees of freedom. Spearman, Kendall and partial coefficients use the same interval, because the bootstrap assumes no
-formula for se. In simulation with 30 groups of similar items, percentiles of r* cover 92% instead of 95%; this interval
-covers 95%.
+Items of one group describe the same thing, so whole groups are resampled. The interval is z ± t·se on Fisher's scale, z
+= artanh r. There, se is the standard deviation of the bootstrap's z* times √(G/(G − 1)), and t is Student's quantile
+with G − 1 degrees of freedom. Spearman, Kendall and partial coefficients use the same interval, because the bootstrap
+assumes no formula for se. In simulation with 30 groups of similar items, percentiles of r* cover 92% instead of 95%;
+this interval covers 95%.
 
-Three questions: does the score follow the grade (`correlate`), does it within a group (`within_groups`), and does it
-beyond what length explains (`partial`)? *flat_p* is the published p-value, which takes items for independent.
+Three functions ask whether the score follows the grade: over all items (`correlate`), within a group (`within_groups`),
+and beyond what length explains (`partial`). *flat_p* is the published p-value, which treats items as independent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ NEARLY_ONE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with its interval and two-sided p by group, and SciPy's p (None where there is none)."""
+    """A correlation with its interval and two-sided p-value by group, and SciPy's p-value (None where SciPy gives
+    none).
+    """
 
     kind: Kind
     value: float
@@ -95,11 +97,10 @@ def partial(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Correlation:
-    """Returns the correlation of *scores* and *grades* with *given* (log length) held fixed.
+    """Returns the partial correlation of *scores* and *grades* with *given* (log length) held fixed.
 
-    It is (a − bc)/√((1 − b²)(1 − c²)). a is the correlation of scores and grades, b and c are those of *given* with
-    either. This is the first-order partial correlation, for Spearman on ranks; Kendall's own formula (1942) is the
-    same.
+    It is (a − bc)/√((1 − b²)(1 − c²)). a is the correlation of scores and grades; b is that of *given* with scores, c
+    with grades. For Spearman, all three are on ranks. For Kendall, this is Kendall's own formula (1942).
     """
     x, y = same_length(scores, grades)
     z, _ = same_length(given, grades)
@@ -116,7 +117,10 @@ def partial(
 
 
 def same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array) -> tuple[Array, Array]:
-    """Returns both as arrays (n,) of finite numbers; raises ValueError for different lengths or fewer than three."""
+    """Returns *scores* and *grades* as arrays (n,) of finite numbers.
+
+    Raises ValueError for different lengths or fewer than three items.
+    """
     x, y = finite(scores, at_least=3), finite(grades, at_least=3)
     if len(x) != len(y):
         raise ValueError(f"{len(x)} scores but {len(y)} grades")
@@ -124,7 +128,7 @@ def same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array
 
 
 def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
-    """Returns the *estimate* of the sample itself, and of those resamples of its groups where it is defined."""
+    """Returns the *estimate* of the sample itself, and of each resample of its groups for which it is defined."""
     if size < 2:
         raise ValueError("an interval by group needs at least two groups")
     value = float(estimate(np.ones((1, size)))[0])

@@ -8,13 +8,14 @@ quantiles of t* = (d* − d)/se* replace Student's where they lie further out. A
 95%, it covers 93 to 95%, t* alone 92 to 93%, BCa 91%, percentiles 89%. Percentiles of d* do worse because d and its
 standard error grow together.
 
-**Flat** (*flat_low*, *flat_high*, *flat_p*), the published one: d ± z·sd(after − before)/(s·√pairs). The paper states
-no formula; this one agrees with its tables. It takes pairs for independent and s for known. Two published half-widths
-support it. At d = −0.975 and 600 pairs, 0.045 is below 1.96·|d|/√(2n) = 0.055, which estimating s alone would add when
-before and after move together. At d = −0.40, 0.047 implies a correlation of 0.83 between before and after.
+**Flat** (*flat_low*, *flat_high*, *flat_p*), the published interval: d ± z·sd(after − before)/(s·√pairs). The paper
+states no formula; this one agrees with its tables. It treats pairs as independent and s as known. Two published
+half-widths support it. At d = −0.975 and 600 pairs, the printed half-width is 0.045. Estimating s would alone add
+1.96·|d|/√(2n) = 0.055, if before and after move together. At d = −0.40, the printed 0.047 implies a correlation of 0.83
+between before and after.
 
-The standard error is the linearised one. Let δ = after − before, x the scores less their means, and γ = −d/(4s²).
-Let ψ = (δ − mean δ)/s + γ·(x² + x′² − mean). The ψ sum to zero over the pairs. se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
+The standard error is the linearised one. Let δ = after − before, x the scores less their means, and γ = −d/(4s²). Let ψ
+= (δ − mean δ)/s + γ·(x² + x′² − mean). The ψ sum to zero over the pairs. se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ _FIRST, _SECOND = np.triu_indices(4)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """d with its interval and two-sided p by paper, and the published flat ones; *method* made those by paper."""
+    """d with interval and two-sided p-value by paper, and the published flat ones; *method* names how those by paper
+    were made.
+    """
 
     value: float
     low: float
@@ -104,7 +107,7 @@ def effect(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Returns adjusted p-values (Holm 1979) in the given order.
 
-    The k-th smallest of m is multiplied by m − k + 1; the results never fall and are at most 1.
+    The k-th smallest of m is multiplied by m − k + 1; the results never decrease with k and are at most 1.
     """
     values = np.asarray(p_values, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
@@ -130,7 +133,7 @@ def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> 
 def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
     """Returns d* and its standard error for each of *rows* (resamples, papers) of counts.
 
-    Not finite where s* is zero.
+    The values are not finite where s* is zero.
     """
     n, delta, both, squares = (rows @ sums).T
     delta, both = delta / n, both / n

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -24,6 +24,12 @@ FEW_MEANS = (
     f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
     f"84% ({FEW})"
 )
+
+
+def few_papers(counts: Iterable[int | None]) -> str | None:
+    """Returns a warning that names the smallest of the *counts* of papers below `FEW`; None if none is (or is 0)."""
+    fewest = min((count for count in counts if count), default=FEW)
+    return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +54,9 @@ class PairedTest:
 
 
 def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
-    """Returns mean ± z·sd(ddof=1)/√n: the published interval, which takes pairs for independent (Xu et al.
+    """Returns mean ± z·sd(ddof=1)/√n: the published interval, which treats pairs as independent.
 
-    2025, figure 4).
+    Source: Xu et al. 2025, figure 4.
     """
     from scipy.special import ndtri
 
@@ -70,7 +76,7 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
 
 
 def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t that the mean of *values* is zero, with the interval of `clustered_interval`.
+    """Tests by Student's t whether the mean of *values* is zero, with the interval of `clustered_interval`.
 
     Values that are all zero give p = 1. Raises ValueError for fewer than two clusters.
     """
@@ -84,7 +90,7 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
-    """Returns the standard error of `clustered_interval`; raises ValueError for fewer than two clusters."""
+    """Returns the standard error behind `clustered_interval`; raises ValueError for fewer than two clusters."""
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 
@@ -98,7 +104,7 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t that the mean of per-paper *differences* is zero, with its interval."""
+    """Tests by Student's t whether the mean of per-paper *differences* is zero, with its interval."""
     from scipy.special import stdtr, stdtrit
 
     values = finite(differences, at_least=2)

@@ -1,7 +1,7 @@
 """Scores at the length of a human review: the lead that remains when longer reviews gain nothing by length.
 
-v = α_paper + γ_candidate + β·log(tokens of x) by least squares. A candidate's length-controlled score is its plain mean
-moved along β to the human length, mean(v) − β·(mean log tokens − log at). Three choices are made here.
+The model is v = α_paper + γ_candidate + β·log(tokens of x), by least squares. A candidate's length-controlled score is
+mean(v) − β·(mean log tokens − log at): its plain mean, moved along β to the human length. Three choices are made here.
 
 - Candidates have their own effects γ. Without them, β would mistake the quality of better reviewers who write more for
   an effect of length. With them, β compares longer and shorter reviews of one candidate, paper by paper.
@@ -50,10 +50,10 @@ def length_controlled(
     candidates: Sequence[str] | None = None,
     level: float = 0.90,
 ) -> LengthControl:
-    """Returns scores of *candidates* at *at* tokens, from the values (n,) of pairs and their candidate reviews' tokens.
+    """Returns scores of *candidates* at *at* tokens.
 
-    Raises ValueError for fewer than two papers, a review without tokens, or lengths fully determined by papers and
-    candidates.
+    *values* (n,) are the scores of pairs, *tokens* (n,) the lengths of their candidate reviews. Raises ValueError for
+    fewer than two papers, a review without tokens, or lengths fully determined by papers and candidates.
     """
     from scipy.special import stdtrit
 
@@ -93,7 +93,7 @@ def length_controlled(
 
 
 def adjusted(values: Sequence[float], tokens: Sequence[float], control: LengthControl) -> Array:
-    """Returns each of *values* moved along the slope to the length of *control*, for effects or correlations there."""
+    """Returns each of *values* moved along the slope of *control* to its length, for effects or correlations there."""
     return finite(values, at_least=1) - control.slope.value * (_logs(tokens) - math.log(control.at))
 
 
@@ -105,7 +105,7 @@ def _logs(tokens: Sequence[float]) -> Array:
 
 
 def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
-    """Returns *column* without the effects of papers and candidates (Frisch, Waugh and Lovell)."""
+    """Returns *column* less the effects of papers and candidates (Frisch, Waugh and Lovell)."""
     members = np.bincount(groups, minlength=size)
 
     def within(values: Array) -> Array:

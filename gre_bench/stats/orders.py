@@ -1,8 +1,8 @@
 """Do two measures order the same candidates on the same papers alike?
 
-Nothing here has a unit, so the measures may be of different kinds. It compares ranks of candidates by mean, Spearman's
-coefficient with a bootstrap interval by paper, and leads in standard errors. It also compares which of two candidates
-each measure surely puts first (Student's paired test by paper, Holm-corrected over all pairs of candidates).
+Nothing here has a unit, so the measures may be of different kinds. Three things are compared: ranks of candidates by
+mean (Spearman's coefficient, bootstrap interval by paper), leads in standard errors, and significant orders. A measure
+is sure which of two candidates comes first if Student's paired test by paper says so, Holm-corrected over all pairs.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Counts of pairs of candidates whose order both measures, one of them, or neither is sure of.
+    """Counts of candidate pairs whose order both measures, only one, or neither is sure of.
 
-    *contradict*: pairs that both are sure of in opposite order, in the order of the first measure.
+    *contradict*: the pairs that both are sure of in opposite order, each in the order of the first measure.
     """
 
     both: int
@@ -92,7 +92,7 @@ def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 
 
 def leads(tests: Sequence[PairTest], over: str) -> dict[str, float]:
-    """Returns each candidate's mean lead over *over* in standard errors, where the differences vary."""
+    """Returns each candidate's mean lead over the candidate *over*, in standard errors, where the differences vary."""
     mine = [test if test.second == over else test.flipped() for test in tests if over in (test.first, test.second)]
     return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in mine if test.sd > 0}
 

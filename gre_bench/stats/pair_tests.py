@@ -4,8 +4,9 @@ A difference is taken reference by reference on the pairs that both candidates h
 pairs of one paper are therefore one observation. All claims about order come from this one family of tests. "Better
 than the next", "better than the human baseline" and the interval of a rank thus never contradict each other.
 
-`papers_needed` is the usual sample size of a paired test: the least N with |difference|·√N/sd ≥ t(1 − α/2m) + t(power),
-both Student's with N − 1 degrees of freedom. m is the number of tests that Holm still counts at this p-value.
+`papers_needed` is the usual sample size of a paired test: the least N with |difference|·√N/sd ≥ t(1 − α/2m) + t(power).
+Both quantiles are Student's with N − 1 degrees of freedom. m is the number of tests that Holm still counts at this
+p-value.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MOST_PAPERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """Mean difference (first less second) by paper, its interval, two-sided p, and p after Holm over all *tests*."""
+    """The mean difference (first less second) by paper: interval, two-sided p, and p after Holm over all *tests*."""
 
     first: str
     second: str
@@ -53,10 +54,10 @@ def pair_tests(
     references: Sequence[object] | None = None,
     level: float = 0.90,
 ) -> list[PairTest]:
-    """Returns a test for each two of the *candidates*, from *values* (n,), one per paper, reference and candidate.
+    """Returns one test for each two of the *candidates*.
 
-    Without *references*, a candidate's values for a paper are averaged first. Raises ValueError if two candidates share
-    fewer than two papers.
+    *values* (n,) hold one score per paper, reference and candidate. Without *references*, a candidate's values for a
+    paper are averaged first. Raises ValueError if two candidates share fewer than two papers.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -81,7 +82,10 @@ def pair_tests(
 
 
 def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
-    """Returns *tests* and the p-values *others* of further tests, after Holm's correction over all of them together."""
+    """Applies Holm's correction to *tests* and the p-values *others* of further tests together.
+
+    Returns both, adjusted.
+    """
     family = [*(test.p for test in tests), *others]
     adjusted = holm(family)
     order = np.argsort(family, kind="stable")
@@ -124,7 +128,7 @@ def _units(owners: Indices, references: Sequence[object] | None, length: int) ->
 
 
 def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
-    """Returns means (units, candidates), NaN where there is no value."""
+    """Returns mean scores (units, candidates), NaN where there is no value."""
     cells = units * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64)
     sums = np.bincount(cells, weights=scores, minlength=size * number)

@@ -4,10 +4,10 @@ There are two answers. *low* to *high* is the percentile interval of one candida
 (bootstrap). In simulations it holds the true rank in 95 to 99% of cases at a nominal 90%. The excess arises because
 ranks are whole numbers and near-equal candidates change places.
 
-*surely_low* to *surely_high* is what significance allows (Mogstad et al. 2024): from 1 + the number of surely better
-candidates to the number of all less that of surely worse ones. The tests are Student's paired tests over the papers
-both candidates have, with Holm's correction over all pairs of candidates. All these intervals hold at once with at
-least the stated probability (in simulations 99%).
+*surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
+the number of surely better candidates. It ends at the number of candidates less that of surely worse ones. The tests
+are Student's paired tests over the papers both candidates have, with Holm's correction over all pairs of candidates.
+All these intervals hold at once with at least the stated probability (in simulations 99%).
 """
 
 from __future__ import annotations
@@ -57,12 +57,11 @@ def rank_intervals(
     seed: int = 0,
     tests: Sequence[PairTest] | None = None,
 ) -> list[Rank]:
-    """Returns ranks by mean of *values* (n,), each of a paper and a candidate, best first.
+    """Returns the ranks of *candidates* by mean, best first; equal means share the better rank.
 
-    Equal means share the better rank.
-
-    *tests*: the results of `pair_tests` on the same values, if already computed. Raises ValueError for fewer than two
-    papers or candidates, or two candidates that share fewer than two papers.
+    *values* (n,) are scores, each of one paper and one candidate. *tests*: the results of `pair_tests` on the same
+    values, if already computed. Raises ValueError for fewer than two papers or candidates, or two candidates that share
+    fewer than two papers.
     """
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
@@ -87,7 +86,7 @@ def rank_intervals(
 
 
 def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Consistency:
-    """Returns Spearman and Kendall's tau-b between two boards (name → score).
+    """Returns Spearman's coefficient and Kendall's tau-b between two boards (name → score).
 
     Raises ValueError for fewer than three shared names.
     """
@@ -107,15 +106,12 @@ def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Cons
 
 
 def _ratio(sums: Array, counts: Array) -> Array:
-    """Returns means, NaN where there is no value."""
+    """Returns *sums* divided by *counts*, NaN where a count is zero."""
     return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
 
 
 def _ranks(means: Array) -> Array:
-    """Returns ranks (rows, candidates) of *means*, 1 the highest.
-
-    Equal ones share the better rank, and NaN stays NaN.
-    """
+    """Returns ranks (rows, candidates) of *means*, 1 the highest; equal means share the better rank, NaN stays NaN."""
     above = (means[:, None, :] > means[:, :, None]).sum(axis=2)
     return np.where(np.isnan(means), np.nan, 1.0 + above)
 

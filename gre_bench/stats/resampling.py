@@ -1,7 +1,7 @@
 """The bootstrap by group: how often each resample holds each group, seeded, in blocks of bounded memory.
 
-A resample of G groups is a row of G counts that sum to G. A function of sums over groups needs only these counts: the
-sums of all resamples in a block are one product, ``weights @ sums``.
+A resample of G groups is a row of G counts that sum to G. A statistic made of sums over groups needs only these counts:
+one product, ``weights @ sums``, gives the sums of all resamples in a block.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ BLOCK = 1 << 21
 
 
 def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
-    """Yields *resamples* rows of multinomial counts over *groups*, in blocks (rows, groups); equal for equal arguments.
+    """Yields *resamples* rows of multinomial counts over *groups*, in blocks (rows, groups).
 
-    Statistics with the same number of groups and the same seed therefore use the same resamples.
+    Equal arguments give equal rows, so statistics with the same number of groups and the same seed use the same
+    resamples.
     """
     rows = max(1, BLOCK // groups)
     for number, first in enumerate(range(0, resamples, rows)):
@@ -43,6 +44,9 @@ def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
 
 
 def two_sided(drawn: Array, observed: float) -> float:
-    """Returns twice the smaller share of *drawn* at or beyond *observed*, which counts as one of them (never 0)."""
+    """Returns a two-sided p-value: twice the smaller share of *drawn* at or beyond *observed*.
+
+    *observed* counts as one of them, so the result is never 0.
+    """
     above, below = int((drawn >= observed).sum()), int((drawn <= observed).sum())
     return min(1.0, 2 * (1 + min(above, below)) / (1 + len(drawn)))

@@ -7,8 +7,8 @@ resampled by paper:
 - *printed*: Spearman between log P(x) + log P(x | y) and log P(y) + log P(y | x), the products that the paper prints
   for its 0.943 over 5,328 ordered pairs. It measures whether both texts are equally likely, not symmetry.
 
-The paper counts each pair in both orders. *joint_ordered* and *printed_ordered* do so too, and do not depend on which
-review of a pair is called x. The first two take each pair once, as given. All intervals resample papers.
+*joint* and *printed* take each pair once, as given. *joint_ordered* and *printed_ordered* count each pair in both
+orders, as the paper does. They do not depend on which review of a pair is called x. All intervals resample papers.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class PairLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Spearman of both computations of the joint probability, and of the products as printed.
+    """Spearman's coefficient of both computations of the joint probability, and of the products as printed.
 
-    Each also in both orders.
+    Each stands once over pairs as given, and once over pairs in both orders.
     """
 
     joint: Correlation

@@ -1,8 +1,8 @@
 """Does a metric pass? A verdict for each change from its effect, and one over all changes.
 
-A metric must fall when a review is degraded, and must not rise when it is merely manipulated. What too few papers leave
-open is *undecided*, never a pass. The paper's rule (Xu et al. 2025, §4.2-4.3) stands beside ours. It takes the absence
-of a significant increase as robustness, however few the papers, and corrects for nothing.
+A metric must fall when a review is degraded, and must not rise when it is merely manipulated. A question that too few
+papers leave open is *undecided*, never a pass. The paper's rule (Xu et al. 2025, §4.2-4.3) is reported beside ours. It
+takes the absence of a significant increase as robustness, however few the papers, and corrects for nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ChangeKind = Literal["degradation", "manipulation"]
 def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
     """Pass: the score falls, Holm p < *alpha*. Fail: a fall as large as *smallest* (in d) is excluded. Else undecided.
 
-    *p_holm* is `holm` over the degradations of the same metric, evaluation LM and writer.
+    *p_holm* is the p-value that `holm` adjusts over the degradations of the same metric, evaluation LM and writer.
     """
     if effect.value < 0 and p_holm < alpha:
         return "pass"
@@ -29,8 +29,8 @@ def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, al
 def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
     """Pass: the interval's upper end is below *margin* (in d). Fail: its lower end is not. Else undecided.
 
-    Passing requires every manipulation to stay below the margin. That is an intersection-union test, so no correction
-    is needed.
+    All manipulations together pass only if each stays below the margin. That is an intersection-union test, so no
+    correction is needed.
     """
     if effect.high < margin:
         return "pass"
@@ -38,9 +38,9 @@ def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
 
 
 def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict:
-    """The published rule, by the flat p: a degradation must fall at p < *alpha*.
+    """Returns the published verdict by the flat p-value, at level *alpha*.
 
-    A manipulation must not rise at p < *alpha*.
+    A degradation passes if it falls significantly, a manipulation if it does not rise significantly.
     """
     significant = effect.flat_p < alpha
     if kind == "degradation":

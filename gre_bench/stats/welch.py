@@ -30,9 +30,9 @@ class Change:
 
 
 def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
-    """Returns the second mean less the first.
+    """Returns the second mean less the first, with interval and p-value.
 
-    Raises ValueError for fewer than two units on a side, or if neither side varies.
+    Raises ValueError for fewer than two units in a set, or if neither set varies.
     """
     from scipy.special import stdtr, stdtrit
 

@@ -1,7 +1,7 @@
 """The store of one edition. Only this package and `gre_bench.release` use DuckDB and ``sql/``.
 
-An edition lives in one folder: ``edition.duckdb`` (written under ``edition.lock``, open only while that is held),
-``read.duckdb`` (a copy that readers open, put in place whole), ``read.sha256`` (its digest), ``status.json``.
+An edition lives in one folder: ``edition.duckdb`` (written and opened only under ``edition.lock``), ``read.duckdb`` (a
+copy for readers, replaced in one step), ``read.sha256`` (its digest), ``status.json``.
 The store is the checkpoint: a run asks it what is missing and continues from there.
 
 edition   the store: made, migrated, written, read, copied for readers
@@ -9,10 +9,10 @@ database  its DuckDB file: connections, transactions, messages for its faults
 read_copy the copy for readers: put in place with its digest, and checked against it
 frozen    a private copy of the store itself, for a release
 asking    a user's own query, answered by a separate process
-sandbox   that process
+sandbox   the program that answers it
 schema    tables, views and their version
 statements SQL by name
-queries   the queries of ``sql/queries`` by name, and what their rows hold
+queries   the queries of ``sql/queries`` by name, and the types of their rows
 binding   records into DuckDB in bulk, and rows out of it
 lock      the lock of the writer
 status    the status file of a run

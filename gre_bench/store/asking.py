@@ -30,7 +30,7 @@ PROGRAM = Path(__file__).with_name("sandbox.py")
 THREADS = 4
 MB = 1_000_000
 TOLD = 400
-"""Most characters of DuckDB's own message in a line."""
+"""The most characters of DuckDB's own message that a line shows."""
 LEFT = ("LD_LIBRARY_PATH",)
 """Environment variables that Python itself may need; the others may hold secrets and are not passed on."""
 CODES: dict[str, Callable[[Any], Any]] = {
@@ -107,7 +107,10 @@ def decoded(cell: Any) -> Any:
 
 @contextmanager
 def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Yields the process, which has none of this one's environment; it is killed at the end in every case."""
+    """Yields the process, which gets none of this one's environment but `LEFT`.
+
+    It is killed at the end in every case.
+    """
     environment = {name: os.environ[name] for name in LEFT if name in os.environ}
     with (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(

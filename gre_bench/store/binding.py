@@ -13,7 +13,7 @@ from gre_bench.store.queries import Query
 from gre_bench.store.statements import statement
 
 Row = Mapping[str, Any]
-"""A row of a kind that only its reader knows: of a release, or of a query of a user's own."""
+"""A row whose columns only its reader knows: of a release, or of a user's own query."""
 
 QueryRow = TypeVar("QueryRow")
 
@@ -39,14 +39,14 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-    """Rows of *query* with its *parameters*; what types they have is tested against DuckDB's ``describe``."""
+    """Returns the rows of *query* with its *parameters*; tests compare their types with DuckDB's ``describe``."""
     cursor = connection.execute(statement("queries", query.name), parameters or None)
     names = [column[0] for column in cursor.description]
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Returns *names* made unique: the second of a name becomes ``name_2``, or the next number that is free."""
+    """Returns *names* made unique: the second occurrence of a name becomes ``name_2``, or the next free number."""
     taken, last = set(names), dict.fromkeys(names, 0)
     found = []
     for name in names:

@@ -62,7 +62,7 @@ class Database:
 
     @contextmanager
     def transaction_of(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Does the same for another *file*."""
+        """Yields a connection to another *file*, as `transaction` does."""
         connection = self._connect(file)
         try:
             connection.begin()

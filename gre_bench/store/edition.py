@@ -67,7 +67,7 @@ class Store:
 
     @contextmanager
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
-        """Holds the edition for writing; `LockedError` names the holder if it is not free within *wait_s*."""
+        """Holds the edition for writing; `LockedError` names the holder if it is still held after *wait_s* seconds."""
         with lock.held(self.key, self.lock_file, command, wait_s):
             self._sweep()
             if not self.exists:
@@ -84,12 +84,12 @@ class Store:
         return lock.is_held(self.lock_file)
 
     def _sweep(self) -> None:
-        """Deletes what killed writers left; nobody else writes here now."""
+        """Deletes what killed writers left; the lock keeps others from writing here now."""
         for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
             left.unlink(missing_ok=True)
 
     def _make(self) -> None:
-        """Makes a new store beside its place, and moves it there whole."""
+        """Makes a new store under another name, then moves it into place in one step."""
         from gre_bench.stats import student_quantiles
 
         beside = self.folder / ".new.duckdb"
@@ -105,7 +105,7 @@ class Store:
             os.replace(beside, self.file)
 
     def _migrate(self) -> None:
-        """Brings a store of an earlier schema version to the present one: on a copy, which then replaces it whole.
+        """Migrates a store of an earlier schema version: on a copy, which then replaces it in one step.
 
         The old store is kept as ``edition.vN.duckdb``, for an earlier program to use.
         """
@@ -150,18 +150,18 @@ class Store:
                     run.execute(text, columns(values))
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Rows of *query* from the store itself; for the writer, who holds the lock."""
+        """Returns the rows of *query* from the store itself; for the writer, who holds the lock."""
         with self.transaction() as run:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
-        """Returns the same as one list per column, for many rows without nulls."""
+        """Returns the rows of `rows` as one list per column, for many rows without nulls."""
         with self.transaction() as run:
             found = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
             return [column.tolist() for column in found.values()]
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Rows of *query* from the read copy: whole, and never waiting for the writer."""
+        """Returns the rows of *query* from the read copy: complete, and without waiting for the writer."""
         with self.reading() as connection:
             try:
                 return fetch(connection, query, **parameters)
@@ -169,7 +169,7 @@ class Store:
                 raise self.copy.unread(str(error).splitlines()[0]) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Reads as `read` does, after making a damaged copy again; for a run, which is about to write anyway."""
+        """Returns the rows of `read`, after replacing a damaged copy; for a run, which is about to write anyway."""
         try:
             return self.read(query, **parameters)
         except StoreError:
@@ -182,8 +182,7 @@ class Store:
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
         """Returns columns and rows of a user's own statement, run on a private copy that is deleted.
 
-        Raises `SettingsError` with the first line of what is wrong with it, or with the limit in *bounds* that it
-        exceeded.
+        Raises `SettingsError` with the first line of the error, or with the limit in *bounds* that was exceeded.
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
@@ -209,7 +208,7 @@ class Store:
         )
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
-        """Puts a new copy for readers in place, unless this object made one less than *at_most_every_s* ago.
+        """Puts a new copy for readers in place, unless this object made one less than *at_most_every_s* seconds ago.
 
         A large store is copied less often, so that copying takes at most a twentieth of a run.
         """
@@ -224,12 +223,12 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, with everything committed, to *beside*; for the holder of the lock."""
+        """Copies the store's file, with everything committed, to *beside*; the caller holds the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 
     def save_status(self, said: Mapping[str, Any]) -> None:
-        """Puts ``status.json`` in place, whole."""
+        """Replaces ``status.json`` by *said* in one step."""
         status.save(self.key, self.status_file, said)
 
     def status(self) -> dict[str, Any] | None:
@@ -241,5 +240,5 @@ class ReadCopy(Store):
     """An edition as its readers see it: whole, never waiting for a run, never written."""
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Rows of *query* from the read copy."""
+        """Returns the rows of *query* from the read copy."""
         return self.read(query, **parameters)

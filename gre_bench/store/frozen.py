@@ -27,7 +27,7 @@ class Frozen(Store):
         self._origin = store.file
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Rows of *query* from the private copy."""
+        """Returns the rows of *query* from the private copy."""
         try:
             return fetch(self._connection, query, **parameters)
         except duckdb.Error as error:
@@ -44,8 +44,8 @@ class Frozen(Store):
 def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
     """Yields a private copy of *store*, taken under its lock.
 
-    Raises `LockedError` if a run is still writing after *wait_s*. Raises `StoreError` if the copy for readers, or a
-    file beside it, does not come from the writer: somebody else wrote in this folder.
+    Raises `LockedError` if a run is still writing after *wait_s* seconds. Raises `StoreError` if another program has
+    written to the copy for readers or beside it.
     """
     if store.read_file.exists():
         store.copy.check()

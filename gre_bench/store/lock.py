@@ -22,7 +22,9 @@ SETTLE_S = 0.5
 
 @contextmanager
 def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[None]:
-    """Holds edition *key*, for *command* to write; `LockedError` names the holder if it is not free within *wait_s*."""
+    """Holds edition *key* while *command* writes; `LockedError` names the holder if it is still held after *wait_s*
+    seconds.
+    """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)

@@ -1,7 +1,7 @@
-"""The copy of an edition that readers open: put in place whole, and used only if it has its writer's digest.
+"""The copy of an edition that readers open: replaced in one step, and used only if it has its writer's digest.
 
-``read.sha256`` holds the SHA-256 of the copy, and during a replacement those of both copies. So whenever a writer is
-killed, the copy in place is on the list. DuckDB replays a log that lies beside a file. The writer never leaves one
+``read.sha256`` holds the SHA-256 of the copy, and during a replacement those of both copies. If a writer is killed, the
+copy in place is therefore always on the list. DuckDB replays a log that lies beside a file. The writer never leaves one
 beside the copy, so no reader opens a copy that has one.
 """
 
@@ -42,8 +42,9 @@ class CopyForReaders:
         self._believed: Stamp | None = None
 
     def put(self, beside: Path) -> None:
-        """Moves the new copy *beside* into place; for the writer. A kill at any point leaves a copy with a listed
-        digest.
+        """Moves the new copy *beside* into place; for the writer.
+
+        A kill at any point leaves a copy with a listed digest.
         """
         digest = sha256(beside)
         self._record(digest, *self._recorded())
@@ -91,7 +92,7 @@ class CopyForReaders:
         return stamp
 
     def copy_to(self, target: Path) -> None:
-        """Makes a private copy and checks the digest of *target* itself, so that nobody can change it afterwards."""
+        """Copies the copy to *target* and checks the digest of *target* itself, which nobody else can change."""
 
         def copy(file: BinaryIO, _: Stamp) -> str:
             with target.open("wb") as private:
@@ -108,7 +109,9 @@ class CopyForReaders:
         )
 
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
-        """Checks the digest of the copy, again if it was replaced; a digest of None means that it is known."""
+        """Checks the digest of the copy, again if it was replaced meanwhile; *digest_of* returns None for a known
+        digest.
+        """
         for _ in range(TRIES):
             self._refuse_logs()
             recorded = self._recorded()
@@ -162,7 +165,7 @@ def sha256(file: Path) -> str:
 
 
 def clone(source: BinaryIO, target: BinaryIO) -> None:
-    """Copies *source*; if the file system can, without copying a byte until one of the two changes."""
+    """Copies *source* to *target*; if the file system can, they share their bytes until one of them changes."""
     try:
         fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
     except OSError:

@@ -26,7 +26,7 @@ import duckdb
 
 ROWS = 256
 SLACK = 2**28
-"""Bytes by which the system's limit exceeds DuckDB's, which counts less but gives better messages."""
+"""Bytes of memory that the system's limit allows beyond DuckDB's own, which gives better messages."""
 NO_QUERY = "a statement of {} is no query; ask with select, from, with, describe, show or explain"
 HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
@@ -41,7 +41,7 @@ PLAIN = {
 RULESET, RULE, RESTRICT, NO_NEW_PRIVILEGES, TCP = 444, 445, 446, 38, 3
 """Linux constants: the system calls of landlock, which needs no privilege and binds root too, and its arguments."""
 READING, READ_FILE = 0b1101, 0b100
-"""Rights on folders (run and read files, list folders), and on a single file (read)."""
+"""Landlock's rights on folders (run and read files, list folders), and on a single file (read)."""
 MACHINE = ("/proc/self", "/proc/stat", "/sys/devices/system/cpu", "/sys/fs/cgroup")
 """Where DuckDB reads the number of processors and the amount of memory; without the first it crashes."""
 SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
@@ -207,7 +207,7 @@ def _line(error: BaseException) -> str:
 
 
 def _end_with_the_asker(folder: str) -> None:
-    """Ends this process if the caller is killed, because then nobody reads the reply or deletes the folder."""
+    """Ends this process if the caller is killed, because nobody would then read the reply or delete the folder."""
     os.read(sys.stdin.fileno(), 1)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)

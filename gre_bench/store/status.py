@@ -14,7 +14,7 @@ from gre_bench.store.files import putting
 
 
 def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
-    """Puts *status* in place, whole, with a checksum of its text."""
+    """Replaces the status file by *status* in one step, with a checksum of its text."""
     beside = file.with_name(f".status.{os.getpid()}.json")
     text = json.dumps(status, indent=1, default=str)
     with putting(key, file, beside):

@@ -1,7 +1,7 @@
-"""Known answers: the product's own scoring and intervals in simulations whose information is exact.
+"""Known answers: the benchmark's own scoring and intervals in simulations whose information is exact.
 
 Trials compare intervals and orders with the truth (Xu et al. 2025, Prop. 3.1, Prop. B.1). Learning curves show how far
-trained evaluation LMs are from it. Simulations are independent, so processes share them.
+trained evaluation LMs are from the truth. Simulations are independent, so several processes compute them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gre_bench.studies.simulations.trial import Trial, try_simulation
 CHUNK = 20
 
 OnDone = Callable[[int, int], None]
-"""Called with the number of finished jobs and of all jobs."""
+"""A function called with the number of finished jobs and of all jobs."""
 
 
 def known_answers(
@@ -67,7 +67,9 @@ def known_answers(
 
 
 def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[float]:
-    """Returns the values of *metric* for *cases* by the product's scoring; raises RuntimeError if one has none."""
+    """Returns the values of *metric* for *cases* by the benchmark's own scoring; raises RuntimeError if a case has
+    none.
+    """
     scores = LogprobMetric(CATALOG[metric], lm, ScoringSettings(), "known-answers").score(cases)
     if missing := next((score for score in scores if score.value is None), None):
         raise RuntimeError(f"a case of a known simulation has no score: {missing.problem}")

@@ -2,7 +2,8 @@
 
     log P(x) + log P(y | x)  against  log P(y) + log P(x | y), over all pairs of human reviews of a paper
 
-The spans of GEM on all ordered pairs contain every term, so the check scores those pairs by GEM and reads the spans.
+The spans of GEM on all ordered pairs contain every term. The check therefore scores those pairs by GEM and reads the
+spans.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns Spearman between both sides and what is missing.
+    """Scores all ordered pairs of human reviews by GEM; returns Spearman between both sides, and counts of unscored
+    pairs.
 
     Intervals resample papers. Raises `SourceError` for fewer than three pairs scored in both orders.
     """
@@ -73,7 +75,7 @@ def _place(row: PairLogprobsRow) -> tuple[str, str, str]:
 
 
 def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
-    """Returns every two reviews of a paper that are scored in both orders, once."""
+    """Returns each two reviews of a paper that are scored in both orders, once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
         PairLogprobs(

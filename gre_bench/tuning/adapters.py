@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
     """Opens the model in *folder* for training: in float32, or for an adapter in 4 bits or the settings' dtype.
 
-    *folder* may be the name of a pretrained model; raises `LMError` if that is not on this machine.
+    *folder* may be the name of a pretrained model; raises `LMError` if that model is not on this machine.
     """
     folder = located(folder, "lm")
     if read_adapter(folder) is not None:
@@ -46,9 +46,9 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
 
 
 def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
-    """Returns the model of *weights* where only the method's parameters require a gradient.
+    """Returns the model of *weights*, in which only the parameters to be trained require a gradient.
 
-    Raises `LMError` if the model has no place for the requested adapter.
+    Raises `LMError` if the model lacks the matrices that the requested adapter needs.
     """
     import torch
 
@@ -78,9 +78,8 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
     """Writes a trained model and its tokenizer into *folder*.
 
-    An adapter is written with the path or name of its *base*.
-
-    An adapter's weights are written in *dtype*, because the base has no more digits. Its tokenizer is the base's.
+    An adapter is written with the path or name of its *base*. Its weights are written in *dtype*, because the base has
+    no more digits. Its tokenizer is the base's.
     """
     with writing(folder):
         wrapped: Any = model
@@ -108,7 +107,7 @@ def _convert(file: Path, dtype: str) -> None:
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
     """Raises `LMError` if one of *targets* is an input or output embedding that shares its matrix with the other.
 
-    Training would adapt only that one; merging the adapter into the shared matrix would change both.
+    Training would adapt only that embedding; merging the adapter into the shared matrix would change both.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
     if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _BUCKET = 50
-"""Batches that are sorted by length together: enough to save padding, few enough to stay shuffled."""
+"""How many batches are sorted by length together: enough to save padding, few enough to stay shuffled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Token ids of a conversation, and per token the weight of the loss of predicting it (the first is ignored)."""
+    """Token ids of a conversation, and for each token the weight of its loss (the first token has none)."""
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
@@ -53,8 +53,9 @@ def digest_of(examples: Sequence[Example]) -> str:
 def batches_of(
     examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
 ) -> list[list[Example]]:
-    """Returns all *examples* in shuffled batches of *size*: of similar length, or with *neighbours* in their given
-    order.
+    """Returns all *examples* in shuffled batches of *size*, each of similar length.
+
+    With *neighbours*, the batches keep the given order of the examples.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if neighbours:
@@ -70,7 +71,7 @@ def batches_of(
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """The divisor of the summed loss of *batch*."""
+    """Returns the sum of weights by which the summed loss of *batch* is divided."""
     return float(sum(sum(example.weights[1:]) for example in batch))
 
 

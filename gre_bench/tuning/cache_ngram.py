@@ -1,8 +1,8 @@
 """Trains `cache-ngram`: counts from training papers, all weights from papers kept aside.
 
-Counts, topics and spellings come from the judgments of the training papers. The weights of the sources are fitted by
-expectation maximisation, those of the features that reweight the trigram model by L-BFGS. Both maximise the likelihood
-of the reviews of the papers kept aside, each given another review of its paper.
+Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation fits the weights
+of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both maximise the likelihood of
+the reviews of the papers kept aside, each given another review of its paper.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from gre_bench.tuning.topics import shared_topics
 class Recipe:
     """The settings of the training.
 
-    *fewest*: n-grams seen less often are dropped. Topics use words that occur in at least *rare* papers and in at most
-    a share *common* of them. *prior*: pairs added to each side of a word's lift. *penalty*: on squared feature weights,
-    in nats per pair. *exponents*: of the inverse document frequency, tried for the copies. *rounds*: how often the
-    feature weights (*steps* each) and the source weights are fitted in turn.
+    *fewest*: n-grams seen less often are dropped. *rare*, *common*: topics use words that occur in at least *rare*
+    papers and in at most a share *common* of them. *prior*: pairs added to each side of a word's lift. *penalty*:
+    weight of the squared feature weights, in nats per pair. *exponents*: powers of the inverse document frequency,
+    tried for the copies. *rounds*: how often the feature weights (*steps* each) and the source weights are fitted in
+    turn.
     """
 
     topics: int = 100
@@ -92,16 +93,16 @@ def train(
 
 
 def save(model: CacheNgram, folder: Path) -> None:
-    """Writes the model's files to *folder*; `CacheNgram.load` reads them. A card in the folder is left alone.
+    """Writes the model's files to *folder*; `CacheNgram.load` reads them. A model card in the folder stays unchanged.
 
-    Raises `SettingsError` if they cannot be written.
+    Raises `SettingsError` if the files cannot be written.
     """
     with writing(folder):
         write_files(folder, model.config, model.vocabulary, model.arrays)
 
 
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
-    """Returns the figures of *model* on *papers*; the other paper lies half the list further on."""
+    """Returns the figures of *model* on *papers*; "another paper" is the paper half the list away."""
     replies = [[model.read_reply(text) for text in paper] for paper in papers]
     known = [[model.read_known(text) for text in paper] for paper in papers]
     logs: list[tuple[float, float, float]] = []
@@ -166,7 +167,10 @@ def _count(
 
 
 def _lift(papers: Sequence[Sequence[np.ndarray]], size: int, prior: float) -> np.ndarray:
-    """log((pairs of reviews of one paper that share the word + prior) / (pairs that would by chance + prior))."""
+    """Returns log((observed pairs + prior) / (pairs expected by chance + prior)) for each word.
+
+    A pair is two reviews of one paper that share the word.
+    """
     shared, reviews_with, pairs = np.zeros(size), np.zeros(size), 0
     for paper in papers:
         has = np.zeros((len(paper), size))

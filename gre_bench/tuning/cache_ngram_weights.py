@@ -64,7 +64,7 @@ def _maximise(chances: np.ndarray) -> list[float]:
 
 
 def mean_logprob(model: CacheNgram, papers: Papers) -> float:
-    """Returns the mean log P(one review | the other) over ordered pairs of reviews of one paper, in nats per review."""
+    """Returns the mean log P(review | other review) over ordered pairs of reviews of one paper, in nats per review."""
     pairs = _pairs(papers)
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     known = {text: model.read_known(text) for text in replies}

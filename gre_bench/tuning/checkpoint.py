@@ -1,7 +1,7 @@
 """Checkpoints of a training run: everything needed to continue as if it had never stopped.
 
-``checkpoint/step-N`` holds the trained parameters and the optimiser's tensors (safetensors) and the rest as JSON. It is
-written under a temporary name and renamed in one step; only then is the previous checkpoint deleted.
+``checkpoint/step-N`` holds the trained parameters and the optimiser's tensors (safetensors), and everything else as
+JSON. It is written under a temporary name and renamed in one step; only then is the previous checkpoint deleted.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Place:
 
     @property
     def step(self) -> int:
-        """All steps done."""
+        """The number of all steps done."""
         return self.points[-1].step if self.points else 0
 
 
@@ -75,7 +75,7 @@ def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, res
 
 
 def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Place | None:
-    """Sets *model*, *optimiser* and torch's generators to the last checkpoint; None if there is none.
+    """Sets *model*, *optimiser* and torch's generators to the last checkpoint; returns None if there is none.
 
     Raises `SettingsError` naming the difference if the checkpoint belongs to another training.
     """
@@ -112,7 +112,7 @@ def forget(folder: Path) -> None:
 
 
 def differ(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Raises `SettingsError` naming the conditions of a checkpoint that differ from *now*."""
+    """Raises `SettingsError` naming each condition of a checkpoint (*then*) that differs from today's (*now*)."""
     changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     if changed:
         shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(now.get(name))}" for name in changed)
@@ -129,7 +129,7 @@ def trained(model: nn.Module) -> dict[str, Any]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turns a full disk or a forbidden folder into one line about *folder*."""
+    """Turns a full disk, or a folder without permission, into one line about *folder*."""
     from safetensors import SafetensorError
 
     try:
@@ -146,8 +146,9 @@ def _finished(parent: Path) -> list[Path]:
 
 
 def _flush(folder: Path) -> None:
-    """Syncs the files to disk before their rename, so a power cut leaves either the old checkpoint or the whole new
-    one.
+    """Syncs the files to disk before they are renamed.
+
+    A power cut thus leaves either the old checkpoint or the complete new one.
     """
     for path in [*folder.iterdir(), folder]:
         handle = os.open(path, os.O_RDONLY)

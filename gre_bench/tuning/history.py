@@ -14,7 +14,8 @@ FILE = "history.jsonl"
 class Point:
     """The state after *step* of *steps*; *epoch* counts passes over the data, losses are in nats per weighted token.
 
-    *loss*: of the step's own sequences, before the step (None at step 0). *held_out*: after the step, where measured.
+    *loss*: on the step's own sequences, before the step (None at step 0). *held_out*: loss on held-out papers after the
+    step, if measured.
     """
 
     step: int
@@ -27,14 +28,14 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the optimiser used, which may differ from the requested one where that cannot run."""
+    """All points of a run, and the name of its optimiser, which is not the requested one if that cannot run."""
 
     points: tuple[Point, ...]
     optimiser: str
 
     @property
     def steps(self) -> int:
-        """Steps done."""
+        """The number of steps done."""
         return self.points[-1].step if self.points else 0
 
     @property

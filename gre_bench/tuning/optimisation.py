@@ -29,11 +29,11 @@ class Training:
     """How to train. A step reads *batch* × *accumulation* sequences.
 
     *max_steps*: number of steps, whatever the epochs (0: run *epochs*). *clip*: largest norm of the gradient (0: no
-    limit). *weight_decay*: of matrices only, not of norms and biases. *dtype*: of the arithmetic; parameters keep
-    theirs. *recompute*: drop activations between the layers and compute them again, to save memory. *share_prefixes*: a
+    limit). *weight_decay*: of matrices only, not of norms and biases. *dtype*: of the arithmetic; parameters keep their
+    own. *recompute*: drop activations between the layers and compute them again, to save memory. *share_prefixes*: a
     batch is *batch* examples in their order, and common beginnings are read once. *evaluate_every* and *save_every* are
-    in steps (0: only at the end). *optimiser* adamw_8bit needs bitsandbytes and CUDA; adamw stands in. Bounds are
-    checked where values come from outside.
+    in steps (0: only at the end). *optimiser*: adamw_8bit needs bitsandbytes and CUDA, and is replaced by adamw without
+    them. Callers check the ranges of values from outside.
     """
 
     epochs: Positive = 3
@@ -56,7 +56,8 @@ class Training:
 
 
 def learning_rate(training: Training, done: int, planned: int) -> float:
-    """Returns the rate of the step after *done* of *planned*: linear warm-up from 0, then down to 0 by the schedule.
+    """Returns the learning rate of the step after *done* of *planned*: linear warm-up from 0, then the schedule's
+    decay.
 
     It follows the transformers trainer, which the authors used; its very first step has rate 0.
     """
@@ -69,7 +70,7 @@ def learning_rate(training: Training, done: int, planned: int) -> float:
 
 
 def optimiser_for(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
-    """Returns the requested optimiser, or adamw where adamw_8bit cannot run, and the name of the one returned."""
+    """Returns the requested optimiser, or adamw if adamw_8bit cannot run, and the name of the returned one."""
     import torch
 
     parameters = list(trained(model).values())

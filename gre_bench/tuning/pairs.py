@@ -1,7 +1,7 @@
 """The training conversations of an evaluation LM: nine predictions per paper and metric (Xu et al. 2025, appendix E).
 
-For three reviews r1, r2, r3 of a paper, each is predicted from each other one, then each from none. They are rendered
-and encoded as for scoring, so training and scoring see the same tokens.
+Each of three reviews of a paper is predicted from each other one, and once without a review. They are rendered and
+encoded as for scoring, so training and scoring see the same tokens.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def predictions(
 ) -> tuple[list[Prediction], Counter[str]]:
     """Returns nine predictions per paper and metric, and the number of papers without any, by reason.
 
-    If a paper has more than three usable reviews, a seeded choice is made for each paper.
+    If a paper has more than three usable reviews, three are chosen by *seed* for each paper.
     """
     made: list[Prediction] = []
     excluded: Counter[str] = Counter()
@@ -81,7 +81,9 @@ def predictions(
 
 
 def encode(asked: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
-    """Encodes *asked* as token ids with loss on the *learnt* tokens: the scored span, or all (the authors)."""
+    """Encodes *asked* as token ids, with loss on the *learnt* tokens: the scored span, or all tokens (as the authors
+    do).
+    """
     examples: list[Example] = []
     excluded: Counter[str] = Counter()
     for prediction in asked:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 FILE = "loss.svg"
 _MOST = 300
-"""Most points on the training curve; a longer one is drawn as means of neighbours."""
+"""The most points on the training curve; a longer curve is drawn as means of neighbours."""
 
 _FEW = 30
-"""Most held-out losses that get individual marks."""
+"""The most held-out losses that get individual marks."""
 
 
 def draw(history: History, folder: Path, title: str) -> Path:
@@ -62,7 +62,7 @@ def chart(history: History, title: str) -> altair.LayerChart:
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
-    """Returns means of *width* neighbours, each at its last step."""
+    """Returns means of *width* neighbouring points, each at the last step of its group."""
     groups = [points[start : start + width] for start in range(0, len(points), width)]
     return [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
 
@@ -70,7 +70,7 @@ def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, fl
 def smoothed(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     """Returns the mean of each point and its neighbours on both sides, over a twentieth of the run.
 
-    Fewer at the ends.
+    Points near the ends have fewer neighbours.
     """
     reach = max(1, len(points) // 40)
     results = []

@@ -1,4 +1,4 @@
-"""The training record (what a model was made of, how, and with what result), and the lock on its folder."""
+"""The training record (data, settings and results of a trained model), and the lock on its folder."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the record of *work*, which trains a model into *folder*; skips it if *asked* is already done there.
+    """Returns the record of *work*, which trains a model into *folder*; skips *work* if *asked* is already done there.
 
     A killed training starts again. Raises the errors of `claimed` and `finished` before any work.
     """
@@ -64,7 +64,7 @@ def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str,
 def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record in *folder* if exactly *asked* was done there; None if it is still to do.
 
-    Raises `SettingsError` if the folder holds another training, naming the difference, or anything else.
+    Raises `SettingsError` if the folder holds another training, naming the difference, or other files.
     """
     record = read(folder)
     if record is not None:

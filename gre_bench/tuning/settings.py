@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
 from gre_bench.tuning.pairs import LearntTokens, Metric
@@ -26,27 +26,27 @@ class TuningSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     method: Literal["lora", "full"] = Field(
-        default="lora", description="an adapter beside the base, or all of its weights"
+        default="lora", description="train an adapter beside the base, or all of its weights"
     )
     learnt: LearntTokens = Field(
-        default="reply", description="tokens with a loss: the scored ones, or all (as the authors)"
+        default="reply", description="tokens with a loss: the scored ones, or all (as the authors do)"
     )
     metrics: tuple[Metric, ...] | None = Field(
         default=None,
         min_length=1,
-        description="nine conversations a paper for each; gem, and gem_s_abstract given abstracts",
+        description="metrics to train for; default: gem, and gem_s_abstract if there are abstracts",
     )
     form: Form = Field(default="as_written", description="judgments unchanged, or stray lines dropped")
     ascii_fold: bool = Field(default=False, description="fold all texts to ASCII, as the authors do")
     assw: str = Field(default="rule", description="writer of the author-stated strengths and weaknesses (gem_s_assw)")
 
-    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="where the model is trained")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="device of the training")
     dtype: Literal["float32", "bfloat16"] = Field(
         default="bfloat16", description="dtype of the arithmetic and of a LoRA base"
     )
     attention: Literal["sdpa", "eager"] = Field(default="sdpa", description="attention")
     quantisation: Literal["auto", "none", "nf4"] = Field(
-        default="auto", description="of a LoRA base; auto: nf4 where possible"
+        default="auto", description="quantisation of a LoRA base; auto: nf4 if possible"
     )
 
     lora_r: int = Field(default=16, ge=1, le=4096, description="rank of the adapter")
@@ -59,30 +59,30 @@ class TuningSettings(BaseModel):
     )
 
     epochs: int = Field(default=3, ge=1, description="passes over the conversations")
-    max_steps: int = Field(default=0, ge=0, description="end after so many steps instead; 0: after all epochs")
+    max_steps: int = Field(default=0, ge=0, description="number of steps; 0: until all epochs are done")
     batch: int = Field(default=2, ge=1, description="conversations read at once")
     accumulation: int = Field(default=4, ge=1, description="batches a step")
     learning_rate: float = Field(default=2e-4, gt=0, le=1, description="highest learning rate")
-    warmup_steps: int = Field(default=5, ge=0, description="steps in which the learning rate rises")
+    warmup_steps: int = Field(default=5, ge=0, description="steps of warm-up, in which the learning rate rises")
     schedule: Literal["linear", "cosine", "constant"] = Field(
         default="linear", description="how the learning rate falls"
     )
     weight_decay: float = Field(default=0.01, ge=0, description="weight decay of matrices")
     optimiser: Literal["adamw", "adamw_8bit"] = Field(
-        default="adamw_8bit", description="adamw_8bit falls back on adamw where 8 bits are unavailable"
+        default="adamw_8bit", description="adamw_8bit falls back to adamw if 8 bits are unavailable"
     )
-    clip: float = Field(default=1.0, ge=0, description="largest norm of a gradient; 0: any")
+    clip: float = Field(default=1.0, ge=0, description="largest norm of the gradient; 0: no limit")
     seed: int = Field(default=42, ge=0, le=2**31 - 1, description="seed of every random choice")
     save_every: int = Field(default=50, ge=0, description="steps between checkpoints; 0: none but the last")
     evaluate_every: int = Field(
         default=100, ge=0, description="steps between held-out losses; 0: before and after only"
     )
-    max_tokens: int = Field(default=4096, ge=8, description="longer conversations are left out")
+    max_tokens: int = Field(default=4096, ge=8, description="most tokens of a conversation; longer ones are left out")
     recompute: bool = Field(
         default=False, description="drop activations between the layers and compute them again: slower, less memory"
     )
     share_prefixes: bool = Field(
-        default=False, description="read the common beginning of a batch once; batch 9 is a paper"
+        default=False, description="read the common beginning of a batch once; a batch of 9 is one paper"
     )
 
     @field_validator("metrics")
@@ -106,10 +106,10 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
     tree: dict[str, Any] = {}
     if path is not None:
         try:
-            tree = strict_toml.loads(path.read_text(encoding="utf-8"))
+            tree = strict.load_toml(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise SettingsError(f"no settings file {path}; write one, or leave it out for the defaults") from None
-        except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+        except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
             raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     for override in overrides:
         key, found, value = override.partition("=")
@@ -124,8 +124,8 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
 
 def _value(text: str) -> Any:
     try:
-        return strict_toml.loads(f"value = {text}")["value"]
-    except strict_toml.TOMLDecodeError:
+        return strict.load_toml(f"value = {text}")["value"]
+    except strict.TOMLDecodeError:
         return text
 
 

@@ -4,8 +4,8 @@ The nine conversations of a paper share the system prompt, the synopsis and the 
 (`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and with abstracts 2.5 times. The loss and its
 gradient equal those of one conversation at a time, up to the order of floating-point sums.
 
-Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. What autograd
-would store and copy for them costs more than the products.
+Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. For these two,
+autograd would store and copy more than the products cost.
 """
 
 from __future__ import annotations
@@ -102,9 +102,9 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def _conversation(example: Example) -> Conversation:
-    """Returns *example* as a conversation if its learnt tokens are its end, each of weight 1.
+    """Returns *example* as a conversation; its learnt tokens must be its end, each of weight 1.
 
-    Else raises `ValueError`.
+    Raises `ValueError` for any other example.
     """
     first = next(index for index, weight in enumerate(example.weights) if weight and index)
     if set(example.weights[first:]) != {1.0}:
@@ -121,7 +121,7 @@ def _attend(
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: Sequence[Stretch] | None = None, **_: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
-    """The attention function that transformers calls.
+    """Computes the attention that transformers calls for.
 
     Returns an output of shape (1, tokens, heads, size), and None for the weights.
     """
@@ -197,7 +197,7 @@ def _attention() -> Any:
 
 
 def _seen(each: Tensor, own: Stretch) -> Tensor:
-    """Returns the keys or values that *own* attends to: (key heads, keys, size)."""
+    """Returns the keys or values to which *own* attends: (key heads, keys, size)."""
     import torch
 
     ranges = (*own.above, (own.start, own.stop))
@@ -205,7 +205,7 @@ def _seen(each: Tensor, own: Stretch) -> Tensor:
 
 
 def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
-    """Adds *slope*, given over the keys that *own* attends to, to their positions in *total*."""
+    """Adds *slope*, which covers the keys to which *own* attends, to their positions in *total*."""
     done = 0
     for start, stop in (*own.above, (own.start, own.stop)):
         total[0, :, start:stop] += slope[:, done : done + stop - start]

@@ -1,7 +1,7 @@
 """Topics shared by reviews of one paper: words of one review predict words of the other through a few topics.
 
-Probabilistic latent semantic analysis (Hofmann 1999) by expectation maximisation. It uses counts N(v, w), v ≠ w: how
-often w occurs in a review while another review of the paper holds v.
+The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. It uses counts
+N(v, w), v ≠ w: how often w occurs in a review while another review of the paper holds v.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _SMOOTHING = 0.02
 def shared_topics(
     papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Returns topics of the *chosen* word ids from *papers* of reviews of word ids.
+    """Returns topics of the *chosen* word ids, learnt from *papers* of reviews of word ids.
 
-    ``topical`` (words), ``topics_of`` (words × topics: P(topic | word known)), ``words_of`` (topics × words: P(word |
-    topic)), ``topic_sizes`` (P(topic)).
+    Arrays: ``topical`` (words), ``topics_of`` (words × topics: P(topic | word known)), ``words_of`` (topics × words:
+    P(word | topic)), ``topic_sizes`` (P(topic)).
     """
     place = np.full(int(max(chosen.max(), max(ids.max() for paper in papers for ids in paper))) + 1, -1)
     place[chosen] = np.arange(len(chosen))

@@ -1,8 +1,8 @@
 """The training loop of evaluation LMs: any causal LM of torch, in full or as an adapter.
 
-It minimises Σ weight · −log P(token | those before it) / Σ weight over the sequences of a step. The defaults are those
-of Xu et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run, which ends
-with the weights of an uninterrupted one.
+It minimises Σ weight · −log P(token | earlier tokens) / Σ weight over the sequences of a step. The defaults are those
+of Xu et al. 2025, appendix E. Calling `train` again with the same arguments continues an interrupted run. The continued
+run ends with the weights of an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def train(
 ) -> History:
     """Trains the parameters of *model* that require a gradient, on their device; leaves the model in evaluation mode.
 
-    *on_step* receives each new point. *about* states what else the result depends on, such as the digest of the base; a
+    *on_step* receives each new point. *about* states what else the result depends on, such as the digest of the base. A
     checkpoint under *folder* with other values raises `SettingsError`. Leaves ``history.jsonl`` and the last checkpoint
-    in *folder*. No checkpoint is kept if the weights or the loss are not finite. Raises `LMError` if a loss, a gradient
-    or a weight is not finite, or memory runs out.
+    in *folder*. Raises `LMError` if a loss, a gradient or a weight is not finite, or memory runs out; such a state is
+    not saved.
     """
     with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
         return _train(model, examples, training, folder, held_out, on_step, about)
@@ -179,7 +179,7 @@ def _number(value: float, name: str, folder: Path) -> None:
 
 
 def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
-    """Raises `LMError` if a trained weight of *model*, or its loss on the *batch* it has just learnt, is not finite.
+    """Raises `LMError` if a trained weight of *model*, or its loss on the *batch* just learnt, is not finite.
 
     Finite weights may still be too large for a finite loss.
     """

@@ -30,7 +30,7 @@ _FIELDS = {field.name for field in fields(Reply)}
 
 
 def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
-    """SHA-256 (hex) of everything that decides a reply: the model, the messages, the sampling."""
+    """Returns the SHA-256 (hex) of everything that decides a reply: the model, the messages, the sampling."""
     return digest({"model": identity, "system": chat.system, "user": chat.user, "sampling": asdict(sampling)})
 
 
@@ -60,7 +60,9 @@ class ReplyArchive:
                 return None
 
     def set_aside(self, request: str) -> None:
-        """Retires the reply to *request*: the LM is asked again, and the old reply stays on disk under another name."""
+        """Moves the reply to *request* aside: the LM is asked again, and the old reply stays on disk under another
+        name.
+        """
         path = self._path(request)
         with self._storing(), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))

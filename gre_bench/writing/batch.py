@@ -11,7 +11,7 @@ from gre_bench.http.retry import RetryPolicy
 
 
 class Batch:
-    """State that the threads of one `write` share: whether they may go on, and from when."""
+    """State that the threads of one call of `write` share: whether they may continue, and from when."""
 
     def __init__(self, retry_policy: RetryPolicy):
         self._patience = retry_policy
@@ -56,7 +56,7 @@ class Batch:
             self._lost = 0
 
     def given_up(self, reply: Reply) -> None:
-        """Stops the batch once as many chats in a row failed as there are threads: the endpoint is down."""
+        """Stops the batch with *reply* if as many chats in a row failed as there are threads: the endpoint is down."""
         with self._lock:
             self._lost += 1
             down = self._lost >= max(2, self._patience.concurrency)

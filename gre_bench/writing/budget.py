@@ -16,10 +16,10 @@ from gre_bench.core.settings import Bounds, BudgetSettings
 from gre_bench.writing.spend_log import SpendLog, Spent
 
 CHARACTERS_A_TOKEN = 4
-"""Estimates tokens where an endpoint does not state them."""
+"""Characters per token, to estimate tokens where an endpoint does not state them."""
 
 ANSWERED = frozenset({"ok", "cut", "empty"})
-"""Outcomes where the LM replied, possibly with an empty text."""
+"""Outcomes of requests that the LM answered, possibly with an empty text."""
 
 _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens", "usd": "USD",
           "hours": "hours"}  # fmt: skip
@@ -56,7 +56,7 @@ class ModelBudget:
         self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
-        """Records the outcome and the cost of a request."""
+        """Records outcome and cost of a request; *seconds* is its duration."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
         self.spend_log.add(
@@ -96,7 +96,7 @@ def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | Non
 
 
 def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
-    """Raises `BudgetReached` with one line if *spent* has reached one of *bounds*."""
+    """Raises `BudgetReached` with one line if *spent* has reached one of the limits *bounds*."""
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
         if bound is None or used < bound:
@@ -109,7 +109,7 @@ def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None
 
 
 def said(spent: Spent) -> str:
-    """*spent* in words."""
+    """Returns *spent* in words."""
     lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
     return (
         f"{spent.requests:,} requests{lost}, {spent.prompt_tokens:,} prompt and {spent.reply_tokens:,} reply tokens, "
@@ -118,7 +118,7 @@ def said(spent: Spent) -> str:
 
 
 def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns what each given bound still allows, never below zero."""
+    """Returns how much each given limit still allows, never below zero."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

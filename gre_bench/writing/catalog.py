@@ -1,6 +1,6 @@
 """Writers by name: a built-in rule or an LM of the models file.
 
-Each writes judgments, synopses, reviews and changes of reviews, as far as it can.
+A writer makes judgments, synopses, reviews and changes of reviews, or some of these.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 W = TypeVar("W", bound="HttpWriter")
 GATES = "endpoints"
-"""Folder of a state for the rate limiters, which all requests to an endpoint share."""
+"""Folder of a state that holds the rate limiters, which all requests to an endpoint share."""
 
 STUDIES = "studies"
 """Account for work that belongs to no edition and no named study."""
@@ -38,9 +38,9 @@ STUDIES = "studies"
 class WriterContext:
     """What LM writers need: the models file (None: the shipped one), the reply archive, and the options below.
 
-    *again*: ask again where earlier runs got refusals or empty replies. *domain*: what is reviewed. *account*: whose
-    spending it is, within *budget*. *sampling*: by model, overrides the models file. *over_long*: what happens to a
-    paper that does not fit an LM's context.
+    *again*: ask again if earlier runs got refusals or empty replies. *domain*: the kind of reviewed thing. *account*:
+    where spending is recorded, within *budget*. *sampling*: by model, overrides the models file. *over_long*: what
+    happens to a paper that does not fit an LM's context.
     """
 
     archive: Path
@@ -60,7 +60,7 @@ class WriterContext:
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
-        """Returns a writer of class *kind* for *model*; it sends nothing until it gets something to write."""
+        """Returns a writer of class *kind* for *model*; it sends nothing until it has something to write."""
         from gre_bench.writing.archive import ReplyArchive
 
         rate_limiters = self.archive.parent / GATES

@@ -1,4 +1,4 @@
-"""Shared by writers of changes: the prompts of each task, which items can be changed, and which replies are usable."""
+"""Shared by writers of changes: the prompts of each task, which texts can be changed, and which replies are usable."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ LONGEST_SUMMARY = 60
 
 SHORTEST_REPHRASING = 1 / 3
 LONGEST_REPHRASING = 3
-"""Accepted ratio of words, rephrased to original; outside it, the reply is a comment or a stub."""
+"""The largest accepted ratio of words, rephrased to original or the reverse; beyond it, the reply is a comment or a
+stub.
+"""
 
 
 def answered(
     task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
-    """Returns what *write* makes of the changeable *items*, and the reason for each item that cannot be changed."""
+    """Returns the result of *write* for the changeable *items*, and the reason for each item that cannot be changed."""
     change = next(change.name for change in CHANGES.values() if change.task == task)
     results: dict[int, Written] = {}
     for index, item in enumerate(items):

@@ -19,7 +19,7 @@ STOPPING = {
     403: "endpoint refused access (403)",
     404: "endpoint or model not found (404)",
 }
-"""Statuses that every other request would get too."""
+"""Statuses that every other request would get as well, each with its message."""
 
 _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
@@ -38,7 +38,7 @@ _NO_QUOTA = "insufficient_quota"
 
 @dataclass(frozen=True, slots=True)
 class CompletionResult:
-    """A reply and what follows: try *again* (not before *wait_s*), or *stop* because every request would fail."""
+    """A reply and the next step: try *again* (after *wait_s* seconds), or *stop* because every request would fail."""
 
     reply: Reply
     again: bool = False
@@ -49,7 +49,7 @@ class CompletionResult:
 def trouble(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns a transient result without an answer from the LM; a later run asks again if this one does not."""
+    """Returns a result without an answer from the LM, for a fault that may pass: a later run asks again."""
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 

@@ -32,9 +32,9 @@ class ExaminerLM:
 
 
 def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
-    """Opens the LM *name*; it sends nothing until it gets something to grade.
+    """Opens the LM *name*; it sends nothing until it has something to grade.
 
-    Raises `SettingsError` if it is unknown.
+    Raises `SettingsError` for an unknown name.
     """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
@@ -50,7 +50,7 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
 def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
     """Opens the LM *name* as a writer that also returns its likeliest tokens.
 
-    Raises `SettingsError` if it is unknown.
+    Raises `SettingsError` for an unknown name.
     """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.logprob_writer import LogprobWriter

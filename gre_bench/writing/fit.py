@@ -23,7 +23,7 @@ OverLong = Literal["refuse", "truncate"]
 Verdict = Literal["fits", "may_not_fit", "does_not_fit", "unknown"]
 
 FEWEST, MOST = 4.2, 2.9
-"""Characters per token for the fewest and for the most tokens."""
+"""Characters per token behind the lowest and the highest estimate of tokens."""
 TEMPLATE_TOKENS = 64
 """Tokens reserved for the chat template."""
 _HEADING = re.compile(
@@ -37,7 +37,7 @@ _NUMBERED = re.compile(r"(?:\d|[IVX])")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens of a text, from *fewest* to *most*; equal if a tokenizer counted them."""
+    """The number of tokens of a text, from *fewest* to *most*; equal if a tokenizer counted them."""
 
     fewest: int
     most: int
@@ -50,7 +50,7 @@ Counter = Callable[[str], Tokens]
 
 
 def counter(model: Model) -> tuple[Counter, str]:
-    """Returns a function that counts the tokens of a text for *model*, and a phrase that says how.
+    """Returns a function that counts the tokens of a text for *model*, and a phrase that names the method.
 
     Raises `LMError` if the models file names a tokenizer that cannot be opened.
     """
@@ -78,9 +78,10 @@ def verdict(tokens: Tokens, left: int | None) -> Verdict:
 
 
 def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
-    """Returns *paper* without its last sections, as many as needed for its *chat* to have at most *left* tokens.
+    """Returns *paper* without its last sections, so that its *chat* has at most *left* tokens.
 
-    If not even the first section fits, the paper ends after a paragraph. None if title and abstract alone do not fit.
+    If not even the first section fits, the paper ends after a paragraph. Returns None if title and abstract alone do
+    not fit.
     """
 
     def fits(text: str) -> bool:
@@ -98,13 +99,13 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
 
 
 def sections(text: str) -> list[int]:
-    """Returns where the sections of *text* begin, except the first; a section begins with a heading on its own line."""
+    """Returns the index at which each section of *text* after the first begins: a heading on its own line."""
     starts = [match.start() for match in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(match[0].strip())]
     return [start for start in starts if start]
 
 
 def paragraphs(text: str) -> list[int]:
-    """Returns where the paragraphs of *text* end."""
+    """Returns the index at which each paragraph of *text* ends."""
     return [match.start() for match in re.finditer(r"\n\s*\n", text)]
 
 
@@ -116,7 +117,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _last(borders: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """Returns the last of the rising *borders* that *fits*, by bisection; None if none does."""
+    """Returns the last of the rising *borders* that *fits*, found by bisection; None if none does."""
     low, high = 0, len(borders)
     while low < high:
         middle = (low + high) // 2

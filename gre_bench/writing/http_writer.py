@@ -1,12 +1,12 @@
 """Writes with a real LM: any OpenAI-compatible chat endpoint, through the `openai` client.
 
-The client's own retries are off. Ours repeat only requests whose fault may pass (`gre_bench.http.retry`). They wait as
-long as the endpoint says, and give up after a bounded number of attempts with a transient `Reply`. A fault that every
-chat would meet (a refused key, an unknown model, a dead endpoint) stops the batch.
+The client's own retries are off. Our retries repeat only requests whose fault may pass (`gre_bench.http.retry`). They
+wait as long as the endpoint says, and give up after a bounded number of attempts with a transient `Reply`. A fault that
+every chat would meet (a refused key, an unknown model, a dead endpoint) stops the batch.
 
-Every final reply is archived before `write` returns, and looked up before anything is sent. Each request waits for its
-turn at the endpoint's rate limiter and counts against a budget before it is sent. At a bound, requests in flight end
-normally and `BudgetReached` is raised.
+Every final reply is archived before `write` returns. The archive is searched before anything is sent. Each request
+waits for its turn at the endpoint's rate limiter and counts against a budget before it is sent. At a limit of the
+budget, requests in flight end normally and `BudgetReached` is raised.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ) -> Self:
-        """Opens the writer of *model*; it sends nothing and needs no key until it gets something to write.
+        """Opens the writer of *model*; it sends nothing and needs no key until it has something to write.
 
-        *again*: an archived reply without text does not count as an answer. *model_budget*: what pays (None: nothing is
-        counted). *rate_limiters*: folder of the limiters that all requests to an endpoint share (None: this writer's
-        own).
+        *again*: an archived reply without text does not count as an answer. *model_budget*: the budget that is charged
+        (None: nothing is counted). *rate_limiters*: folder of the limiters that all requests to an endpoint share
+        (None: this writer has its own).
         """
         return cls(model, archive, again=again, model_budget=model_budget, rate_limiters=rate_limiters)
 
@@ -123,7 +123,7 @@ class HttpWriter:
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
-        """Retires the archived replies to *chats*, which cannot be read as the requested text."""
+        """Moves the archived replies to *chats* aside, because they cannot be read as the requested text."""
         for chat in chats:
             sound = Chat(_sound(chat.system), _sound(chat.user))
             self.archive.set_aside(request_digest(self.identity, sound, sampling))
@@ -272,7 +272,7 @@ class HttpWriter:
         return self._completion(self._keyless(body))
 
     def _completion(self, body: bytes) -> CompletionResult:
-        """Reads a body with status 200; subclasses that request more read more."""
+        """Reads a body with status 200; a subclass that requests more than text overrides this."""
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
@@ -315,7 +315,7 @@ class HttpWriter:
         )
 
     def _keyless(self, body: bytes) -> bytes:
-        """Removes the key from *body*, in case the endpoint echoed it; done before any text is shortened."""
+        """Removes the key from *body*, in case the endpoint repeats it; done before any text is shortened."""
         if not self._secret():
             return body
         return masked(body.decode("latin-1"), [self._key or ""], "[key]").encode("latin-1")
@@ -346,7 +346,9 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
 
 
 def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
-    """Returns the whole body, or None if it is too large; raises `TimeoutError` if it does not arrive in time."""
+    """Returns the whole body, or None if it is too large; raises `TimeoutError` if it is incomplete at the time
+    *until*.
+    """
     body = bytearray()
     for chunk in chunks:
         body += chunk
@@ -358,5 +360,5 @@ def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
 
 
 def _sound(text: str) -> str:
-    """*text* without lone surrogates, which no request can carry."""
+    """Returns *text* without lone surrogates, which no request can carry."""
     return text.encode("utf-8", "replace").decode()

@@ -151,7 +151,9 @@ class LMTextWriter:
     def _asked(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[Written]:
-        """Returns the replies as read; unreadable archived ones are requested again where the writer allows it."""
+        """Returns the replies as *reads* parse them; an unreadable archived reply is requested again if the writer
+        allows it.
+        """
         answers = self.writer.write(chats, sampling)
         results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
         useless = [index for index, item in enumerate(results) if item.outcome == "unparsable" and item.archived]
@@ -164,7 +166,7 @@ class LMTextWriter:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Wraps *read* to raise `ReplyError`.
+    """Wraps *read* so that it raises `ReplyError` for a reply that cannot be a text of its own.
 
     ``prompt_echoed`` stands for a reply that repeats its instructions, ``repeats_itself`` for one that ends in a loop.
     """
@@ -204,7 +206,9 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """Reads *reply* as the requested text: an unreadable reply is unparsable, a cut one is used as it is."""
+    """Reads *reply* as the requested text. An unreadable reply is unparsable; a reply cut at the limit is used as it
+    is.
+    """
     more = {
         "thinking": reply.thinking,
         "prompt_tokens": reply.prompt_tokens,

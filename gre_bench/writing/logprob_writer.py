@@ -43,7 +43,7 @@ class LogprobWriter(HttpWriter):
 
 
 def _tokens(tree: Any) -> list[dict[str, Any]]:
-    """Returns the tokens of a completion; empty if what it says of them is unusable."""
+    """Returns the tokens of a completion; empty if their entries are unusable."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [

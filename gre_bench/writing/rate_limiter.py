@@ -2,8 +2,8 @@
 
 All models behind an endpoint share it, in all processes of a state. Each running request holds a lock on a file, which
 always ends with its process. The pace is a debt in seconds on disk, so a restarted run neither hurries nor waits too
-long. Each request adds ``60 / requests_per_minute``, each token ``60 / tokens_per_minute``. The next request starts
-when the debt has run out: a leaky bucket without burst, evenly spaced, as ITU-T I.371 polices cells.
+long. Each request adds ``60 / requests_per_minute`` seconds, each token ``60 / tokens_per_minute``. The next request
+starts when the debt has run out. This is a leaky bucket without burst, evenly spaced, as ITU-T I.371 polices cells.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 
 
 class RateLimiter:
-    """The rate limiter of *endpoint*, kept in *folder*; raises `StoreError` if that is unusable.
+    """The rate limiter of *endpoint*, kept in *folder*; raises `StoreError` if the folder is unusable.
 
     At most *concurrency* requests run at once, unless *limits* state another number.
     """
@@ -58,9 +58,8 @@ class RateLimiter:
             os.close(slot)
 
     def add(self, tokens: int) -> None:
-        """Adds tokens that were unknown when their request started, such as the reply's.
-
-        Negative if too many were assumed.
+        """Adds tokens that were unknown when their request started, such as the reply's; negative if too many were
+        assumed.
         """
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
@@ -84,9 +83,9 @@ class RateLimiter:
         return None
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds to the debt and returns the seconds owed before, which is the wait of this request.
+        """Adds to the debt and returns the seconds owed before, which this request must wait.
 
-        A clock set back keeps the debt alive; a clock set forward lets it run out early.
+        If the clock is set back, the debt lasts longer; if it is set forward, the debt ends early.
         """
         handle = self._opened("pace.json")
         try:

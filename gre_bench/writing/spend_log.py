@@ -1,8 +1,8 @@
 """The spend log: one line before each request to an LM and one after its answer; lines are never changed.
 
-It stands beside the reply archive and is shared by all processes of a state. The requests of a killed process stay
+It lies beside the reply archive and is shared by all processes of a state. The requests of a killed process stay
 counted. The cost of their answers is unknown, and ``unanswered`` counts them. Each line ends with a checksum of the
-rest (CRC-32), so a damaged figure is never counted as another.
+rest (CRC-32), so a damaged figure is noticed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Spent:
 
     @property
     def unanswered(self) -> int:
-        """Requests in flight now, or when their process was killed."""
+        """Requests without an answer: those in flight, and those whose process was killed."""
         return max(0, self.requests - self.answered)
 
     def __add__(self, other: Spent) -> Spent:
@@ -65,13 +65,13 @@ class SpendLog:
         self._own = threading.RLock()
 
     def spent(self, account: str, model: str | None = None) -> Spent:
-        """Returns what *account* has spent on *model*; without a model, the hours of its runs."""
+        """Returns what *account* has spent on *model*; without a model, only the hours of its runs."""
         with self._own:
             self._catch_up()
             return Spent() + self._known.get((account, model), Spent())
 
     def whole(self, account: str) -> Spent:
-        """Returns what *account* has spent on all models, with the hours of its runs."""
+        """Returns what *account* has spent on all models together, with the hours of its runs."""
         with self._own:
             total = sum((spent for _, spent in self.models(account).items()), Spent())
             total.hours = self.spent(account).hours
@@ -85,7 +85,7 @@ class SpendLog:
             return {account for account, _ in self._known}
 
     def models(self, account: str) -> dict[str, Spent]:
-        """What *account* has spent, by model."""
+        """Returns what *account* has spent, by model."""
         with self._own:
             self._catch_up()
             return {model: Spent() + spent for (whose, model), spent in sorted(self._known.items(), key=repr)
@@ -93,7 +93,10 @@ class SpendLog:
 
     def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
             **more: Any) -> None:  # fmt: skip
-        """Writes one line, complete or not at all. *allowed* checks first, once all lines are read, and may raise."""
+        """Writes one line, complete or not at all.
+
+        *allowed* is called first, once all earlier lines are read, and may raise to prevent the line.
+        """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
         with self._own, self._storing():

@@ -1,4 +1,4 @@
-"""Threads that ask an endpoint; a stopped run does not wait for slow ones."""
+"""Runs requests to an endpoint in threads; a stopped run does not wait for slow ones."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 GRACE_S = 2.0
-"""Seconds that a stopped run still waits for requests under way, because they are paid for."""
+"""How long in seconds a stopped run waits for requests in flight, because they are paid for."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], None]) -> list[R]:
-    """Returns what *work* gives for each of *items*, in their order, *count* of them at a time.
+    """Returns the result of *work* for each of *items*, in their order, with *count* of them at a time.
 
-    The first error of a thread, or a signal's exception, calls *stop* and waits at most `GRACE_S` for running work.
-    Threads that still run then end with the process; they never keep it alive.
+    After the first error of a thread, or a signal's exception, it calls *stop* and waits at most `GRACE_S` for running
+    work. Threads that still run then end with the process; they never keep it alive.
     """
     todo = list(items)
     indices = iter(range(len(todo)))

@@ -32,7 +32,7 @@ COINED = re.compile(
     r"take_for|takes_of|whereof|thereof)(?![a-z])",
     re.I,
 )
-LATER = ("ingest/pdf/", "writing/rules/")
+LATER = ("writing/rules/",)
 """Folders whose sentences are not held to this yet."""
 
 MOST_WORDS = 25

@@ -1,8 +1,8 @@
-"""The speed of BERTScore and ROUGE-L against the obvious way of computing each: every pair on its own.
+"""Compares the speed of BERTScore and ROUGE-L with the simplest way to compute each: every pair on its own.
 
-Run it as `python -m tests.bench.bench_bertscore [papers]`; 10 papers if not given. It takes the real ICLR 2023 reviews
-where they are on this machine, the sample's otherwise. Candidates of a paper are its human review, the same without
-every other sentence, and the reviews of two other papers; each is set against two references. Equal scores are checked.
+Run it as `python -m tests.bench.bench_bertscore [papers]` (default 10). It uses the real ICLR 2023 reviews if they are
+on this machine, else the sample's. Candidates of a paper are its human review, the same without every other sentence,
+and the reviews of two other papers. Each is compared with two references. Both ways must give equal scores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REAL = SHARED / "iclr2023" / "human_reviews.parquet"
 
 
 def reviews() -> list[list[str]]:
-    """The first three reviews of each paper that has three."""
+    """Returns the first three reviews of each paper that has three."""
     papers: dict[str, list[str]] = {}
     if REAL.is_file():
         import pyarrow.parquet as parquet
@@ -60,7 +60,7 @@ def cases(papers: Sequence[Sequence[str]]) -> list[Case]:
 
 
 def pair_by_pair(embedder: Embedder, asked: Sequence[Case]) -> list[float]:
-    """BERTScore with both sides of each pair embedded anew."""
+    """Returns BERTScore with both sides of each pair embedded separately."""
     found = []
     for case in asked:
         ours = embedder.embed(sentences(case.candidate), query=True)
@@ -70,7 +70,7 @@ def pair_by_pair(embedder: Embedder, asked: Sequence[Case]) -> list[float]:
 
 
 def library(asked: Sequence[Case]) -> list[float]:
-    """ROUGE-L by rouge-score, as its page shows it."""
+    """Returns ROUGE-L by rouge-score, in the way that its page shows."""
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer = RougeScorer(["rougeL"], use_stemmer=True)

@@ -1,9 +1,9 @@
-"""How long a board takes that rests on a million scores: to be read, and to be tested when a refresh ends.
+"""Measures how long a board of a million scores takes to read, and to test at the end of a refresh.
 
     python -m tests.bench.bench_board [--papers 2400] [--candidates 70] [--metrics 3]
 
-The default is 2,400 papers × 70 candidates × 2 references × 3 metrics = 1,008,000 score rows, with ids and names as long
-as those of OpenReview and of models. Each part runs in a process of its own, whose time and memory are stated.
+The default is 2,400 papers × 70 candidates × 2 references × 3 metrics = 1,008,000 score rows, with ids and names as
+long as those of OpenReview and of models. Each part runs in its own process, whose time and memory are reported.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SIGNED = {
 
 
 def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int) -> int:
-    """Scores of made-up candidates of different strength; how many."""
+    """Stores scores of made-up candidates of different strength; returns their number."""
     names = ["human", *(f"some-vendor/a-model-{n:02d}-instruct" for n in range(1, candidates))]
     ids = [f"s{n}" for n in range(metrics)]
     store.write(
@@ -84,7 +84,7 @@ def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a part took: seconds, CPU seconds of all its threads, MiB at the peak and before it began."""
+    """The cost of a part: seconds, CPU seconds of all its threads, MiB at the peak and before it began."""
 
     seconds: float
     cpu: float
@@ -93,25 +93,25 @@ class Cost:
 
 
 def apart(part: Callable[..., Any], *arguments: Any) -> Any:
-    """What *part* returns, run in a new process, so that its memory is its own."""
+    """Returns the result of *part*, run in a new process, so that its memory is its own."""
     with multiprocessing.get_context("fork").Pool(1) as pool:
         return pool.apply(part, arguments)
 
 
 def costs(part: Callable[[], Any]) -> tuple[Any, Cost]:
-    """What *part* returns, and what it took in this process."""
+    """Returns the result of *part*, and its cost in this process."""
     before, cpu, began = peak(), sum(os.times()[:2]), time.perf_counter()
     found = part()
     return found, Cost(time.perf_counter() - began, sum(os.times()[:2]) - cpu, peak(), before)
 
 
 def peak() -> float:
-    """MiB that this process has held at most."""
+    """Returns the most MiB that this process has held."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**10
 
 
 def make(folder: Path, papers: int, candidates: int, metrics: int) -> int:
-    """The edition's store and its readable copy in *folder*; how many scores it has."""
+    """Makes the edition's store and its copy for readers in *folder*; returns the number of scores."""
     store = Store(folder, BENCH)
     with store.lock("bench"):
         rows = fill(store, folder, papers, candidates, metrics)
@@ -120,7 +120,7 @@ def make(folder: Path, papers: int, candidates: int, metrics: int) -> int:
 
 
 def test(folder: Path, metrics: int) -> Cost:
-    """The tests of ranks that a refresh ends with."""
+    """Measures the tests of ranks at the end of a refresh."""
     store = Store(folder, BENCH)
     signatures = [SIGNED | {"signature_id": f"s{n}", "metric": "gem"} for n in range(metrics)]
     with store.lock("bench"):
@@ -130,7 +130,7 @@ def test(folder: Path, metrics: int) -> Cost:
 
 
 def read(folder: Path, candidates: int, metrics: int) -> list[Cost]:
-    """The board, and all that ``gre-bench leaderboard`` reads: the median of five each."""
+    """Measures reading the board, and everything that ``gre-bench leaderboard`` reads; medians of five."""
     store, ids = Store(folder, BENCH), [f"s{n}" for n in range(metrics)]
     found = []
     for queries in ((LEADERBOARD,), (LEADERBOARD, SEPARATION, CLEAN_GAP)):

@@ -1,7 +1,7 @@
-"""Pairs a second of the embedded evaluation LM, beside a plain Python walk over tokens that gives the same numbers.
+"""Measures pairs per second of the embedded evaluation LM, beside a plain Python loop with the same results.
 
-Run it as `python -m tests.bench.bench_cache_ngram [judgments.parquet]`; without a file it makes up reviews of
-the usual length from the model's own vocabulary. A pair is one log P(reply | x); replies recur as in a real run.
+Run it as `python -m tests.bench.bench_cache_ngram [judgments.parquet]`. Without a file it makes up reviews of the usual
+length from the model's own vocabulary. A pair is one log P(reply | x); replies recur as in a real run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PLAIN_PAIRS = 8
 
 
 class Plain:
-    """The same model, a token at a time, in dictionaries; spelling, form and features taken from the model."""
+    """The same model computed token by token with dictionaries; spelling, form and features come from the model."""
 
     def __init__(self, model: CacheNgram):
         self.model, self.size = model, model.backoff.size
@@ -98,7 +98,7 @@ class Plain:
 
 
 def reviews(model: CacheNgram, papers: int) -> list[list[str]]:
-    """Made-up judgments of the usual length, three a paper."""
+    """Returns made-up judgments of the usual length, three per paper."""
     rng = random.Random(0)
     words = [word for word in model.vocabulary if word.isalpha()]
     return [
@@ -111,7 +111,7 @@ def reviews(model: CacheNgram, papers: int) -> list[list[str]]:
 
 
 def real(path: str) -> list[list[str]]:
-    """The judgments of rows 900-999 of the parquet file at *path*."""
+    """Returns the judgments of rows 900-999 of the parquet file at *path*."""
     import pyarrow.parquet as parquet
 
     rows = parquet.read_table(path, columns=["row", "slot", "judgments"], filters=[("row", ">=", 900)]).to_pylist()

@@ -1,8 +1,10 @@
-"""Simulated coverage of every interval the product prints, as a table: `python -m tests.bench.bench_coverage [simulations] [trials]`.
+"""Simulates the coverage of every interval that the benchmark prints, and prints a table.
 
-Trials are means, auc, effects, correlations, lengths and ranks; all of them take five minutes on two quiet cores.
-2,000 simulations a cell by default, whose own error is 0.5 points at 95% and 0.7 at 90% (one standard error). An interval
-is "ok" within 2 points of its nominal level, "wide" above, "SHORT" below.
+    python -m tests.bench.bench_coverage [simulations] [trials]
+
+Trials are means, auc, effects, correlations, lengths and ranks; all of them take five minutes on two quiet cores. The
+default is 2,000 simulations per cell. Their own standard error is 0.5 points at 95% and 0.7 at 90%. An interval is "ok"
+within 2 points of its nominal level, "wide" above, "SHORT" below.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""What an evaluation LM tells apart on real judgments: the figures of its model card.
+"""Measures how well an evaluation LM separates real judgments: the figures of its model card.
 
 Run it as `python -m tests.bench.bench_evaluation_lm judgments.parquet FIRST:END KEPT.jsonl [setting=value ...]`, with
-settings of ``evaluation_lm``; ``part=0/2`` and ``part=1/2`` share the papers between two processes, each with a KEPT.jsonl
-of its own, and the command on both files joined prints the figures. x is the second review, y the first and the third. Against the *same* paper's x stand:
-*other*, the second review of the paper half the rows further on; *moved*, the human's own chance (each second review
-changes places with one of like length); *deleted*, every other line of x gone; *generic*, one fixed list.
+settings of ``evaluation_lm``. ``part=0/2`` and ``part=1/2`` share the papers between two processes, each with its own
+KEPT.jsonl; the command on both files joined prints the figures.
 
-Nats a pair; 95% intervals clustered by paper. KEPT.jsonl holds what is scored, a paper a line, so that a run that was
-stopped goes on; a line of another evaluation LM is refused.
+x is the second review, y the first and the third. The x of the *same* paper is compared with four others. *other*: the
+second review of the paper half the list away. *moved*: the human's own chance; second reviews of similar length
+exchange papers. *deleted*: every other line of x is deleted. *generic*: one fixed list.
+
+Figures are in nats per pair, with 95% intervals clustered by paper. KEPT.jsonl holds one line per scored paper, so a
+stopped run continues; a line of another evaluation LM is refused.
 """
 
 from __future__ import annotations
@@ -33,13 +35,13 @@ KINDS = ("same", "other", "moved", "deleted", "generic")
 
 
 def thinned(text: str) -> str:
-    """Every other line of *text* that is not blank deleted, the first one kept."""
+    """Returns *text* without every other non-blank line; the first one stays."""
     between = "\n\n" if "\n\n" in text else "\n"
     return between.join([line for line in text.split(between) if line.strip()][::2])
 
 
 def firsts(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    """For each paper the x of each of `KINDS`."""
+    """Returns for each paper the x of each of `KINDS`."""
     reviews = [
         Placed(str(place), str(place), frozenset({str(place)}), len(paper[1].split()))
         for place, paper in enumerate(papers)
@@ -52,7 +54,7 @@ def firsts(papers: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
 
 
 def scored(lm, papers: Sequence[Sequence[str]], kept: Path, part: str) -> tuple[np.ndarray, float]:
-    """PMI by paper, reference and kind, (papers, 2, 5); and the seconds it took, on average a pair."""
+    """Returns PMI by paper, reference and kind, shape (papers, 2, 5), and the mean seconds per pair."""
     done: dict[int, list[list[float]]] = {}
     seconds = 0.0
     for line in kept.read_text().splitlines() if kept.exists() else ():
@@ -82,12 +84,12 @@ def scored(lm, papers: Sequence[Sequence[str]], kept: Path, part: str) -> tuple[
 
 
 def effect(moved: np.ndarray, same: np.ndarray) -> float:
-    """The standardised mean difference of *moved* and *same*."""
+    """Returns the standardised mean difference of *moved* and *same*."""
     return float((moved.mean() - same.mean()) / np.sqrt((moved.var(ddof=1) + same.var(ddof=1)) / 2))
 
 
 def told(pmi: np.ndarray, seconds: float) -> None:
-    """Prints the figures of *pmi*, a line each."""
+    """Prints the figures of *pmi*, one per line."""
     papers = [str(place) for place in range(len(pmi)) for _ in range(2)]
     by_kind = dict(zip(KINDS, pmi.reshape(-1, len(KINDS)).T, strict=True))
     same, strange = by_kind["same"], by_kind["other"]

@@ -1,8 +1,9 @@
-"""Hidden text found and text wrongly called hidden; how files of all sorts are read; pages a second.
+"""Measures hidden text that is found, text wrongly called hidden, how files of all kinds are read, and pages per
+second.
 
 Run it as `python -m tests.bench.bench_hidden_text [folder of research papers] [folder of hostile files]`. Each way of
-`tests.ingest.pdf.hidden_text` hides one passage in each sample paper; recall is the share of passages of which a finding
-has the text. What is hidden in papers that nobody altered may be hidden indeed: look at it with `gre-bench papers audit`.
+`tests.ingest.pdf.hidden_text` hides one passage in each sample paper. Recall is the share of passages that a finding
+contains. Findings in unaltered papers may be right: look at them with `gre-bench papers audit`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def recall(reader: PdfReader, papers: list[Path]) -> None:
 
 
 def further(reader: PdfReader, name: str, ways: dict[str, Callable[[pymupdf.Page, str], None]], paper: Path) -> None:
-    """Of each of *ways* whether a finding tells the passage, and whether words of it are left in the text."""
+    """Prints for each of *ways* whether a finding has the passage, and whether words of it are left in the text."""
 
     def hidden(way: str) -> bytes:
         with pymupdf.open(paper) as document:

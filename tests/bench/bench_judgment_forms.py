@@ -1,7 +1,7 @@
-"""The share of judgments by rule that stay the same when real ICLR 2023 reviews are put into other forms.
+"""Measures the share of judgments by rule that stay the same when real ICLR 2023 reviews change their form.
 
-Run it as `python -m tests.bench.bench_judgment_forms [first] [last]`; without rows it reads 700-899. Lists become prose
-below the same headings, prose becomes lists, headings go into the line of the text, sections change their order.
+Run it as `python -m tests.bench.bench_judgment_forms [first] [last]`; the default rows are 700-899. Lists become prose
+below the same headings, prose becomes lists, headings move into the line of the text, and sections change their order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.bench.bench_rule_judgments import FILE
 
 
 def _texts(section: Section) -> list[str]:
-    """The sentences of *section* in one line each, with an end and a capital letter as prose has them."""
+    """Returns the sentences of *section* on one line each, with capital letter and final stop as in prose."""
     found = []
     for one in section.sentences:
         text = " ".join(one.text.split())
@@ -50,7 +50,7 @@ def inline(sections: list[Section]) -> str:
 
 
 def shuffled(sections: list[Section]) -> str:
-    """As written, but blocks that open with a heading of ICLR's form stand in another order."""
+    """Returns the review as written, but with the sections of ICLR's form in another order."""
     blocks: list[list[str]] = []
     for one in sections:
         text = one.heading + "".join(part.mark + part.text + part.gap for part in one.sentences)
@@ -70,7 +70,7 @@ FORMS: dict[str, Callable[[list[Section]], str]] = {
 
 
 def plain(text: str) -> bool:
-    """Whether the items of a review carry no sign of their own ("+" and "-" beside each other) and cite no lists."""
+    """Whether the items of a review carry no sign of their own ("+" and "-" side by side) and cite no lists."""
     return not re.search(r"^\s*\(?\+\)?\s", text, re.M) and not re.search(r"^\s*\[\w+\]", text, re.M)
 
 

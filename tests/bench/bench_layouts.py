@@ -1,12 +1,15 @@
-"""Words given back, and their order, from papers of known text in many layouts; and from real ones beside pdftotext.
+"""Measures the extracted words and their order in papers of known text, and compares real papers with pdftotext.
 
-Run it as `python -m tests.bench.bench_layouts [folder of real papers]`; with `--beside` in place of the folder the papers of known
-text are read by pymupdf4llm too, with its layout model and without. Recall is the share of the words of paragraphs,
-headings and captions that `read_pdf` gives back, precision the share of its words that belong there; inversions are
-paragraphs that come before the one they should follow; left are references, appendices and entries of tables of
-contents that are still there. Of a real paper the text is not known: what pdftotext (poppler-utils) finds before the
-references is compared, cells of tables and headers included, so that 1.0 is not to be expected; breaks count places
-where text that follows in one stands apart in the other.
+Run it as `python -m tests.bench.bench_layouts [folder of real papers]`. With `--beside` instead of the folder,
+pymupdf4llm reads the papers of known text too, with its layout model and without.
+
+Recall is the share of the words of paragraphs, headings and captions that `read_pdf` returns; precision is the share of
+its words that belong there. Inversions are paragraphs that come before the one they should follow. Left are references,
+appendices and entries of tables of contents that remain.
+
+The text of a real paper is not known. It is compared with the words that pdftotext (poppler-utils) finds before the
+references, including cells of tables and headers, so 1.0 is not to be expected. Breaks count places where text that is
+continuous in one is apart in the other.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from tests.ingest.pdf.recall import compared, words
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "paper-pdfs"
 RUN = 6
-"""Words of a run by which places in two texts of a paper are found."""
+"""How many words in a row locate a place in two texts of a paper."""
 
 
 def generated() -> None:
@@ -47,7 +50,7 @@ def generated() -> None:
 
 
 def beside() -> None:
-    """The same papers read by pymupdf4llm: its Markdown without signs, headers and footers left out."""
+    """Prints the figures of pymupdf4llm on the same papers; signs, headers and footers of its Markdown are left out."""
     import pymupdf4llm
 
     for layout in (False, True):
@@ -61,7 +64,7 @@ def beside() -> None:
                 pages, start = document.page_count, time.process_time()
                 text = str(pymupdf4llm.to_markdown(document, show_progress=False, **leave_out))
                 seconds = time.process_time() - start
-            # A word that a hyphen parts at the end of a line is joined; emphasis and heads are not words.
+            # A word that is hyphenated at a line's end is joined; signs of emphasis and headings are no words.
             found = compared(paper, re.sub(r"[*_#|]+", "", re.sub(r"-\n(?=[a-z])", "", text)))
             print(
                 f"{name:34} {found.recall:7.4f} {found.precision:10.4f} {found.inversions:11} {found.left:5} "
@@ -71,7 +74,7 @@ def beside() -> None:
 
 
 def breaks(ours: list[str], other: list[str]) -> int:
-    """How many runs of words that are once in both texts stand in the other order, among neighbours."""
+    """Returns how many neighbouring runs of words, each once in both texts, are in the opposite order."""
     runs = [{" ".join(text[k : k + RUN]): k for k in range(len(text) - RUN)} for text in (ours, other)]
     once = [Counter(" ".join(text[k : k + RUN]) for k in range(len(text) - RUN)) for text in (ours, other)]
     places = [runs[1][run] for run in runs[0] if once[0][run] == 1 and once[1].get(run) == 1]

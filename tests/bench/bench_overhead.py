@@ -1,11 +1,11 @@
-"""What a refresh costs besides its evaluation LM: seconds a stage and a pair, memory, disk; alone and with workers.
+"""Measures what a refresh costs besides its evaluation LM: seconds per stage and pair, memory, disk.
 
     python -m tests.bench.bench_overhead [--papers 300] [--runners alone,here,processes,ray] [--json FILE]
 
 An edition as in Xu et al. 2025, §5 is 300 papers × 21 candidates × 2 references × 3 metrics = 37,800 pairs; here 18
-models, the human and two controls. Texts are made up, as long as real ones. Prefect's server is started before the
-clock is, workers are started on the clock and named apart. CPU seconds are those of all processes but the server. What
-is set against the floor leaves out what a writer by rule computes (the authors' strengths and weaknesses).
+models, the human and two controls. Texts are made up, as long as real ones. Prefect's server starts before the clock
+does. Workers start on the clock, and their time is shown separately. CPU seconds are those of all processes except the
+server. The comparison with the floor leaves out the time of writers by rule (the authors' strengths and weaknesses).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from tests.bench.watching import Watch
 from tests.conftest import ROOT
 
 FLOOR_S_PER_PAIR = 239 / 37_800
-"""Of an 8B evaluation LM on an H200 at its full rate, each token read once."""
+"""Seconds per pair of an 8B evaluation LM on an H200 at its full rate, with each token read once."""
 RUNNERS = ("alone", "here", "threads", "processes", "ray")
-"""alone: without the Prefect engine; here: with it, in one process."""
+"""alone: without the Prefect engine; here: with the engine, in one process."""
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def measure(files: tuple[Path, Path], runner: str, papers: int, workers: int, chunk_papers: int) -> dict[str, Any]:
-    """One refresh in a process of its own."""
+    """Runs one refresh in its own process; returns its figures."""
     with tempfile.TemporaryDirectory() as name:
         asked = {
             "folder": name, "papers_file": str(files[0]), "reviews_file": str(files[1]), "runner": runner,
@@ -84,7 +84,7 @@ def _figures(folder: Path, marks: list[dict[str, Any]], watch: Watch, before: di
     stages = {mark["name"]: (mark, after) for mark, after in pairwise(marks)}
     used = {role: seconds - before.get(role, 0.0) for role, seconds in watch.cpu_by_role().items()}
     cpu = ended["cpu_s"] + used.get("workers", 0.0)
-    # What writers by rule compute is theirs, as what an evaluation LM computes is its own.
+    # The time of writers by rule is left out, as that of an evaluation LM is.
     written = [(begin, after) for name, (begin, after) in stages.items() if name.startswith("writing")]
     besides = {key: sum(after[key] - begin[key] for begin, after in written) for key in ("at", "cpu_s")}
     floor = ended["planned"] * FLOOR_S_PER_PAIR
@@ -109,13 +109,13 @@ def _figures(folder: Path, marks: list[dict[str, Any]], watch: Watch, before: di
 
 
 def _through(watch: Watch, begin: float, end: float) -> list[float]:
-    """Resident MiB of the run itself at *begin*, a quarter, the half, three quarters and *end*."""
+    """Returns the resident MiB of the run itself at *begin*, one quarter, half, three quarters and *end*."""
     seen = [sample["run"] for at, sample in watch.memory if begin <= at <= end and "run" in sample]
     return [seen[place * (len(seen) - 1) // 4] for place in range(5)] if seen else []
 
 
 def show(found: list[dict[str, Any]]) -> None:
-    """All as one table."""
+    """Prints all results as one table."""
     table = Table("", *(f"{one['runner']} × {one['papers']}" for one in found))
     stages = dict.fromkeys(name for one in found for name in one["stages"])
 

@@ -1,10 +1,14 @@
-"""Words kept and words wrongly kept by `read_pdf`, and its pages a second, beside `page.get_text()` and pymupdf4llm.
+"""Measures the words that `read_pdf` keeps, those it keeps wrongly, and its pages per second.
 
-Run it as `python -m tests.bench.bench_pdf_text [folder of real papers]`. The sample papers are measured against their
-sources, in order. Of a folder, papers with a GROBID file (`.tei.xml`: abstract, paragraphs, headings and captions) or
-a text of pymupdf4llm (`.pymupdf4llm.txt`, up to its references) beside them are measured as bags of words: those
-texts are themselves made by programs, so that 1.0 is not to be expected. All three are timed on one core, `read_pdf`
-with its audit; pymupdf4llm, whose text is cut at the references as ours is, without recognition of pictures.
+Run it as `python -m tests.bench.bench_pdf_text [folder of real papers]`. `page.get_text()` and pymupdf4llm are measured
+beside it. The sample papers are compared with their sources, in order.
+
+In a folder, papers are compared as bags of words with a file beside them. That is a GROBID file (`.tei.xml`: abstract,
+paragraphs, headings and captions) or a text of pymupdf4llm (`.pymupdf4llm.txt`, up to its references). Programs made
+those texts, so 1.0 is not to be expected.
+
+All three are timed on one core: `read_pdf` with its audit, pymupdf4llm without recognition of pictures and cut at the
+references.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ def markdown(data: bytes) -> str:
 
 
 def before_references(text: str) -> str:
-    """What stands from the abstract to the references of a text in markdown."""
+    """Returns the part of a Markdown text from the abstract to the references."""
     opening = re.search(r"abstract", text, re.I)
     closing = re.search(r"^\W*(?:\d+\W+)?references\W*$", text, re.I | re.M)
     return text[opening.end() if opening else 0 : closing.start() if closing else None]

@@ -1,9 +1,10 @@
-"""How long it takes to publish an edition of a million scores, and how much memory.
+"""Measures how long it takes to publish an edition of a million scores, and how much memory.
 
     python -m tests.bench.bench_publish [--papers 2400] [--candidates 70] [--metrics 3]
 
-The default is 2,400 papers × 70 candidates × 2 references × 3 metrics = 1,008,000 score rows: database, Parquet, figures,
-the page, 2,400 pages of papers, the SHA-256 of all. The publisher is a process of its own, whose memory is stated.
+The default is 2,400 papers × 70 candidates × 2 references × 3 metrics = 1,008,000 score rows: database, Parquet,
+figures, the page, 2,400 pages of papers, and the SHA-256 of every file. The publisher runs in its own process, whose
+memory is reported.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from gre_bench.store import Store
 from tests.bench.bench_board import BENCH, Cost, apart, costs, make, test
 
 Step = tuple[str, float, float]
-"""A step of publishing, when it began, and how much CPU time was spent before."""
+"""A step of publishing, its start time, and the CPU time spent before it."""
 
 
 def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
-    """The release of the edition in *folder*, what it took, and its steps."""
+    """Publishes the edition in *folder*; returns the release, its cost, and its steps."""
     additions = Additions(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": place}
                  for place, one in enumerate(METRICS.values())],
@@ -46,12 +47,12 @@ def published(folder: Path, metrics: int) -> tuple[Published, Cost, list[Step]]:
 
 
 def verified(folder: Path) -> Cost:
-    """What ``gre-bench verify`` takes: every byte is read again."""
+    """Measures ``gre-bench verify``, which reads every byte again."""
     return costs(lambda: manifest.verify(folder))[1]
 
 
 def told(steps: list[Step]) -> str:
-    """Seconds and CPU seconds of the steps that took half a second or more."""
+    """Returns the seconds and CPU seconds of the steps that took half a second or more."""
     ends = pairwise(steps)
     taken: list[tuple[Any, ...]] = [(one[0], other[1] - one[1], other[2] - one[2]) for one, other in ends]
     return ", ".join(f"{step} {wall:.1f} ({cpu:.1f})" for step, wall, cpu in taken if wall >= 0.5)

@@ -1,8 +1,8 @@
-"""Agreement of the judgments by rule with those that GPT-4o wrote from the same real ICLR 2023 reviews.
+"""Compares the judgments by rule with those that GPT-4o wrote from the same real ICLR 2023 reviews.
 
-Run it as `python -m tests.bench.bench_rule_judgments [first] [last]`; without rows it reports on 900-966 (201 reviews).
-Lines are aligned greedily by the overlap of their content words. The last table says what either set of judgments is
-worth to the embedded evaluation LM: AUC of the PMI with a review of the same paper against one of another paper.
+Run it as `python -m tests.bench.bench_rule_judgments [first] [last]`; the default rows are 900-966 (201 reviews). Lines
+are aligned greedily by the overlap of their content words. The last table shows the value of either set of judgments
+for the embedded evaluation LM: the AUC of the PMI with a review of the same paper against one of another paper.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FILE = SHARED / "iclr2023" / "human_reviews.parquet"
 STANCES = [opening.split()[-1] for opening in OPENINGS]
 NONE = "(none)"
 ALIGNED = 0.15
-"""Jaccard overlap of content words from which two lines count as the same judgment."""
+"""The Jaccard overlap of content words from which two lines count as the same judgment."""
 
 _STOP = frozenset(
     [
@@ -93,7 +93,7 @@ KINDS = {
 
 
 def words(line: str) -> frozenset[str]:
-    """The content words of *line*, its opening aside."""
+    """Returns the content words of *line*, without its opening."""
     return frozenset(re.findall(r"[a-z0-9][a-z0-9-]*", " ".join(line.split()[3:]).lower())) - _STOP
 
 
@@ -102,7 +102,7 @@ def judged(text: str) -> list[str]:
 
 
 def aligned(ours: Sequence[str], theirs: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of places, each line at most once, the most alike first."""
+    """Returns pairs of line indices, each line at most once, the most similar pairs first."""
     pairs = []
     for i, one in enumerate(map(words, ours)):
         for j, two in enumerate(map(words, theirs)):
@@ -157,7 +157,7 @@ def agreement(rows: list[dict[str, Any]]) -> None:
 
 
 def auc(rows: list[dict[str, Any]], x: str, y: str) -> None:
-    """Prints how well the PMI of *x* (slot 2) with *y* (slots 1 and 3) tells the same paper from another."""
+    """Prints how well the PMI of *x* (slot 2) with *y* (slots 1 and 3) separates the same paper from another."""
     papers: dict[int, dict[int, dict[str, Any]]] = {}
     for row in rows:
         papers.setdefault(row["row"], {})[row["slot"]] = row

@@ -1,9 +1,9 @@
-"""What a query of a user's own costs more in a process of its own, on a private copy, than in this process as it lies.
+"""Measures what the sandbox of a user's query costs: its own process and its private copy.
 
     python -m tests.bench.bench_sql [--mb 200]
 
-Each query is asked five times both ways, the fastest counts. What the private copy and its digest take is stated, and
-what readers of the copy pay for believing it.
+Each query runs five times in the sandbox and five times in this process, and the fastest counts. The times for the
+private copy, its digest, and the check of the copy for readers are reported too.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TIMES = 5
 
 
 def make(folder: Path, mb: int) -> Store:
-    """A store whose copy for readers is of *mb* MB, of log-probabilities that do not compress."""
+    """Returns a store whose copy for readers has *mb* MB of log-probabilities that do not compress."""
     store = Store(folder, BENCH)
     with store.lock("bench"):
         store.copy_for_readers()
@@ -51,13 +51,13 @@ def make(folder: Path, mb: int) -> Store:
 
 
 def plain(file: Path, text: str) -> list[Any]:
-    """The same query in this process, on the file as it lies."""
+    """Returns the rows of the same query, run in this process on the file itself."""
     with duckdb.connect(str(file), read_only=True) as connection:
         return connection.execute(text).fetchall()
 
 
 def fastest(work: Callable[[], Any]) -> float:
-    """Seconds of the fastest of some times."""
+    """Returns the seconds of the fastest of several runs."""
     taken = []
     for _ in range(TIMES):
         began = time.perf_counter()

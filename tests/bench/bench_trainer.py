@@ -1,7 +1,8 @@
-"""The training loop beside that of transformers, on a random Llama of two layers: tokens a CPU second, and the loss.
+"""Compares the training loop with that of transformers, on a random Llama of two layers: tokens per CPU second, and
+loss.
 
-Run it as `python -m tests.bench.bench_trainer`. Each learns the same conversations for the same steps: nine endings
-after one prefix, as an item's predictions are. Ours is timed with prefixes shared and without.
+Run it as `python -m tests.bench.bench_trainer`. Both learn the same conversations for the same steps: nine endings
+after one prefix, like the predictions of an item. Ours is timed with and without shared prefixes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gre_bench.tuning.trainer import Training, train
 
 STEPS, BATCH, VOCABULARY = 12, 9, 4096
 PREFIX, ENDING = 480, 60
-"""Tokens of a prefix and of an ending, about those of an abstract with judgments and of a line's continuation."""
+"""Tokens of a prefix and of an ending, about those of an abstract with judgments and of the line that follows."""
 
 
 def model() -> LlamaForCausalLM:
@@ -44,7 +45,7 @@ def conversations() -> list[Example]:
 
 
 class Weighted(Trainer):
-    """A batch of `Example` in place of tensors: their loss is a sum that is divided by the tokens of the step."""
+    """A trainer that takes batches of `Example` and divides their summed loss by the tokens of the step."""
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None

@@ -1,11 +1,11 @@
-"""What a board of language models can tell: contrasts fixed beforehand, what they could have shown, and stable order.
+"""Prints what a board of language models can tell: contrasts fixed beforehand, their power, and the stability of ranks.
 
     python -m tests.bench.board_questions EDITION METRIC --state STATE --contrast A B [--contrast A B ...]
 
-Every contrast is paired by paper: mean difference, 95% interval, p of Student's test (Holm over the contrasts), and the
-smallest difference that so many papers show with probability 80%. At equal length: the same after each score is moved
-along the common slope of log words to the human length; the slope is taken as known. Stability: Spearman's rho of the
-ranked candidates between halves, over 200 seeded splits of the papers, and of the references of each paper.
+Every contrast is paired by paper: mean difference, 95% interval, Student's p (Holm over the contrasts). It also has the
+smallest difference that so many papers show with probability 80%. At equal length, each score is moved along the common
+slope of log words to the human length; the slope is taken as known. Stability is Spearman's rho of the ranked
+candidates between halves, over 200 seeded splits of the papers, and of the references of each paper.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ POWER = 0.8
 
 
 def words_of(store: Store, metric: str) -> dict[tuple[str, str], int]:
-    """Words of the scored judgments by candidate and paper."""
+    """Returns the words of the scored judgments by candidate and paper."""
     signature = next(row for row in store.read(CURRENT_SIGNATURES) if row["metric"] == metric)
     rows = store.read(BOARD_LENGTHS, source="judgments", writer=signature["writer"], form=signature["form"], cut=10**9)
     return {tuple(row.values())[:2]: tuple(row.values())[2] for row in rows}  # pyright: ignore[reportReturnType]
 
 
 def by_paper(pairs: Pairs, values: np.ndarray) -> dict[str, dict[str, float]]:
-    """Mean value by candidate and paper."""
+    """Returns the mean value by candidate and paper."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for name, paper, value in zip(pairs.candidates, pairs.papers, values, strict=True):
         found[name][paper].append(float(value))
@@ -45,7 +45,7 @@ def by_paper(pairs: Pairs, values: np.ndarray) -> dict[str, dict[str, float]]:
 
 
 def contrast(means: dict[str, dict[str, float]], first: str, second: str) -> dict[str, float]:
-    """The paired difference of two candidates, and the smallest that its papers show with probability `POWER`."""
+    """Returns the paired difference of two candidates, and the smallest that its papers show with probability `POWER`."""
     shared = sorted(means[first].keys() & means[second].keys())
     differences = np.array([means[first][paper] - means[second][paper] for paper in shared])
     error = float(differences.std(ddof=1) / np.sqrt(len(shared)))
@@ -58,7 +58,9 @@ def contrast(means: dict[str, dict[str, float]], first: str, second: str) -> dic
 
 
 def stability(pairs: Pairs, names: list[str], split: str, rng: np.random.Generator) -> np.ndarray:
-    """Spearman's rho of the candidates' means between random halves of the papers, or of each paper's references."""
+    """Returns Spearman's rho of the candidates' means between random halves of the papers, or of each paper's
+    references.
+    """
     papers = sorted(set(pairs.papers))
     references = {paper: sorted({r for p, r in zip(pairs.papers, pairs.references, strict=True) if p == paper})
                   for paper in papers}  # fmt: skip

@@ -1,10 +1,10 @@
-"""Simulations with known truth in which every interval of `gre_bench.stats` is tried: scores of two references a paper.
+"""Simulations with known truth that test every interval of `gre_bench.stats`: scores of two references per paper.
 
-A candidate's standardised score is √alike·common + √(1 − alike)·own, and both parts are √share·paper + √(1 − share)·
-pair: *common* is what papers and references do to all candidates, *own* what they do to one. So the two pairs of a
-paper correlate by *share*, two candidates by *alike*, and differences between candidates by *share* too. With heavy
-tails a score is lognormal (σ = 0.5: skewness 1.75, excess kurtosis 5.9), standardised, all correlations before that.
-A trial draws one simulation and says of each interval whether it holds the truth.
+A candidate's standardised score is √alike·common + √(1 − alike)·own. *common* is the effect of papers and references on
+all candidates, *own* that on one candidate. Each of the two is √share·paper + √(1 − share)·pair. The two pairs of a
+paper therefore correlate by *share*, two candidates by *alike*, and differences between candidates by *share* too. With
+heavy tails a score is lognormal (σ = 0.5: skewness 1.75, excess kurtosis 5.9) and standardised; the correlations hold
+before that transformation. A trial samples one simulation and reports for each interval whether it holds the truth.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gre_bench.stats.ranks import rank_intervals
 
 SIGMA = {"normal": 0.0, "lognormal": 0.5}
 BEFORE_AFTER = 0.83
-"""Correlation of the scores before and after a change which the published half-widths imply."""
+"""The correlation of scores before and after a change that the published half-widths imply."""
 
 MEANS = np.array([0.0, 0.02, 0.04, 0.15, 0.2, 0.3, 0.32, 0.5, 0.6, 1.0])
 """True means of ten candidates, some of them nearly equal."""
@@ -35,7 +35,7 @@ Trial = Callable[[np.random.Generator, int, float, str], dict[str, float]]
 
 
 def standardised(z: np.ndarray, tails: str) -> np.ndarray:
-    """Standard normal *z* with the *tails* asked for: mean 0, variance 1."""
+    """Returns standard normal *z* with the requested *tails*: mean 0, variance 1."""
     sigma = SIGMA[tails]
     if not sigma:
         return z
@@ -46,7 +46,7 @@ def standardised(z: np.ndarray, tails: str) -> np.ndarray:
 def drawn(
     random: np.random.Generator, candidates: int, papers: int, share: float, tails: str, alike: float, pairs: int = 2
 ) -> np.ndarray:
-    """Standardised scores (candidates, papers · pairs)."""
+    """Returns standardised scores, shape (candidates, papers · pairs)."""
 
     def part(rows: int) -> np.ndarray:
         paper, pair = random.normal(size=(rows, papers, 1)), random.normal(size=(rows, papers, pairs))
@@ -96,7 +96,7 @@ def effects(random: np.random.Generator, papers: int, share: float, tails: str) 
 def graded(
     random: np.random.Generator, groups: int, share: float, tails: str, siblings: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Two scores that follow a latent quality by 0.6 and 0.4, and its grade A, B or C."""
+    """Returns two scores that follow a latent quality by 0.6 and 0.4, and the grade A, B or C of that quality."""
     quality, first, second = drawn(random, 3, groups, share, "normal", 0.0, siblings)
     scores = [
         standardised(rho * quality + math.sqrt(1 - rho**2) * e, tails) for rho, e in ((0.6, first), (0.4, second))
@@ -106,7 +106,10 @@ def graded(
 
 @cache
 def true_correlations(tails: str) -> dict[str, float]:
-    """Of 400,000 items each in a group of its own, by SciPy: siblings do not change what two draws are."""
+    """Returns the true correlations, by SciPy over 400,000 items, each in a group of its own.
+
+    Siblings do not change them.
+    """
     first, second, grades = graded(np.random.default_rng(77), 400_000, 0.0, tails, 1)
     a, b, c = (scipy_stats.spearmanr(*pair)[0] for pair in ((first, grades), (first, second), (grades, second)))
     return {
@@ -125,9 +128,9 @@ def true_within(share: float, tails: str, siblings: int) -> float:
 
 
 def correlations(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    """Groups of five siblings where there are few, of three or two where there are more.
+    """Tries the intervals of correlations, with groups of five siblings if there are few, else of three or two.
 
-    The tails are those of the score, which ranks do not see: with other than normal ones Pearson alone is tried.
+    *tails* are those of the score, which ranks do not see. If they are not normal, only Pearson is tried.
     """
     siblings = 5 if papers < 100 else 3 if papers < 300 else 2
     first, second, grades = graded(random, papers, share, tails, siblings)
@@ -166,7 +169,10 @@ def ranks(random: np.random.Generator, papers: int, share: float, tails: str) ->
 
 
 def lengths(random: np.random.Generator, papers: int, share: float, tails: str) -> dict[str, float]:
-    """Four candidates; a score grows by 0.5 with log tokens, which papers and candidates shift."""
+    """Tries the intervals of scores at equal length, on four candidates.
+
+    A score grows by 0.5 with log tokens, which papers and candidates shift.
+    """
     logs = (
         6
         + np.array([-0.5, 0, 0, 0.8])[:, None]
@@ -185,7 +191,7 @@ def lengths(random: np.random.Generator, papers: int, share: float, tails: str) 
 
 
 def coverage(trial: Trial, papers: int, share: float, tails: str, simulations: int, seed: int = 0) -> dict[str, float]:
-    """Share of *simulations* in which each interval of *trial* held the truth."""
+    """Returns the share of *simulations* in which each interval of *trial* held the truth."""
     random = np.random.default_rng([seed, papers, int(100 * share), len(tails)])
     found = [trial(random, papers, share, tails) for _ in range(simulations)]
     return {name: float(np.mean([one[name] for one in found])) for name in found[0]}

@@ -1,8 +1,8 @@
 """Learns the weights of the judgments by rule from the judgments that GPT-4o wrote of real ICLR 2023 reviews.
 
-Run it as `python -m tests.bench.fit_judgments [first] [last] [file]`; without arguments it reads rows 300-899 and writes
-`data/judgments/weights.tsv`. The same rows give the same file. A clause has the stance of the line that says the same,
-by the words they share; a clause without such a line judges nothing.
+Run it as `python -m tests.bench.fit_judgments [first] [last] [file]`. By default it reads rows 300-899 and writes
+`data/judgments/weights.tsv`. The same rows give the same file. A clause gets the stance of the line with the most
+similar words; a clause without such a line judges nothing.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from tests.bench.bench_rule_judgments import FILE, judged, words
 from tests.conftest import ROOT
 
 ALIKE, SOURCE = 0.5, 0.3
-"""Cosine from which a clause says what a line says; and from which it does so if it is the likest to that line."""
+"""Cosines from which a clause matches a line: any clause, and the clause most similar to that line."""
 
 SEEN = 8
-"""Clauses that have a feature, at least."""
+"""The fewest clauses that must have a feature."""
 
 PENALTY = 12.0
-"""Of a weight's square, halved."""
+"""The penalty on half the square of a weight."""
 
 SLIGHT = 0.05
-"""A feature none of whose weights is larger is left out."""
+"""A feature is left out if none of its weights is larger than this."""
 
 
 _SAME = {"clari": "clear", "writi": "writt", "ease": "easy", "origi": "novel", "confu": "uncle"}
-"""Stems of words that GPT-4o takes for one another."""
+"""Stems of words that GPT-4o exchanges for one another."""
 
 
 def stems(text: str) -> frozenset[str]:
@@ -45,7 +45,7 @@ def stems(text: str) -> frozenset[str]:
 
 
 def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str, float]) -> list[int]:
-    """For each clause the place of its stance in `STANCES`, or `NONE`."""
+    """Returns for each clause the index of its stance in `STANCES`, or `NONE`."""
     if not clauses or not lines:
         return [NONE] * len(clauses)
     texts = [[stems(clause.text) for clause in clauses], [stems(line.split(" ", 3)[-1]) for line in lines]]
@@ -61,7 +61,7 @@ def stances_of(clauses: Sequence[Clause], lines: Sequence[str], rarity: dict[str
 
 
 def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
-    """Weights of shape (features, 5) of the log-linear model of *classes*, with a penalty on their squares."""
+    """Returns weights of shape (features, 5) of the log-linear model of *classes*, with a penalty on their squares."""
     target = np.eye(NONE + 1)[classes]
 
     def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:

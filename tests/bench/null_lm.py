@@ -1,8 +1,8 @@
-"""An evaluation LM that costs nothing, for measuring what everything around an evaluation LM costs.
+"""An evaluation LM that costs nothing, to measure the cost of everything around an evaluation LM.
 
-Its log-probabilities are slices of one fixed table: nothing is computed, yet the store is as large as it would be and
-the statistics have something to test. Its settings are a class of their own, so that a worker that is handed them
-imports this module, and with it the backend.
+Its log-probabilities are slices of one fixed table. Nothing is computed, yet the store is as large as in a real run and
+the statistics have numbers to test. Its settings are a class of their own, so a worker that receives them imports this
+module, and with it the backend.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm import catalog
 
 CHARACTERS_PER_TOKEN = 6.2
-"""Of real judgments, as Llama's tokenizer cuts them."""
+"""Characters per token of real judgments with Llama's tokenizer."""
 _LONGEST, _OFFSETS = 4096, 8192
 _random = np.random.default_rng(0)
 _LOGPROBS = tuple((-_random.gamma(0.6, 2.5, _LONGEST + _OFFSETS) - 1e-4).astype(np.float32).tolist())
@@ -36,12 +36,12 @@ class NullSettings(EvaluationLMSettings):
 
 
 class NullLM:
-    """The evaluation LM; equal predictions have equal answers."""
+    """The evaluation LM; equal predictions get equal answers."""
 
     identity = LMIdentity("null", "0" * 64, "null-1")
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob]:
-        """A slice for each of *predictions*, as long as its reply would be in tokens."""
+        """Returns a slice for each of *predictions*, as long as its reply in tokens."""
         return [self._span(one) for one in predictions]
 
     @staticmethod

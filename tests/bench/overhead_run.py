@@ -1,4 +1,4 @@
-"""One refresh with the null evaluation LM, in a process of its own for `bench_overhead`: what it took, as JSON lines."""
+"""Runs one refresh with the null evaluation LM for `bench_overhead`, and prints its cost as JSON lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main() -> None:
     job = _job(asked, folder)
     signing = _timed_signing()
     _tell_stages()
-    # What a process loads before it does anything is no part of a run.
+    # Imports at the start of a process are no part of a run.
     for name in ("gre_bench.flows.annual_refresh", "gre_bench.stats", "pyarrow.dataset", "duckdb", "scipy.stats"):
         importlib.import_module(name)
     _tell("stage", name="start", at=time.time(), cpu_s=time.process_time())
@@ -42,7 +42,7 @@ def _tell(event: str, **more: Any) -> None:
 
 
 def _start_server() -> None:
-    """Prefect's temporary server, which lives as long as this process."""
+    """Starts Prefect's temporary server, which lives as long as this process."""
     prefect_engine.isolate_server()
     from prefect import flow
 
@@ -65,7 +65,9 @@ def _job(asked: dict[str, Any], folder: Path) -> Any:
 
 
 def _timed_signing() -> list[float]:
-    """Where the time goes that a run waits for its first worker: to sign costs nothing with the null LM."""
+    """Returns a list that receives the seconds of signing, when a run waits for its first worker; the null LM adds
+    none.
+    """
     from gre_bench.pipeline.runs import workers
 
     taken: list[float] = []
@@ -90,7 +92,7 @@ def _timed_signing() -> list[float]:
 
 
 def _tell_stages() -> None:
-    """Makes each stage tell when it begins."""
+    """Makes each stage print a line when it begins."""
     from gre_bench.pipeline.runs.progress import Progress
 
     stage = Progress.stage

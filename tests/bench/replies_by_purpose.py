@@ -1,9 +1,9 @@
-"""What becomes of a real LM's replies, by purpose: asked, used, failed and why.
+"""Counts a real LM's replies by purpose: asked, used, failed and why.
 
-Run it as `python -m tests.bench.replies_by_purpose MODEL MODELS_FILE STATE [TOKENS] [PAPERS] [REVIEWS]`: MODEL is an entry of
-the models file, asked at its endpoint; STATE keeps its replies, so that the same command prints the table again, without
-asking, after the readers of replies have changed. TOKENS (160): longest reply. PAPERS (2) of the sample with REVIEWS (2)
-of each. One request an item; the long replies that some purposes allow are cut.
+Run it as `python -m tests.bench.replies_by_purpose MODEL MODELS_FILE STATE [TOKENS] [PAPERS] [REVIEWS]`. MODEL is an
+entry of the models file, asked at its endpoint. STATE keeps the replies, so the same command prints the table again
+without asking, after the readers of replies have changed. TOKENS (160): longest reply. PAPERS (2) of the sample with
+REVIEWS (2) each. One request per item; replies are cut at TOKENS even if their purpose allows more.
 """
 
 from __future__ import annotations

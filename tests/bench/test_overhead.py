@@ -1,4 +1,4 @@
-"""The bench of overhead measures what it says: a whole edition, scored by an LM that costs nothing."""
+"""The overhead bench measures a whole edition, scored by an LM that costs nothing."""
 
 from __future__ import annotations
 

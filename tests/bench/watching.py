@@ -1,4 +1,4 @@
-"""Memory and CPU time of a process and of all that it starts, seen from outside."""
+"""Measures memory and CPU time of a process and its child processes, from outside."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 
 
 class Watch:
-    """Samples the process *pid*, those that work for it and Prefect's server, until it is stopped; a context.
+    """Samples the process *pid*, its workers and Prefect's server until it is stopped; a context.
 
-    ``memory``: resident MiB by role at each sample, with its time (`time.time`); ``cpu``: seconds by process so far.
+    ``memory``: resident MiB by role at each sample, with its time (`time.time`). ``cpu``: seconds by process so far.
     """
 
     def __init__(self, pid: int):
@@ -35,7 +35,7 @@ class Watch:
         self._thread.join()
 
     def cpu_by_role(self) -> dict[str, float]:
-        """CPU seconds until now, of processes that have ended too."""
+        """Returns the CPU seconds until now, including processes that have ended."""
         found: dict[str, float] = defaultdict(float)
         for role, seconds in list(self.cpu.values()):
             found[role] += seconds
@@ -54,7 +54,7 @@ class Watch:
             self.memory.append((time.time(), dict(resident)))
 
     def _family(self, pid: int, role: str = "run") -> dict[int, str]:
-        """Role by process id: *pid* itself and all that it has started, directly or not."""
+        """Returns role by process id: *pid* itself and all its descendants."""
         found = {pid: role}
         try:
             for thread in Path(f"/proc/{pid}/task").iterdir():
@@ -70,5 +70,5 @@ class Watch:
                 self._servers.add(pid)
         except OSError:
             pass
-        # One that is about to go has no command line any more.
+        # A process that is about to end has no command line any more.
         return "server" if pid in self._servers else "workers"

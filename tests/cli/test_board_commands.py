@@ -111,7 +111,7 @@ def test_ties_are_shown_with_the_papers_that_would_end_them_and_details_beneath(
     board = {row["candidate"]: row for row in rows(call, "-m", "gem")}
     tied = [row for row in board.values() if row["tied"]]
     for row in tied:
-        assert f"not told apart: {row['candidate']} and {row['next_candidate']}" in shown
+        assert f"  ranks {row['rank']} and {row['rank'] + 1}: p " in shown
     assert ("=" in shown.split("candidate")[1].split("AUC")[0]) == bool(tied)
     assert "human length" in shown and "tokens in" in shown
 

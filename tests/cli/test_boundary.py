@@ -17,7 +17,7 @@ from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import without_controls
 from gre_bench.core.urls import base_url, without_accounts
 from tests.conftest import ROOT
@@ -148,7 +148,7 @@ def test_a_key_that_stands_twice_and_a_negative_row_are_refused(call, tmp_path):
     assert "the key 'paper_id' occurs twice" in err and "row is negative" in err
     refused(call("import", "papers", file, "--edition", "X-2025", "--rows=-2:1"), "FIRST:END")
     with pytest.raises(ValueError, match="twice"):
-        loads('{"a": [{"b": 1, "b": 1}]}')
+        load_json('{"a": [{"b": 1, "b": 1}]}')
 
 
 @pytest.mark.parametrize("asked", [("leaderboard",), ("publish",), ("sql", "select 1")], ids=lambda asked: asked[0])

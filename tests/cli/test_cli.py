@@ -14,7 +14,7 @@ import pytest
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from tests.conftest import ROOT
-from tests.flows.refreshing import DEMO, EDITION, reviews_by, use
+from tests.flows.refreshing import DEMO, EDITION, refreshed, reviews_by, use
 from tests.scripted_lms import FaultyLM, OverlapLM
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
@@ -176,7 +176,7 @@ def bad_inputs(tmp_path):
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(call, tmp_path, arguments, part):
-    call("refresh", *SCRIPTED, "--limit", "2")
+    refreshed(tmp_path / "state")
     bad_inputs(tmp_path)
     code, out, err = call(*arguments)
     assert code == BAD_INPUT
@@ -194,14 +194,14 @@ def test_a_nan_from_the_evaluation_lm_is_a_fault_that_names_the_pair(call):
 
 
 def test_a_damaged_store_is_a_fault_in_one_line(call, tmp_path):
-    call("refresh", *SCRIPTED, "--limit", "2")
+    refreshed(tmp_path / "state")
     (tmp_path / "state" / "editions" / EDITION / "edition.duckdb").write_bytes(b"no")
     code, _, err = call("refresh", *SCRIPTED)
     assert (code, "is damaged or no DuckDB file" in err) == (FAULT, True)
 
 
 def test_hostile_names_are_shown_as_text(call, tmp_path):
-    call("refresh", *SCRIPTED, "--limit", "2")
+    refreshed(tmp_path / "state")
     file = tmp_path / "rows.jsonl"
     file.write_text(json.dumps({"paper_id": "[red]x\u001b[2J", "slot": 1, "review": "x"}) + "\n")
     code, out, err = call("import", "reviews", str(file), "-e", EDITION)
@@ -219,7 +219,7 @@ def test_help_names_every_command_and_the_exit_codes():
 
 
 def test_leaderboard_and_status_load_no_heavy_library(call, tmp_path):
-    call("refresh", *SCRIPTED, "--limit", "2")
+    refreshed(tmp_path / "state")
     for command in ("leaderboard", "status"):
         probe = (
             f"import sys; sys.argv = ['gre-bench', '{command}', '--state', {str(tmp_path / 'state')!r}]\n"

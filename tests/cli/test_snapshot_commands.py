@@ -76,10 +76,21 @@ def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
     assert code == DONE and "SAMPLE-2026, 8 papers." in out and "nothing is left to request" in out
     (snapshot,) = (tmp_path / "state" / "snapshots").iterdir()
     code, out, _ = call("verify", str(snapshot), "--public", "public.jsonl")
-    assert code == DONE and "files are as they were written" in out and "84 texts, 0 withheld by licence" in out
+    assert code == DONE and "files as written" in out and "84 texts, 0 withheld by licence" in out
     (snapshot / "reviews.jsonl").write_bytes(b"{}" + (snapshot / "reviews.jsonl").read_bytes()[2:])
     code, out, err = call("verify", str(snapshot))
     assert (code, out) == (BAD_INPUT, "") and "reviews.jsonl is not as it was written" in err
+
+
+def test_a_fetch_says_whom_it_contacts_and_that_nothing_answers(call):
+    quick = ("--set", "fetch.attempts=2", "--set", "fetch.backoff_s=0.01", "--no-prefect")
+    code, out, err = call("fetch", "SAMPLE", "2026", "--host", "http://127.0.0.1:9", *quick)
+    assert code == INCOMPLETE and out.startswith("SAMPLE 2026: incomplete; nothing answers at 127.0.0.1:9: 2 tries of ")
+    first, second = err.splitlines()
+    assert first == "contacting http://127.0.0.1:9 to log in"
+    assert second.startswith("127.0.0.1:9 does not answer (ConnectionRefusedError: Connection refused); try 2 of 2 in ")
+    code, out, err = call("fetch", "SAMPLE", "2026", "--host", "http://127.0.0.1:9", "--json", *quick)
+    assert code == INCOMPLETE and json.loads(out)["outcome"] == "incomplete" and err == second + "\n"
 
 
 @pytest.mark.parametrize("file", [pytest.param(True, marks=pytest.mark.slow), False])

@@ -17,7 +17,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: *kind* is its language and what follows it, *reason* why it is not run (None: it is)."""
+    """A fenced block: *kind* is its language and any word after that; *reason* says why it is not run (None: it is)."""
 
     page: Path
     kind: str
@@ -26,9 +26,18 @@ class Block:
 
     @property
     def commands(self) -> list[list[str]]:
-        """The words of each command line, without comments; a line that ends in a backslash goes on in the next."""
-        lines = self.text.replace("\\\n", " ").splitlines()
-        return [words for words in (shlex.split(line, comments=True) for line in lines) if words]
+        """The words of each command, without comments; a backslash or an open quotation continues it on the next line."""
+        found, command = [], ""
+        for line in self.text.replace("\\\n", " ").splitlines():
+            command = f"{command}\n{line}" if command else line
+            try:
+                words = shlex.split(command, comments=True)
+            except ValueError:
+                continue
+            found += [words] if words else []
+            command = ""
+        assert not command, f"{self.page.name}: a quotation is not closed: {command}"
+        return found
 
 
 def blocks(page: Path) -> list[Block]:

@@ -21,6 +21,7 @@ from gre_bench.core import settings
 from tests.cli.calling import call
 from tests.conftest import ROOT
 from tests.docs.blocks import PAGES, Block, blocks, mentions
+from tests.flows.refreshing import with_papers_read
 
 KINDS = {"sh", "python", "sql", "text", "toml", "toml models"}
 ALL = [block for page in PAGES for block in blocks(page)]
@@ -39,6 +40,10 @@ def test_every_block_says_what_it_is():
     assert sum(block.text.count("\n") for block in ALL if block.reason is None) > 40
     for page in PAGES:
         assert page.read_text().count("\n```") == 2 * len(blocks(page)), f"{page.name}: a block is not closed"
+
+
+def test_no_line_of_a_block_is_wider_than_a_terminal():
+    assert not [f"{block.page.name}: {line}" for block in ALL for line in block.text.splitlines() if len(line) > 80]
 
 
 def test_a_block_that_is_not_run_says_why():
@@ -95,7 +100,8 @@ def test_settings_and_models_that_are_shown_are_taken():
 def refreshed(tmp_path_factory) -> Path:
     """A folder as ``make demo`` leaves it."""
     folder = tmp_path_factory.mktemp("demo")
-    code, _, said = call("refresh", "--settings", "demo", "--no-prefect", "--state", folder / "state")
+    state = with_papers_read(folder / "state")
+    code, _, said = call("refresh", "--settings", "demo", "--no-prefect", "--state", state)
     assert code == 0, said
     return folder
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import math
 import shutil
-import tempfile
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
+from tests.once import once
 from tests.scripted_lms import OverlapLM
 
 DEMO = Path(__file__).parent / "given_judgments.toml"
@@ -44,10 +42,7 @@ def run(state: Path, *overrides: str, **asked: Any) -> dict[str, Any]:
     return refresh(Job(demo(*overrides), state, **asked), steps.undecorated())
 
 
-@cache
-def _sample_read() -> Path:
-    state = Path(tempfile.mkdtemp(prefix="sample-read-"))
-    atexit.register(shutil.rmtree, state, ignore_errors=True)
+def _read_sample(state: Path) -> None:
     job = Job(settings.load(ROOT / "tests" / "flows" / "notes_and_pdfs.toml"), state)
     store = Store(state, job.settings.edition.edition)
     with store.lock("test"), recorded(store, "test", job.settings, shown=False) as progress:
@@ -56,33 +51,28 @@ def _sample_read() -> Path:
         read_papers(store, job, steps.undecorated(), progress)
         store.write(("forget_draw", {}), ("forget_sample", {}))
         progress.end("done")
-    return state
 
 
 def with_papers_read(state: Path) -> Path:
     """*state*, new, with the sample's notes imported and its PDFs read: what most tests of later stages start from."""
     if not (state / "editions").exists():
         for name in ("editions", "snapshots"):
-            shutil.copytree(_sample_read() / name, state / name)
+            shutil.copytree(once("sample-read", _read_sample) / name, state / name)
     return state
 
 
-@cache
-def _sample_refreshed() -> Path:
-    state = Path(tempfile.mkdtemp(prefix="sample-refreshed-"))
-    atexit.register(shutil.rmtree, state, ignore_errors=True)
+def _refresh_sample(state: Path) -> None:
     asked_for = catalog.BACKENDS.get("scripted")
     use(OverlapLM())
     run(state)
     if asked_for:
         catalog.BACKENDS["scripted"] = asked_for
     catalog.open_lm.cache_clear()
-    return state
 
 
 def refreshed(state: Path) -> Path:
     """*state*, new, as a `run` by an `OverlapLM` leaves it: what most tests of later runs start from."""
-    return shutil.copytree(_sample_refreshed(), state, dirs_exist_ok=True)
+    return shutil.copytree(once("sample-refreshed", _refresh_sample), state, dirs_exist_ok=True)
 
 
 def add_reviews(state: Path, rows: list[dict[str, Any]], **options: Any) -> dict[str, Any]:

@@ -116,7 +116,7 @@ def test_the_board_equals_the_statistics_computed_apart(tmp_path):
 
 def test_ranks_are_for_candidates_and_controls_have_none(tmp_path):
     add = reviews_by("model-a")
-    run(tmp_path, limit=2)
+    refreshed(tmp_path)
     add_reviews(tmp_path, add)
     run(tmp_path)
     rows = query(
@@ -233,7 +233,7 @@ def test_a_nan_is_a_fault_that_names_the_pair_and_reaches_no_table(tmp_path):
 
 
 def test_a_candidate_with_too_few_scored_pairs_is_unranked(tmp_path):
-    run(tmp_path, limit=2)
+    refreshed(tmp_path)
     add_reviews(tmp_path, reviews_by("lazy", range(1, 16)))
     summary = run(tmp_path)
     assert query(tmp_path, "select rank, unranked from leaderboard where metric = 'gem' and candidate = 'lazy'") == [
@@ -250,7 +250,7 @@ def test_a_candidate_with_too_few_scored_pairs_is_unranked(tmp_path):
 
 
 def test_judgments_of_another_writer_are_never_paired(tmp_path):
-    run(tmp_path, limit=2)
+    refreshed(tmp_path)
     add_reviews(tmp_path, reviews_by("model-a", writer="someone-else"))
     summary = run(tmp_path)
     assert summary["outcome"] == "incomplete" and "no judgments by sample-author" in summary["message"]

@@ -27,30 +27,37 @@ with get_client(sync_client=True) as client:
     flows = {flow.id: flow.name for flow in client.read_flows()}
     print(json.dumps([(flows[run.flow_id], run.state_name, run.work_pool_name) for run in client.read_flow_runs()]))
 """
+QUICKLY = {
+    "edition": {"papers": 6},
+    "release": {"unvalidated": "show"},
+    "validation": {"resamples": 200},
+    "writing": {"chunk": 4},
+}
 STATUS = ("editions", "SAMPLE-2026", "status.json")
 
 
-def deployment(folder: Path, host: str, url: str) -> Path:
-    """The file of the deployments of a year, of the sample and every 20 seconds; judgments by the roster's model."""
+def deployment(folder: Path, host: str, named: str, **chosen: dict[str, Any]) -> Path:
+    """The file of the deployments of a year, of the sample and every 20 seconds, by the roster *named*.
+
+    *chosen*: settings by group, beside those of the deployment that ships.
+    """
     deployed = yaml.safe_load(FILE.read_text())
     kept = [item for item in deployed["deployments"] if item["name"] in ("year-iclr", "score", "validate-on-gpu")]
     year = next(item for item in kept if item["name"] == "year-iclr")
     year |= {"name": "year-sample", "schedules": [{"interval": 20, "active": True}]}
-    settings = year["parameters"]["settings"] | {"edition": {"papers": 6}, "release": {"unvalidated": "show"}}
-    settings |= {"validation": {"resamples": 200}, "writing": {"chunk": 4}}
+    settings = year["parameters"]["settings"] | chosen
     settings["fetch"] |= {"host": host, "backoff_s": 0.01}
     year["parameters"] |= {
-        "venue": "SAMPLE", "roster": roster(folder, url, judgments="scripted"), "settings": settings,
-        "on": ON.isoformat(), "state": str(folder / "state"),
+        "venue": "SAMPLE", "roster": named, "settings": settings, "on": ON.isoformat(), "state": str(folder / "state"),
     }  # fmt: skip
     file = folder / "prefect.yaml"
     file.write_text(yaml.safe_dump(deployed | {"deployments": kept}))
     return file
 
 
-def killed(state: Path, when: Callable[[dict[str, Any]], bool], log: Path) -> int:
+def killed(state: Path, when: Callable[[dict[str, Any]], bool], log: Path, within_s: float = 300) -> int:
     """Kills the process that works on the edition as soon as its status says so; its id."""
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + within_s
     while True:
         assert time.monotonic() < deadline, log.read_text()
         try:
@@ -72,7 +79,7 @@ def test_a_scheduled_year_that_is_killed_twice_ends_in_a_release(tmp_path):
     with served() as loopback, scripted_chat(pause_s=0.1) as chat, serving(tmp_path / "server") as server:
         answered(server | login, "python", "deployments/server_setup.py")
         answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file",
-                 str(deployment(tmp_path, loopback.v2, chat.url)))  # fmt: skip
+                 str(deployment(tmp_path, loopback.v2, roster(tmp_path, chat.url, judgments="scripted"), **QUICKLY)))  # fmt: skip
         with (
             running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
             running("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),

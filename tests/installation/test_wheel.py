@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import site
 import subprocess
 import sys
@@ -93,8 +94,12 @@ def test_the_wheel_brings_one_name_and_every_file_of_the_package(installed):
     assert {name.removeprefix("gre_bench/") for name in names} == package - set(LINKS) | {"constraints.txt"}
 
 
-def test_the_demo_needs_nothing_but_the_installation(installed):
-    shown = installed.done("demo")
+@pytest.mark.parametrize(
+    "engine", [pytest.param((), id="prefect", marks=pytest.mark.slow), pytest.param(("--no-prefect",), id="no-prefect")]
+)
+def test_the_demo_needs_nothing_but_the_installation(installed, engine):
+    shutil.rmtree(installed.folder / "state", ignore_errors=True)
+    shown = installed.done("demo", *engine)
     assert f"{EDITION} · gem_s_abstract" in shown and "16 of 16 papers" in shown
     assert "validated on ICLR-2023" in shown, (
         "the records of validations come along, and signatures are those of a checkout"

@@ -92,9 +92,9 @@ def line(*arguments: object) -> str:
 
 def test_a_column_under_another_name_is_named_with_the_right_one(state):
     model = written("model.jsonl", rows_of(model="gpt-x"))
-    assert "no column candidate (rename model to candidate?)" in line("import", "reviews", model, "-e", EDITION)
+    assert "no column candidate; rename model to candidate" in line("import", "reviews", model, "-e", EDITION)
     text = written("text.jsonl", [{"paper_id": "s01", "candidate": "m", "text": "Good."}])
-    assert "column review is missing (rename text to review?)" in line("import", "reviews", text, "-e", EDITION)
+    assert "no column review; rename text to review" in line("import", "reviews", text, "-e", EDITION)
     assert query(state, "select count(*) from reviews where candidate <> 'human'") == [(0,)]
 
 
@@ -362,7 +362,10 @@ def test_the_baseline_and_the_controls_cannot_be_removed(state, name):
     assert "cannot be removed" in line("remove", EDITION, name, "--yes")
 
 
-def test_a_removal_says_what_would_bring_the_candidate_back():
-    chosen = demo("writing.candidates=['m', 'n']", "sources.reviews=/r.jsonl")
+def test_a_removal_says_what_would_bring_the_candidate_back(tmp_path):
+    file = tmp_path / "r.jsonl"
+    file.write_text('{"paper_id": "s01", "review": "x", "candidate": "m"}\n')
+    chosen = demo("writing.candidates=['m', 'n']", f"sources.reviews={file}")
     notes = removal.coming_back(chosen, "m")
-    assert 'writing.candidates=["n"]' in notes[0] and "/r.jsonl" in notes[1]
+    assert 'writing.candidates=["n"]' in notes[0] and str(file) in notes[1]
+    assert removal.coming_back(chosen, "other") == [], "no row of the file is its"

@@ -28,7 +28,7 @@ def model(tmp_path_factory):
     return str(build_chat_model(tmp_path_factory.mktemp("model") / "llama3", context=8192))
 
 
-def test_json_has_the_ratios_of_each_method(model):
+def test_each_method_has_its_ratios_and_the_table_shows_them_with_the_hours_of_an_edition(model, capsys):
     done = CliRunner().invoke(app, ["models", "bench", "scoring", "--model", model, *SMALL, "--json", "--growth"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
@@ -38,13 +38,10 @@ def test_json_has_the_ratios_of_each_method(model):
     assert found["pairs"] == 1 * 2 * 2 * 2
     assert found["methods"]["trie"]["work_ratio"] > 1
     assert [row["papers"] for row in found["growth"]] == [1, 2, 4, 8]
-
-
-def test_the_table_names_each_method_and_the_hours_of_an_edition(model):
-    done = CliRunner().invoke(app, ["models", "bench", "scoring", "--model", model, *SMALL])
-    assert done.exit_code == 0, done.output
-    for words in ("one-by-one", "batches", "trie", "TFLOP/s", "8 pairs", " h"):
-        assert words in done.output
+    _show(found)
+    shown = capsys.readouterr().out
+    for words in ("one-by-one", "batches", "trie", "TFLOP/s", "8 pairs", " h", "engine on 8 papers"):
+        assert words in shown
 
 
 def test_a_paper_has_its_candidates_references_and_synopses():

@@ -17,6 +17,8 @@ from tests.release.made_up import EDITION, FREE, METRICS, make, release_store_of
 from tests.release.publishing import publish_until
 
 STEPS = ("database", "pieces", "parquet", "page", "figures", "index", "papers", "manifest", "place", "log", "latest")
+DIFFERENT = ("database", "manifest", "place", "log", "latest")
+"""The first and last step before the release is in place, and those that change what a reader sees."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,9 @@ def context():
     return context
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize(
+    "step", [pytest.param(step, marks=[] if step in DIFFERENT else pytest.mark.slow) for step in STEPS]
+)
 def test_a_publisher_that_is_killed_leaves_a_whole_release_and_the_next_one_goes_through(own, context, step):
     process = context.Process(target=publish_until, args=(str(own), EDITION, step))
     process.start()

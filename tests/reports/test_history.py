@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from gre_bench.cli.views import screen
+from gre_bench.cli.views.comparison import show_candidates
 from gre_bench.pipeline.intake import import_reviews
 from gre_bench.pipeline.runs.job import recorded
 from gre_bench.reports.history import changes, compared
@@ -124,7 +126,7 @@ def test_a_column_is_a_year_and_few_papers_are_told(call):
     assert shown.count("difference to human, paired by paper") == 1, "two years that compare stood apart"
     (line,) = [line for line in shown.splitlines() if line.startswith("model-a ")]
     assert line.count("±") >= 2
-    assert f"few papers: {EDITION} has 16." in shown and f"few papers: {NEXT} has 16." in shown
+    assert f"{EDITION}: few papers: 16." in shown and f"{NEXT}: few papers: 16." in shown
 
 
 def test_a_candidate_without_a_rank_is_in_the_history_with_the_reason(call, state):
@@ -150,7 +152,36 @@ def test_two_candidates_are_compared_on_the_pairs_that_both_have(call, state):
     assert code == 0
     assert (row["difference"], row["p"]) == pytest.approx((found.mean(), stats.ttest_1samp(found, 0).pvalue))
     assert (row["won"], row["lost"]) == ((found > 0).sum(), (found < 0).sum())
-    assert "asked alone" in call("compare", "model-b", "model-a", "--edition", EDITION)[1]
+    assert [paper["difference"] for paper in row["most"]] == pytest.approx(sorted(found[found > 0])[::-1][:3])
+    assert [paper["difference"] for paper in row["least"]] == pytest.approx(sorted(found[found < 0])[:3])
+    told = call("compare", "model-b", "model-a", "--edition", EDITION)[1]
+    assert f"corrected for its {row['board']['tests']} tests (Holm)" in told and "alone, for one question" in told
+
+
+def test_the_corrected_p_of_a_comparison_is_the_one_of_the_board(call):
+    board = json.loads(call("leaderboard", EDITION, "--metric", "gem", "--json")[1])["rows"]
+    for row in (row for row in board if row["difference_p_holm"] is not None):
+        shown = call("compare", row["candidate"], "human", "--edition", EDITION, "--metric", "gem", "--json")[1]
+        (found,) = json.loads(shown)["candidates"]
+        assert found["board"] == {"p_holm": pytest.approx(row["difference_p_holm"]), "tests": row["tests"]}
+
+
+def test_a_paper_that_a_candidate_lost_is_never_among_its_best():
+    tests = {"difference": -2.0, "low": -3.0, "high": -1.0, "p": 0.03, "papers": 9}
+    row = tests | {
+        "metric": "gem", "problem": None, "won": 0, "lost": 9, "most": [], "above_chance": None,
+        "least": [{"paper_id": "s1", "difference": -4.0}], "board": {"p_holm": 0.09, "tests": 6},
+    }  # fmt: skip
+    with screen.out.capture() as captured:
+        show_candidates({"compared": ["a", "human"], "edition": EDITION, "candidates": [row]})
+    told = captured.get()
+    assert "a leads on no paper" in told and "human leads most on: s1 by 4.00" in told
+    assert "not told apart on the board; human scores higher if this is the only question asked" in told
+
+
+def test_a_name_without_an_edition_is_told_what_compare_takes(call):
+    code, line = call("compare", "model-a", "human")
+    assert (code, "gre-bench compare A B --edition EDITION" in line) == (2, True)
 
 
 @pytest.mark.parametrize(

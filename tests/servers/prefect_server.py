@@ -1,4 +1,4 @@
-"""A real Prefect server on a free port of loopback, with a home of its own, and what tests ask of it."""
+"""A real Prefect server on a free loopback port, with its own home folder, and helpers that question it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.conftest import ROOT
 
 PREFECT = Path(sys.executable).with_name("prefect")
 STARTED_WITHIN_S = 240.0
-"""A server is up in some 10 s on two quiet cores; a busy machine may take many times that."""
+"""Seconds allowed for a server to start: about 10 on two quiet cores, many times that on a busy machine."""
 
 
 @contextmanager
 def running(*command: str, environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
-    """``prefect COMMAND`` in the background, stopped with all it started."""
+    """Runs ``prefect COMMAND`` in the background, and ends it with all its child processes."""
     with log.open("w") as output:
         process = subprocess.Popen(
             [str(PREFECT), *command], env=environment, cwd=ROOT, stdout=output, stderr=output, start_new_session=True
@@ -40,14 +40,14 @@ def running(*command: str, environment: dict[str, str], log: Path) -> Iterator[s
 
 @contextmanager
 def serving(folder: Path) -> Iterator[dict[str, str]]:
-    """The environment in which this server is the one to talk to."""
+    """Yields the environment variables that point to a running server with its files in *folder*."""
     environment = environment_of(folder)
     with served(environment, folder / "server.log"):
         yield environment
 
 
 def environment_of(folder: Path) -> dict[str, str]:
-    """The environment in which the server to talk to is one on a port that is free now, its files in *folder*."""
+    """Returns the environment variables for a server on a port that is free now, with its files in *folder*."""
     return os.environ | {
         "PREFECT_HOME": str(folder / "prefect"),
         "PREFECT_API_URL": f"http://127.0.0.1:{closed_port()}/api",
@@ -62,7 +62,7 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def served(environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]:
-    """The server of *environment*, once it answers; `kill` ends it in the middle."""
+    """Yields the running server of *environment* once it answers; `kill` ends it early."""
     api = environment["PREFECT_API_URL"]
     port = api.removesuffix("/api").rpartition(":")[2]
     with running("server", "start", "--port", port, environment=environment, log=log) as server:
@@ -77,20 +77,20 @@ def served(environment: dict[str, str], log: Path) -> Iterator[subprocess.Popen]
 
 
 def kill(server: subprocess.Popen) -> None:
-    """Ends the *server* with all it started, at once."""
+    """Ends the *server* and all its child processes at once."""
     os.killpg(server.pid, signal.SIGKILL)
     server.wait()
 
 
 def closed_port() -> int:
-    """A port of loopback that nobody listens on."""
+    """Returns a loopback port on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def answered(environment: dict[str, str], *command: str) -> str:
-    """What a command that must succeed prints: ``prefect ...``, or ``python ...`` of this environment."""
+    """Returns the output of a command that must succeed: ``prefect ...``, or ``python ...`` of this environment."""
     program = sys.executable if command[0] == "python" else str(PREFECT)
     found = subprocess.run([program, *command[1:]], env=environment, cwd=ROOT, text=True, capture_output=True)
     assert found.returncode == 0, found.stdout + found.stderr

@@ -1,9 +1,9 @@
-"""A chat server made for the tests, named scripted: real HTTP on the loopback, answers and misbehaves on order.
+"""A scripted chat server for tests: real HTTP on loopback, with answers and faults on order.
 
-It speaks ``POST /v1/chat/completions`` and ``GET /v1/models``. Requests follow the script in the order they
-arrive, then *then*; *when* may decide by the request's body instead. A behaviour is ok, a status ("500",
-"429", ...) or one of `Handler.STUNTS`. What it writes is a function of the model's name and the prompt alone.
-No answer goes out before ``until(number)`` of its request, counted from 1, where a test sets that.
+It serves ``POST /v1/chat/completions`` and ``GET /v1/models``. Each request takes the next behaviour of the script, and
+*then* after its end; *when* may choose by the request's body instead. A behaviour is ok, a status ("500", "429", ...)
+or one of `Handler.STUNTS`. The written text depends only on the model's name and the prompt. If a test sets ``until``,
+request number n (from 1) is answered only once ``until(n)`` is true.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TAG = re.compile(r"<[^<>\n]{1,60}>")
 
 
 class ScriptedChat(ThreadingHTTPServer):
-    """The server and what it saw: ``requests`` (bodies), ``headers`` (of each), ``peak`` (most at one time)."""
+    """The server and its record: ``requests`` (bodies), ``headers`` (of each), ``peak`` (most requests at one time)."""
 
     daemon_threads = True
     block_on_close = False
@@ -73,7 +73,7 @@ class ScriptedChat(ThreadingHTTPServer):
         return self.until is None or self.until(number)
 
     def enter(self, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, str]:
-        """Notes the request; its number and the behaviour that is due."""
+        """Records the request; returns its number and the behaviour for it."""
         with self._lock:
             self.requests.append(body)
             self.headers.append(headers)
@@ -88,7 +88,7 @@ class ScriptedChat(ThreadingHTTPServer):
             self._open -= 1
 
     def handle_error(self, request, client_address) -> None:
-        """A client that went away is part of the play."""
+        """Ignores a client that hangs up, which tests do on purpose."""
 
 
 @contextmanager
@@ -101,9 +101,10 @@ def scripted_chat(
     write: Callable[[dict], str] | None = None,
     logprobs: Callable[[dict], list[dict]] | None = None,
 ) -> Iterator[ScriptedChat]:
-    """A running server. *pause_s* passes before each answer, *retry_after* goes with each 429.
+    """Yields a running server. *pause_s* passes before each answer, and each 429 states *retry_after*.
 
-    *write* takes the place of what it writes; ``elsewhere`` of the server is where it redirects to; *logprobs* gives the log-probabilities of those who ask for them.
+    *write* replaces the function that writes replies. The server's ``elsewhere`` is the target of redirects. *logprobs*
+    returns the log-probabilities for requests that ask for them.
     """
     server = ScriptedChat(script, then, when, retry_after, pause_s, write, logprobs)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -165,7 +166,7 @@ class Handler(BaseHTTPRequestHandler):
     )
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Silent."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:
         if self.path != "/v1/models":
@@ -371,7 +372,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def completion(body: dict, text: str | None, finish: str = "stop", **message: object) -> dict[str, Any]:
-    """A chat completion as the protocol has it."""
+    """Returns a chat completion as the protocol defines it."""
     prompt = sum(len(item["content"]) for item in body["messages"])
     return {
         "id": "scripted",
@@ -386,7 +387,7 @@ def completion(body: dict, text: str | None, finish: str = "stop", **message: ob
 
 
 def written(body: dict) -> str:
-    """What the scripted model answers: by the task that the system message sets."""
+    """Returns the scripted model's answer, by the task that the system message sets."""
     system = next((item["content"] for item in body["messages"] if item["role"] == "system"), "")
     user = body["messages"][-1]["content"]
     if "summarize each evaluation in the review" in system:
@@ -410,13 +411,13 @@ def written(body: dict) -> str:
 
 
 def _judgments(review: str) -> str:
-    """One judgment for each sentence of the review, at most 20."""
+    """Returns one judgment for each sentence of the review, at most 20."""
     lines = [f"The reviewer {_verb(sentence)} {_short(sentence)}." for sentence in _sentences(_TAG.sub("\n", review))]
     return "\n".join(lines[:20]) or "There is nothing to summarize."
 
 
 def _review(paper: str, model: str) -> str:
-    """A tagged review made of the paper's sentences; another model picks others."""
+    """Returns a tagged review made of the paper's sentences; another *model* picks others."""
     found = _sentences(paper) or ["The paper is empty"]
     ranked = sorted(found, key=lambda sentence: hashlib.sha256(f"{model}\n{sentence}".encode()).digest())
     picked = [_short(ranked[place % len(ranked)]) for place in range(10)]
@@ -443,7 +444,7 @@ def _assw(paper: str) -> str:
 
 
 def _grade(user: str) -> str:
-    """An examiner's answer: a point for each three sentences of the review, 10 at most."""
+    """Returns an examiner's answer: a point for every three sentences of the review, 10 at most."""
     points = min(10.0, len(_sentences(user.rpartition("[Review]")[2])) / 3)
     return (
         f"<analysis>\nIt was read.\n</analysis>\n\n<overall_assessment>\nIt is a review.\n</overall_assessment>\n\n"

@@ -1,5 +1,7 @@
-"""What a scripted examiner writes: it reads the quality that a text states (``quality 0.75``) and answers in the
-form that its prompt asks for. Manners are the ways in which real LMs answer; each is a function of the prompt alone.
+"""A scripted examiner, which grades a text by the quality that the text states (``quality 0.75``).
+
+It answers in the form that its prompt asks for. Manners are the ways in which real LMs answer; each depends only on the
+prompt.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ MANNERS: dict[str, Callable[[str], str]] = {
 
 
 def examiner(manner: str = "exact", quality: Callable[[str], float] | None = None) -> Callable[[dict], str]:
-    """What to give `scripted_chat` as *write*; *quality* takes the place of reading it from the text."""
+    """Returns a function for `scripted_chat`'s *write*; *quality* replaces reading the quality from the text."""
 
     def write(body: dict[str, Any]) -> str:
         prompt = body["messages"][-1]["content"]
@@ -39,7 +41,7 @@ def examiner(manner: str = "exact", quality: Callable[[str], float] | None = Non
 
 
 def reply(prompt: str, value: float, manner: Callable[[str], str] = MANNERS["exact"]) -> str:
-    """*value* (0 to 1) as a reply to *prompt*."""
+    """Returns *value* (0 to 1) as a reply to *prompt*."""
     if listed := re.search(r"Possible scores are ([^.\n]+(?:\.5[^.\n]*)*)\.", prompt):
         scores = re.split(r", | and ", listed[1])
         return manner(scores[min(len(scores) - 1, math.floor(value * len(scores)))])
@@ -59,12 +61,12 @@ def reply(prompt: str, value: float, manner: Callable[[str], str] = MANNERS["exa
 
 
 def chooser(bias: float = 0.0) -> Callable[[dict], str]:
-    """Writes which of two texts states the higher quality; a share *bias* of the prompts is answered "one" whatever."""
+    """Returns a writer that names the text of higher quality; for a share *bias* of the prompts it says "one"."""
 
     def write(body: dict[str, Any]) -> str:
         prompt = body["messages"][-1]["content"]
         one, two = (float(value) for value in _QUALITY.findall(prompt)[-2:])
-        # The same pair in the other order is another prompt: its draw must be the pair's own.
+        # The same pair in the other order is another prompt, but must get the same draw.
         pair = f"{min(one, two)} {max(one, two)}"
         draw = int.from_bytes(hashlib.sha256(pair.encode()).digest()[:4], "big") / 2**32
         return "one" if draw < bias or one > two else "two"
@@ -73,7 +75,7 @@ def chooser(bias: float = 0.0) -> Callable[[dict], str]:
 
 
 def distribution(shares: dict[str, float]) -> Callable[[dict], list[dict]]:
-    """What to give `scripted_chat` as *logprobs*: one token, with these probabilities at its place."""
+    """Returns a function for `scripted_chat`'s *logprobs*: one token, with these probabilities at its position."""
     likeliest = max(shares, key=shares.__getitem__)
     top = [{"token": token, "logprob": math.log(share)} for token, share in shares.items()]
     return lambda body: [{"token": likeliest, "logprob": math.log(shares[likeliest]), "top_logprobs": top}]

@@ -1,9 +1,9 @@
-"""A vLLM server made for the tests, named scripted: real HTTP on the loopback, numbers by rule, misbehaves on order.
+"""A scripted vLLM server for tests: real HTTP on loopback, numbers by rule, faults on order.
 
-It answers ``/v1/models``, ``/version``, ``/v1/completions`` with ``prompt_logprobs`` and ``/inference/v1/generate`` with
-``prompt_logprob_token_ids``, in the shapes of vLLM 0.32. The log-probability of a token is a function of the tokens up
-to it (`rule`). Requests for scores follow the script in the order they arrive, then *then*: ok, a status, or a stunt.
-None is answered before ``until(number)`` of it, counted from 1, where a test sets that.
+It serves ``/v1/models``, ``/version``, ``/v1/completions`` with ``prompt_logprobs`` and ``/inference/v1/generate`` with
+``prompt_logprob_token_ids``, in the shapes of vLLM 0.32. The log-probability of a token depends on the tokens up to it
+(`rule`). Each request for scores takes the next behaviour of the script, and *then* after its end: ok, a status, or a
+stunt. If a test sets ``until``, request number n (from 1) is answered only once ``until(n)`` is true.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ REFUSALS = {
     "old_runner": (400, "prompt_logprob_token_ids requires the V2 model runner (VLLM_USE_V2_MODEL_RUNNER=1)."),
 }
 ROUNDED = 0.01
-"""Nats by which a server that rounds answers the two ways to ask differently."""
+"""How many nats the two kinds of request differ by on a server that rounds."""
 LIKELIEST = 7
-"""The token that the server states besides the one asked for."""
+"""The token that the server states besides the requested one."""
 
 
 def rule(ids: Sequence[int]) -> list[float]:
-    """Log-probabilities of all *ids* but the first, each decided by the tokens up to it; float32 as vLLM has them."""
+    """Returns log-probabilities of all *ids* but the first, each from the tokens up to it; float32, as vLLM's."""
     state, found = 0, []
     for place, token in enumerate(ids):
         state = zlib.crc32(struct.pack("<Q", token), state)
@@ -49,7 +49,7 @@ def rule(ids: Sequence[int]) -> list[float]:
 
 
 class ScriptedVLLM(ThreadingHTTPServer):
-    """The server and what it saw: ``asked`` (paths and bodies), ``headers`` (of each), ``peak`` (most at one time)."""
+    """The server and its record: ``asked`` (paths and bodies), ``headers`` (of each), ``peak`` (most at one time)."""
 
     daemon_threads = True
     block_on_close = False
@@ -83,7 +83,7 @@ class ScriptedVLLM(ThreadingHTTPServer):
         return self.until is None or self.until(number)
 
     def enter(self, path: str, body: dict[str, Any], headers: dict[str, str], ids: list[int]) -> tuple[int, str]:
-        """Notes the request; its number and the behaviour that is due."""
+        """Records the request; returns its number and the behaviour for it."""
         with self._lock:
             self.asked.append((path, body))
             self.headers.append(headers)
@@ -97,12 +97,12 @@ class ScriptedVLLM(ThreadingHTTPServer):
             self._open -= 1
 
     def handle_error(self, request, client_address) -> None:
-        """A client that went away is part of the play."""
+        """Ignores a client that hangs up, which tests do on purpose."""
 
 
 @contextmanager
 def scripted_vllm(*script: str, **options: Any) -> Iterator[ScriptedVLLM]:
-    """A running server; *options*: then, when, given, served, version, pause_s, retry_after."""
+    """Yields a running server; *options*: then, when, given, served, version, pause_s, retry_after."""
     server = ScriptedVLLM(script, options)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
@@ -120,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
     server: ScriptedVLLM
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Silent."""
+        """Logs nothing."""
 
     def do_GET(self) -> None:
         if self.path == "/version":

@@ -18,16 +18,16 @@ STARTS_WITHIN_S = 180.0
 
 
 def transformers_command() -> Path | None:
-    """The command ``transformers`` beside this Python, None where it is not installed."""
+    """Returns the command ``transformers`` beside this Python, None if it is not installed."""
     path = Path(sys.executable).with_name("transformers")
     return path if path.is_file() else None
 
 
 @contextmanager
 def transformers_server(command: Path, model: Path, log: Path) -> Iterator[str]:
-    """The base URL of a server of the folder *model* under the folder's name, in bfloat16 on one thread.
+    """Yields the base URL of a server for the folder *model*, under the folder's name, in bfloat16 on one thread.
 
-    *log*: file for what it says.
+    *log*: the file for the server's output.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

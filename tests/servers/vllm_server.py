@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 
 STARTS_WITHIN_S = 240.0
 
-# The V2 model runner wants Triton, which drives no CPU. Its interpreter, made for debugging, runs the same kernels.
+# The V2 model runner needs Triton, which has no CPU backend. Triton's debugging interpreter runs the same kernels.
 INTERPRETER = """
 import triton.backends
 triton.backends.backends["cpu"] = triton.backends.backends["nvidia"]
@@ -25,7 +25,7 @@ triton.backends.backends["cpu"] = triton.backends.backends["nvidia"]
 
 
 def vllm_python() -> Path | None:
-    """The Python that has vLLM: of GRE_BENCH_VLLM_PYTHON, or of .venv-vllm; None if there is none."""
+    """Returns the Python that has vLLM: that of GRE_BENCH_VLLM_PYTHON, or of .venv-vllm; None if there is none."""
     stated = os.environ.get("GRE_BENCH_VLLM_PYTHON")
     path = Path(stated) if stated else ROOT / ".venv-vllm" / "bin" / "python"
     return path if path.is_file() else None
@@ -33,9 +33,9 @@ def vllm_python() -> Path | None:
 
 @contextmanager
 def vllm_server(python: Path, model: Path, log: Path, *, second_runner: bool = False) -> Iterator[str]:
-    """The URL of a server of *model* in float32 under the name ``tiny``; *log* is a folder for what it says.
+    """Yields the URL of a server of *model* in float32 under the name ``tiny``; *log* is a folder for its output.
 
-    *second_runner*: with the V2 model runner, its kernels interpreted, so that given tokens can be scored.
+    *second_runner*: use the V2 model runner with interpreted kernels, so that given tokens can be scored.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -193,13 +193,13 @@ def _outcome(found: Any) -> Outcome:
     """None for what has a value; else its problem, as ``code: reason`` without what follows from the text itself."""
     problem = getattr(found, "problem", None) or getattr(found, "read", None)
     if isinstance(problem, Problem):
-        return _reason(problem.code, problem.message)
+        return reason_of(problem.code, problem.message)
     if hasattr(found, "outcome"):
-        return None if found.text else _reason(found.outcome, found.detail)
+        return None if found.text else reason_of(found.outcome, found.detail)
     return None
 
 
-def _reason(code: str, message: str) -> str:
+def reason_of(code: str, message: str) -> str:
     """*code* and, of *message*, what names the reason and not the item."""
     if code != "unparsable":
         return code

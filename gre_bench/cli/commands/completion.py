@@ -10,7 +10,7 @@ from gre_bench.core.errors import GreBenchError
 
 
 def editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Returns the editions in the state folder: that of --state, else of the environment, else ``state``."""
+    """Returns the editions in the state folder: that of --state, else of the environment variable, else ``state``."""
     from gre_bench.store import find_editions
 
     state = ctx.params.get("state") or os.environ.get("GRE_BENCH_STATE") or "state"

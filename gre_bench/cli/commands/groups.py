@@ -39,7 +39,7 @@ class Command(TyperCommand):
         self.help = _unwrapped(self.help or "")
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns its parameters, without the types of flags and of named arguments."""
+        """Returns the parameters, without the types of flags and of named arguments."""
         return _without_types(super().get_params(ctx))
 
 
@@ -47,7 +47,7 @@ class Group(TyperGroup):
     """A group of commands, with the same help as `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns its parameters, without the types of flags."""
+        """Returns the parameters, without the types of flags."""
         return _without_types(super().get_params(ctx))
 
 
@@ -61,7 +61,7 @@ class TopGroup(Group):
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **more: Any) -> Any:
-        """Runs the program and exits. A usage error is one line, as every other error."""
+        """Runs the program and exits. A usage error is printed as one line, like every other error."""
         try:
             code = super().main(*args, **more | {"standalone_mode": False})
         except typer.TyperException as error:

@@ -1,7 +1,7 @@
 """The options and arguments that several commands share, each described once.
 
-The edition is the argument EDITION of a command about one edition. It is the option --edition where the argument is
-something else (a file, candidates), or where a settings file may name it. A short flag means the same in every command.
+A command about one edition takes it as the argument EDITION. It takes the option --edition if its argument is something
+else (a file, candidates), or if a settings file may name the edition. A short flag means the same in every command.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ IntoEdition = Annotated[str, typer.Option("--edition", "-e", **_EDITION, help="E
 SettingsFile = Annotated[
     Path | None,
     typer.Option(
-        "--settings", "-s", metavar="FILE", help="TOML file of settings, or the name of a shipped one: demo, gpu, ..."
+        "--settings", "-s", metavar="FILE", help="TOML file of settings, or the name of an included one: demo, gpu, ..."
     ),
 ]
 Set = Annotated[
@@ -98,11 +98,11 @@ Pdfs = Annotated[
     Path | None, typer.Option("--pdfs", metavar="FOLDER", help="Folder with the papers' PDFs, <paper id>.pdf.")
 ]
 NotesFile = Annotated[
-    Path, typer.Argument(metavar="FILE", help="OpenReview notes, one a line (.jsonl or .jsonl.gz), API v1 or v2.")
+    Path, typer.Argument(metavar="FILE", help="OpenReview notes, one per line (.jsonl or .jsonl.gz), API v1 or v2.")
 ]
 UnverifiedVenue = Annotated[
     bool,
-    typer.Option("--unverified-venue", help="Accept a venue-year whose note format was never seen, only documented."),
+    typer.Option("--unverified-venue", help="Accept a venue-year whose note format is only known from documentation."),
 ]
 Papers = Annotated[
     str | None,
@@ -120,7 +120,7 @@ ModelsFile = Annotated[
 ]
 Model = Annotated[
     list[str] | None,
-    typer.Option("--model", metavar="NAME", help="Model of the catalogue of models; repeatable."),
+    typer.Option("--model", metavar="NAME", help="Model of the catalogue; repeatable."),
 ]
 StudyName = Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name of the study, for its files.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the random choices.")]

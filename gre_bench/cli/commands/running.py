@@ -1,4 +1,4 @@
-"""What the commands that run something share: settings, the progress bar, and exit codes by outcome."""
+"""Shared by commands that run something: settings, the progress bar, and exit codes by outcome."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
 
 
 def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
-    """Returns the budget in *settings* with the *limits* of the command line. All runs of a study share it."""
+    """Returns the budget in *settings* with the *limits* of the command line, which all runs of a study share."""
     return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))
 
 
@@ -98,7 +98,7 @@ def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
 
 
 def _last_settings(store: Store) -> str | None:
-    """Returns the JSON settings of the edition's last refresh, from the store if the read copy lacks them."""
+    """Returns the settings of the edition's last refresh as JSON, from the store if the read copy lacks them."""
     if not store.exists:
         return None
     try:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from gre_bench.cli.views import screen
 from gre_bench.core.metrics import in_order, recipe_of
+from gre_bench.core.terminal import counted
 from gre_bench.store import Row
 
 _NAMES = {"spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "pearson": "Pearson's r"}
@@ -20,7 +21,7 @@ def show(summary: dict[str, Any]) -> None:
         screen.out.print(_table(name, rows, summary))
     lacking = [row for row in summary["reasons"] if row["reason"]]
     for row in lacking:
-        screen.say(f"{row['metric']}: {row['pairs']} pairs {row['state']}, {row['reason']}")
+        screen.say(f"{row['metric']}: {counted(row['pairs'], 'pair')} {row['state']}, {row['reason']}")
     for note in summary["notes"]:
         screen.say(note)
     if summary["message"]:
@@ -54,7 +55,7 @@ def show_symmetry(summary: dict[str, Any]) -> None:
 
 def _table(name: str, rows: list[Row], summary: dict[str, Any]) -> Table:
     table = Table(
-        title=f"{name} with the grades · {screen.escape(summary['edition'])}, {summary['items']} items",
+        title=f"{name} with the grades · {screen.escape(summary['edition'])}, {counted(summary['items'], 'item')}",
         caption=f"95% intervals, items resampled · judgments by {screen.escape(summary['writer'])}",
     )
     for head in ("Metric", "all reviews", "p", "within items", "length held fixed", "less that of length", "n"):

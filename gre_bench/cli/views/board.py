@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.board_details import show_details
 from gre_bench.cli.views.fitted import Column, fits, fits_at_all, show
-from gre_bench.cli.views.screen import escape, say
+from gre_bench.cli.views.screen import p_value, say
 from gre_bench.core.metrics import recipe_of
+from gre_bench.core.terminal import counted
+from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Row, Store
 from gre_bench.store.queries.board import EXPOSURES, LEADERBOARD, CleanGapRow, ExposureRow, LeaderboardRow
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow, UncoveredRow
@@ -19,13 +21,17 @@ NGRAM_LIMITS = (
     "cache-ngram is a small count model: its scores compare with each other only, not with GEM by an 8B model. It "
     "rewards rare words that both reviews share, and single scores vary widely: read means over many papers."
 )
-LEGEND = (
-    "mean over pairs; ±: half of the 90% interval, clustered by paper, or flat; ranks: those that the tests allow, 95% "
-    "for all together; =: not told apart from a neighbour; − human: difference to the human baseline, paired by paper; "
-    "above chance: difference to the candidate's own reviews of other papers; not above chance: its test does not show "
-    "one; p: of the t test of the difference before "
-    "it, Holm-corrected over all tests of the board; in parentheses that of a candidate without a rank, not corrected"
-)
+LEGEND = {
+    "±": "half of the 90% interval, clustered by paper",
+    "±flat": "half of the published interval, all pairs independent",
+    "ranks": "those that the tests allow, 95% for all together",
+    "=": "not told apart from a neighbour",
+    "− human": "difference to the human baseline, paired by paper",
+    "above chance": "difference to the candidate's own reviews of other papers",
+    "p": "of the t test of the difference before it, Holm-corrected over all tests of the board; in parentheses that "
+    "of a candidate without a rank, not corrected",
+}
+"""What each column or sign means; the screen explains those that it shows."""
 HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
 SHOWN_TIES = 8
 FLAGS = {
@@ -33,7 +39,7 @@ FLAGS = {
     "j": "few judgments", "i": "see its note",
 }  # fmt: skip
 TOLD_IN_FULL = "nmji"
-"""Flags whose reason is printed below the table."""
+"""Flags whose reason is printed in full below the table."""
 
 
 def show_leaderboard(
@@ -45,32 +51,29 @@ def show_leaderboard(
     gaps: Sequence[CleanGapRow] = (),
     details: bool = False,
 ) -> None:
-    """Prints one table per metric, best candidate first, with the tests and the data behind it."""
+    """Prints one table per metric, best candidate first, with the tests and the data behind it, and a legend."""
     by_id = {row["signature_id"]: row for row in signatures}
     auc = {row["signature_id"]: row for row in separations}
     gap = {row["signature_id"]: row for row in gaps}
+    heads: set[str] = set()
     for signature_id, members_of_signature in groupby(rows, key=lambda row: row["signature_id"]):
         group, signature = list(members_of_signature), by_id[signature_id]
         for name, members in groupby(group, key=lambda row: row["group_name"]):
             own = list(members)
-            _metric_table(edition, own, signature, name)
+            heads |= _metric_table(edition, own, signature, name)
             _ties(own)
+            say("")
         if details:
             show_details(group)
         if few := few_papers(row["papers"] for row in group if row["rank"] is not None):
             say(few)
         _basis(group, signature, auc.get(signature_id), exposures, gap.get(signature_id))
-    screen.out.print(LEGEND, style="dim")
+    say(
+        "score: mean over pairs; " + "; ".join(f"{head}: {LEGEND[head]}" for head in LEGEND if head in heads),
+        style="dim",
+    )
     if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
-        screen.out.print(NGRAM_LIMITS, style="dim")
-
-
-def few_papers(counts: Iterable[int | None]) -> str | None:
-    """Returns a warning if one of the *counts* of papers is too small for an interval, else None."""
-    from gre_bench.stats.intervals import FEW, FEW_MEANS
-
-    fewest = min((count for count in counts if count), default=FEW)
-    return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
+        say(NGRAM_LIMITS, style="dim")
 
 
 def summary(summary: Row, board: Store) -> None:
@@ -84,7 +87,8 @@ def summary(summary: Row, board: Store) -> None:
     show_uncovered(summary["uncovered"])
     for note in summary["notes"]:
         say(f"note: {note}")
-    done = f"{summary['scored_now']} pairs scored now, {summary['papers']} of {summary['sampled']} papers."
+    papers = f"{summary['papers']} of {counted(summary['sampled'], 'paper')}"
+    done = f"{counted(summary['scored_now'], 'pair')} scored now, {papers}."
     say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
     say(f"results: {board.read_file} (DuckDB), {board.status_file}")
 
@@ -94,14 +98,15 @@ def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
     for row in rows:
         more = ", ..." if row["lacking"] > len(row["examples"]) else ""
         say(
-            f"{row['candidate']}: no review of {row['lacking']} of {row['papers']} papers "
+            f"{row['candidate']}: no review of {row['lacking']} of {counted(row['papers'], 'paper')} "
             f"({', '.join(row['examples'])}{more}); import them for a rank"
         )
 
 
-def _metric_table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None) -> None:
+def _metric_table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None) -> set[str]:
+    """Prints one table; returns the heads and signs in it that the legend explains."""
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
-    pilot = f" · pilot: {planned} of {sampled} papers" if planned < sampled else ""
+    pilot = f" · pilot: {planned} of {counted(sampled, 'paper')}" if planned < sampled else ""
     unit = recipe_of(signature["metric"]).unit
     tied = {name for row in rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
 
@@ -125,14 +130,15 @@ def _metric_table(edition: str, rows: list[LeaderboardRow], signature: Signature
     apart = f" · group {group}, ranked among itself" if group else ""
     title = f"{edition} · {signature['metric']}{apart}{pilot}"
     flags = column("flags", _flags)
-    if fits((*columns, note)) or not fits_at_all((*columns, flags)):
-        return show(title, (*columns, note), styles)
-    show(title, (*columns, flags), styles)
-    _flagged(rows, signature["writer"])
+    noted = fits((*columns, note)) or not fits_at_all((*columns, flags))
+    heads = show(title, (*columns, note if noted else flags), styles)
+    if not noted:
+        _flagged(rows, signature["writer"])
+    return {*heads, *("=" for _ in tied), *("±" for row in rows if row["high"] is not None)}
 
 
 def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
-    """Prints the meanings of the flags in a table, and in full the notes that a letter cannot convey."""
+    """Prints the meanings of the flags in a table, and the full text of notes that a letter cannot convey."""
     used = "".join(map(_flags, rows))
     if meanings := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
         say(f"flags: {meanings}")
@@ -143,13 +149,24 @@ def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
     """Prints neighbours that no test tells apart, and how many more papers would; or why there are no tests."""
+    ranks = {row["candidate"]: row["rank"] for row in rows}
     ties = [row for row in rows if row["tied"]]
+    if ties:
+        tests = counted(ties[0]["tests"] or 0, "test")
+        say(f"not told apart (p corrected for {tests}; papers, if both go on as here):")
     for row in ties[:SHOWN_TIES]:
-        more = row["more_papers"]
-        hope = f"{more} more papers would, if both go on as here" if more else "nor would a million papers"
-        say(f"not told apart: {row['candidate']} and {row['next_candidate']} (p {_p(row['next_p'])}); {hope}")
+        own, after = row["rank"], ranks.get(row["next_candidate"] or "")
+        both = (
+            f"ranks {own} and {after}" if after and after != own else f"{row['candidate']} and {row['next_candidate']}"
+        )
+        more = (
+            f"{row['more_papers']:,} more papers would tell"
+            if row["more_papers"]
+            else "a million papers would not tell"
+        )
+        say(f"  {both}: p {p_value(row['next_p'])}; {more}")
     if len(ties) > SHOWN_TIES:
-        say(f"and {len(ties) - SHOWN_TIES} more neighbours that are not told apart")
+        say(f"  and {len(ties) - SHOWN_TIES} more neighbours")
     ranked = [row for row in rows if row["rank"] is not None]
     if len(ranked) < 2:
         return
@@ -168,17 +185,14 @@ def _basis(
 ) -> None:
     """Prints what one table rests on: separation, signature, validation, and who may have read the reviews."""
     if auc:
-        screen.out.print(
+        say(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
-            f"{auc['high']:.3f}; {auc['same_pairs']} and {auc['other_pairs']} pairs)",
-            highlight=False,
+            f"{auc['high']:.3f}; {auc['same_pairs']:,} and {counted(auc['other_pairs'], 'pair')})"
         )
-    screen.out.print(
-        f"[dim]signature {signature['signature_id']}: {escape(signature['evaluation_lm'])} "
-        f"{signature['lm_digest'][:8]} {signature['dtype']}, judgments by {escape(signature['writer'])}, "
-        f"{signature['form']}[/dim]",
-        soft_wrap=True,
-        highlight=False,
+    say(
+        f"signature {signature['signature_id']}: {signature['evaluation_lm']} {signature['lm_digest'][:8]} "
+        f"{signature['dtype']}, judgments by {signature['writer']}, {signature['form']}",
+        style="dim",
     )
     for row in exposures:
         if row["role"] in HANDS and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
@@ -192,15 +206,14 @@ def _basis(
     if gap and gap["low"] is not None:
         say(
             f"contaminated models score {gap['gap']:+.2f} (90% {gap['low']:+.2f} to {gap['high']:+.2f}) against the "
-            f"others, paired over {gap['papers']} papers; --board all ranks them too"
+            f"others, paired over {counted(gap['papers'], 'paper')}; --board all ranks them too"
         )
     validation = rows[0]["validation"]
-    colour = "yellow" if validation.startswith("unvalidated") else "green"
-    screen.out.print(f"[{colour}]{escape(validation)}[/{colour}]\n", soft_wrap=True, highlight=False)
+    say(validation + "\n", style="yellow" if validation.startswith("unvalidated") else "green")
 
 
 def _warn(text: str) -> None:
-    screen.out.print(f"[yellow]{escape(text)}[/yellow]", soft_wrap=True, highlight=False)
+    say(text, style="yellow")
 
 
 def _ranks(row: LeaderboardRow) -> str:
@@ -223,7 +236,7 @@ def _note(row: LeaderboardRow, writer: str) -> str:
 
 
 def _flags(row: LeaderboardRow) -> str:
-    """Returns the note of a row as letters, for a screen too narrow for the note."""
+    """Returns the notes on a row as letters, for a screen too narrow for their text."""
     conditions = {
         "b": row["kind"] == "human",
         "c": row["kind"] == "control",
@@ -262,18 +275,14 @@ def _p_to_human(row: LeaderboardRow) -> str:
     It is in parentheses if it is not corrected: a candidate without a rank belongs to no family of tests.
     """
     if row["difference_p_holm"] is not None:
-        return _p(row["difference_p_holm"])
+        return p_value(row["difference_p_holm"])
     alone = row["rank"] is None and row["difference_p"] is not None
-    return f"({_p(row['difference_p'])})" if alone else ""
+    return f"({p_value(row['difference_p'])})" if alone else ""
 
 
 def _p_above_chance(row: LeaderboardRow) -> str:
     """Returns the p-value above chance, in parentheses if it is not corrected."""
     if row["above_chance_p_holm"] is not None:
-        return _p(row["above_chance_p_holm"])
+        return p_value(row["above_chance_p_holm"])
     alone = row["rank"] is None and row["above_chance_p"] is not None
-    return f"({_p(row['above_chance_p'])})" if alone else ""
-
-
-def _p(p: float | None) -> str:
-    return "" if p is None else "<1e-15" if p < 1e-15 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
+    return f"({p_value(row['above_chance_p'])})" if alone else ""

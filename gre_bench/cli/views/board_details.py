@@ -1,4 +1,4 @@
-"""Prints the second table of a board: what a candidate's reviews are like and what they cost."""
+"""Prints the second table of a board: properties of each candidate's reviews, and their cost."""
 
 from __future__ import annotations
 

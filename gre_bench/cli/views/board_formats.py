@@ -35,7 +35,7 @@ KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending
 def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
     """Writes *rows* in the columns *names*, to the file *out* or to standard output; Parquet needs a file.
 
-    Raises `SettingsError` for a file inside what *state* keeps, and for one that cannot be written.
+    Raises `SettingsError` for a file among the `KEPT` parts of *state*, and for one that cannot be written.
     """
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
@@ -52,7 +52,7 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
 
 
 def show_written(files: Sequence[Path], board: str, as_json: bool) -> None:
-    """Prints the figures of the board *board*, one a line; or why there is none."""
+    """Prints the files of the figures of *board*, one per line; or why there is none."""
     if as_json:
         return print_json([str(path) for path in files])
     for path in files:
@@ -74,7 +74,7 @@ def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """Returns *value* safe to show: no terminal controls, and an apostrophe before what a spreadsheet would run."""
+    """Returns *value* safe to show: no terminal controls, an apostrophe before text that a spreadsheet would run."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = plain(value)

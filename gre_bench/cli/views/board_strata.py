@@ -1,4 +1,4 @@
-"""Scores by kind of paper: which version of a PDF was read, what was decided, which area the paper is of."""
+"""Prints scores by kind of paper: which version of a PDF was read, the decision, the area."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gre_bench.stats.intervals import FEW, FEW_MEANS
 from gre_bench.store import Row
 
 SHOWN = 6
-"""Values of a stratum that a table has columns for: those with the most papers."""
+"""The most values of a stratum that get a column: those with the most papers."""
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
-    """How many sampled papers each stratum has, and where it has several the scores in each.
+    """Prints how many sampled papers each stratum has, and the scores in each value of a stratum with several.
 
     *counts* as `sampled_strata`, *rows* as `strata`; *metrics* names each signature's metric.
     """

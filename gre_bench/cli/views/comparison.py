@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.board import few_papers
+from gre_bench.cli.views.fitted import table
+from gre_bench.cli.views.screen import p_value
+from gre_bench.core.terminal import counted
+from gre_bench.ranking.rank_statistics import ALPHA
+from gre_bench.stats.intervals import few_papers
 
 _WITHIN = {True: "yes", False: "no", None: ""}
 
@@ -37,7 +39,7 @@ def show(report: dict[str, Any]) -> None:
         table(heads, [
             (row["metric"], row["benchmark"], row["n"], row["left_out"], _coefficient(row["spearman"]),
              _coefficient(row["pearson"]), _number(row["printed"], 2)) for row in rows
-        ])  # fmt: skip
+        ], names=("benchmark",))  # fmt: skip
         if report["models_not_on_the_board"]:
             screen.say(f"not on the board, left out: {', '.join(report['models_not_on_the_board'])}")
         if report["blank_entries"]:
@@ -48,27 +50,45 @@ def show(report: dict[str, Any]) -> None:
 def show_candidates(report: dict[str, Any]) -> None:
     """Prints two candidates of one edition, metric by metric."""
     first, other = report["compared"]
+    screen.say(f"{first} − {other} on {report['edition']}, over the pairs that both have")
     for row in report["candidates"]:
         if row["problem"]:
-            screen.say(f"{row['metric']}: {row['problem']}")
+            screen.say(f"\n{row['metric']}: {row['problem']}")
             continue
-        sure = "not told apart" if row["p"] >= 0.05 else f"{first if row['difference'] > 0 else other} scores higher"
-        screen.say(
-            f"{row['metric']}: {first} − {other} {row['difference']:+.3f} "
-            f"(90% {row['low']:+.3f} to {row['high']:+.3f}; p {p_value(row['p'])}, asked alone; "
-            f"{row['papers']} papers): {sure}; higher on {row['won']}, lower on "
-            f"{row['lost']} papers"
-        )
+        screen.say(f"\n{row['metric']}: {_verdict(row, first if row['difference'] > 0 else other)}")
+        screen.say(f"  difference: {_interval(row)}, {counted(row['papers'], 'paper')}")
+        screen.say(f"  {_p_values(row)}")
         if above := row["above_chance"]:
-            screen.say(
-                f"  above chance: {above['difference']:+.3f} (90% {above['low']:+.3f} to {above['high']:+.3f}; "
-                f"p {p_value(above['p'])}; {above['papers']} papers)"
-            )
+            screen.say(f"  above chance: {_interval(above)}; p {p_value(above['p'])} alone")
+        screen.say(f"  papers: {first} higher on {row['won']}, lower on {row['lost']}")
         for name, papers in ((first, row["most"]), (other, row["least"])):
-            means = ", ".join(f"{paper['paper_id']} {paper['difference']:+.2f}" for paper in papers)
-            screen.say(f"  best for {name}: {means}")
+            leads = ", ".join(f"{paper['paper_id']} by {abs(paper['difference']):.2f}" for paper in papers)
+            screen.say(f"  {name} leads most on: {leads}" if leads else f"  {name} leads on no paper")
+    screen.say("")
     if few := few_papers(row["papers"] for row in report["candidates"] if not row["problem"]):
         screen.say(few)
+
+
+def _verdict(row: dict[str, Any], leader: str) -> str:
+    """Returns who scores higher, by the board's corrected p if both are ranked together, else by the p of one test."""
+    corrected = row["board"]["p_holm"] if row["board"] else row["p"]
+    if corrected < ALPHA:
+        return f"{leader} scores higher"
+    if row["p"] < ALPHA:
+        return f"not told apart on the board; {leader} scores higher if this is the only question asked"
+    return "not told apart"
+
+
+def _p_values(row: dict[str, Any]) -> str:
+    alone = f"p {p_value(row['p'])} alone, for one question asked beforehand"
+    if not row["board"]:
+        return f"{alone}; the board does not rank the two together, so it has no corrected p"
+    tests = counted(row["board"]["tests"], "test")
+    return f"p {p_value(row['board']['p_holm'])} as on the board, corrected for its {tests} (Holm); {alone}"
+
+
+def _interval(test: dict[str, Any]) -> str:
+    return f"{test['difference']:+.2f} (90% {test['low']:+.2f} to {test['high']:+.2f})"
 
 
 def _left_out(report: dict[str, Any]) -> None:
@@ -78,7 +98,7 @@ def _left_out(report: dict[str, Any]) -> None:
 
 
 def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints both sides in one table; notes on printed figures stand below it, by mark."""
+    """Prints both sides in one table; notes on printed figures follow below it, by mark."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
@@ -86,7 +106,7 @@ def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
          _WITHIN[row["within"]],
          marks.get((row["printed"] or {}).get("note", ""), ""))
         for row in rows
-    ])  # fmt: skip
+    ], names=("of",))  # fmt: skip
     within = [row["within"] for row in rows if row["within"] is not None]
     if within:
         screen.say(
@@ -94,17 +114,6 @@ def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
         )
     for note, mark in marks.items():
         screen.say(f"{mark} {note}")
-
-
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Prints *rows* under *heads*; names to the left, numbers to the right."""
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for index, head in enumerate(heads):
-        left = index == 0 or head in ("of", "benchmark")
-        table.add_column(screen.escape(head), justify="left" if left else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(screen.escape(cell) for cell in row))
-    screen.out.print(table)
 
 
 def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
@@ -121,8 +130,3 @@ def _coefficient(value: float | None) -> str:
 
 def _number(value: float | None, digits: int = 3) -> str:
     return "" if value is None else f"{value:.{digits}f}"
-
-
-def p_value(p: float | None) -> str:
-    """Returns *p* with three decimals, or as a power of ten if below 0.001."""
-    return "" if p is None else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.comparison import table
+from gre_bench.cli.views.fitted import table
+from gre_bench.core.terminal import counted
+from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Row
 
 
@@ -13,10 +15,10 @@ def show_lms(report: dict[str, Any]) -> None:
     """Prints for each metric: agreement on the order, contradictions, and each candidate."""
     first_lm, second_lm = report["compared"]
     for row in report["evaluation_lms"]:
+        on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"
         screen.say(
-            f"{report['edition']} · {row['metric']}, on {row['pairs']:,} pairs of {row['papers']} papers that both "
-            f"scored: 1 is {first_lm} (signature {row['signature_ids'][0]}), "
-            f"2 is {second_lm} ({row['signature_ids'][1]})"
+            f"{report['edition']} · {row['metric']}, on {on} that both scored: "
+            f"1 is {first_lm} (signature {row['signature_ids'][0]}), 2 is {second_lm} ({row['signature_ids'][1]})"
         )
         for field, (first, second) in row["differ_in"].items():
             screen.say(f"beside the LM, signatures differ in {field}: {first} | {second}")
@@ -28,6 +30,8 @@ def show_lms(report: dict[str, Any]) -> None:
             (line["candidate"], *line["ranks"], *map(_signed, line["leads"]), line["pairs"], _signed(line["spearman"]))
             for line in row["candidates"]
         ])  # fmt: skip
+        if few := few_papers([row["papers"]]):
+            screen.say(few)
     screen.say(
         "lead: over the human baseline, in standard errors by paper; Spearman: of the two LMs' scores, pair by pair. "
         "Their scores have different units and are not set beside each other."
@@ -37,7 +41,7 @@ def show_lms(report: dict[str, Any]) -> None:
 def _order(row: Row) -> None:
     if agreement := row["agreement"]:
         screen.say(
-            f"order of {agreement['candidates']} candidates: Spearman {agreement['spearman']:.3f} "
+            f"order of {counted(agreement['candidates'], 'candidate')}: Spearman {agreement['spearman']:.3f} "
             f"(90% {agreement['low']:.3f} to {agreement['high']:.3f}, papers resampled), "
             f"Kendall {agreement['kendall']:.3f}"
         )

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.comparison import p_value, table
+from gre_bench.cli.views.fitted import table
+from gre_bench.cli.views.screen import p_value
+from gre_bench.core.terminal import counted
+from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Row
 
 SHOWN = 40
@@ -27,8 +30,10 @@ def show_releases(report: dict[str, Any]) -> None:
         for field, (value, other_value) in row["differ_in"].items():
             screen.say(f"  {field}: {value} | {other_value}")
         if (rho := row["agreement"].get("spearman")) is not None:
-            screen.say(f"  Spearman of the ranks of {row['agreement']['shared']} candidates: {rho:.3f}")
+            screen.say(f"  Spearman of the ranks of {counted(row['agreement']['shared'], 'candidate')}: {rho:.3f}")
         {"scores": _scores, "differences": _differences, "ranks": _ranks}[row["compares"]](row, first, second)
+        if row["compares"] != "ranks" and (few := few_papers(row["papers"])):
+            screen.say(f"  {few}")
     for name, key in ((first, "only_first"), (second, "only_second")):
         if report[key]:
             screen.say(f"only in {name}: {', '.join(report[key])}")
@@ -41,7 +46,7 @@ def show_releases(report: dict[str, Any]) -> None:
 def _scores(row: Row, first: str, second: str) -> None:
     changed = [line for line in row["candidates"] if _has_changed(line)]
     if not changed:
-        return screen.say(f"  nothing has changed: {len(row['candidates'])} candidates, score for score")
+        return screen.say(f"  nothing has changed: {counted(len(row['candidates']), 'candidate')}, score for score")
     heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
              "gone", "other score")  # fmt: skip
     table(heads, [
@@ -49,7 +54,7 @@ def _scores(row: Row, first: str, second: str) -> None:
          *map(_signed, line["above_chance"]), *map(_whole, line["scored"]),
          line.get("only_second", 0), line.get("only_first", 0), line.get("other_score", 0)) for line in changed
     ])  # fmt: skip
-    screen.say(f"  unchanged: {len(row['candidates']) - len(changed)} candidates")
+    screen.say(f"  unchanged: {counted(len(row['candidates']) - len(changed), 'candidate')}")
 
 
 def _has_changed(line: Row) -> bool:

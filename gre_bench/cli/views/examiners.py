@@ -10,6 +10,7 @@ from rich.table import Table
 
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.studies import show_models
+from gre_bench.core.terminal import counted
 from gre_bench.studies.examiners.tables import Sheet
 
 SHOWN = 40
@@ -19,7 +20,7 @@ WIDE = 200
 
 def show(summary: dict[str, Any]) -> None:
     """Prints every table of a study, why texts have no grade, and where the rest is."""
-    screen.say(f"{summary['study']}: {summary['texts']} texts on {summary['sources']} sources")
+    screen.say(f"{summary['study']}: {counted(summary['texts'], 'text')} on {summary['sources']} sources")
     for row in summary["tables"]:
         show_sheet(Sheet(**row))
     lacking = summary["lacking"]
@@ -46,5 +47,5 @@ def show_sheet(sheet: Sheet) -> None:
 
 def show_estimate(plan: dict[str, Any]) -> None:
     """Prints what a study would ask for."""
-    screen.say(f"{plan['texts']} texts, {plan['excluded']} of them excluded; {plan['examiners']} examiners")
+    screen.say(f"{counted(plan['texts'], 'text')}, {plan['excluded']} of them excluded; {plan['examiners']} examiners")
     show_models(plan)

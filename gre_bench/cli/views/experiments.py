@@ -33,7 +33,7 @@ def show_experiments(plan: dict[str, Any]) -> None:
 
 
 def money(row: dict[str, Any]) -> str:
-    """Returns the USD of what has a price, with + if some LM has none."""
+    """Returns the USD of everything with a known price, with + if some LM has none."""
     if row["unpriced"] and not row["usd"]:
         return "not known"
     return f"{row['usd']:.2f}" + ("+" if row["unpriced"] else "")

@@ -5,6 +5,7 @@ Columns that do not fit are left out. If even the required ones do not fit, each
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +14,13 @@ from itertools import zip_longest
 from rich.cells import cell_len, set_cell_size
 
 from gre_bench.cli.views import screen
+from gre_bench.cli.views.screen import say
 
 NARROWEST_NAME = 12
 NARROWEST_NOTE = 16
 WIDEST_NAME, WIDEST_NOTE = 40, 44
 GAP = 2
+_PARTS = re.compile(r"\+?[^-/+]*[-/]?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +50,21 @@ class Column:
         return min(self.natural, {"name": WIDEST_NAME, "note": WIDEST_NOTE}.get(self.kind, self.natural))
 
 
-def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> None:
-    """Prints the rows of *columns* under *title*, one style a row, in *width* (default: the screen's)."""
+def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> list[str]:
+    """Prints the rows of *columns* under *title*, one style a row, in *width* (default: the screen's).
+
+    Returns the heads of the columns that were shown.
+    """
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
     chosen = _chosen(columns, room)
     if not fits_at_all(chosen, room):
-        return _records(title, columns, styles)
+        _records(title, columns, styles)
+        return [column.head for column in columns]
     widths = _widths(chosen, room)
     if title:
-        _line(title, "bold")
-    _line("")
+        say(title, style="bold")
+        _line("")
     _line(_row(chosen, [column.head for column in chosen], widths), "bold")
     _line("─" * _width(widths), "dim")
     for index, style in enumerate(styles):
@@ -65,6 +72,15 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
         for line in zip_longest(*cells, fillvalue=""):
             _line(_row(chosen, line, widths), style)
     _line("")
+    return [column.head for column in chosen]
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = "") -> None:
+    """Prints *rows* under *heads*; the first column and *names* hold names, the others numbers."""
+    cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
+    kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
+    show(title, [Column(screen.plain(head), own, 0, kind) for head, own, kind in zip(heads, cells, kinds, strict=True)],
+         [""] * len(rows))  # fmt: skip
 
 
 def fits(columns: Sequence[Column], width: int | None = None) -> bool:
@@ -95,13 +111,25 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
     """Returns *cell* as lines of *width*: a note wrapped, a name shortened, a number unchanged.
 
-    Names that would become equal when shortened are wrapped instead.
+    Names that would be equal after shortening are wrapped instead.
     """
     if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shortened(cell, width)]
     if column.kind == "number":
         return [cell]
+    if column.kind == "name":
+        return _name_lines(cell, width)
     return textwrap.wrap(cell, width, break_on_hyphens=False) or [""]
+
+
+def _name_lines(name: str, width: int) -> list[str]:
+    """Returns *name* in lines of *width*, broken after a slash or hyphen, or before a plus sign, where it can be."""
+    lines = [""]
+    for part in _PARTS.findall(name):
+        if lines[-1] and cell_len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return [piece for line in lines for piece in textwrap.wrap(line, width, break_on_hyphens=False) or [""]]
 
 
 def shortened(name: str, width: int) -> str:
@@ -143,10 +171,10 @@ def _width(widths: Sequence[int]) -> int:
 
 def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
     """Prints each row as lines of head and cell, for a screen too narrow for a table."""
-    _line(title, "bold")
+    say(title, style="bold")
     heads = max(len(column.head) for column in columns)
     for index in range(len(styles)):
         for column in columns:
             if column.cells[index]:
-                screen.say(f"{column.head:<{heads}}  {column.cells[index]}")
-        screen.say("")
+                say(f"{column.head:<{heads}}  {column.cells[index]}")
+        say("")

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.board import with_half
-from gre_bench.cli.views.comparison import p_value
 from gre_bench.cli.views.fitted import Column, shortened, show
+from gre_bench.cli.views.screen import p_value, say
 from gre_bench.core.records import HUMAN
+from gre_bench.core.terminal import counted
+from gre_bench.ranking.rank_statistics import ALPHA
+from gre_bench.stats.intervals import FEW
 from gre_bench.store import Row
 
 SHOWN_PAPERS = 3
-SURE = 0.05
 
 
 def show_understood(report: Row) -> None:
@@ -26,8 +27,8 @@ def show_understood(report: Row) -> None:
     for note in report["notes"]:
         say(note)
     if report["replaced"]:
-        say(f"its {report['replaced']} earlier reviews are replaced")
-    outside = f"; {report['outside']} reviews are of papers outside the sample" if report["outside"] else ""
+        say(f"replaced: its {counted(report['replaced'], 'earlier review')}")
+    outside = f"; of papers outside the sample: {counted(report['outside'], 'review')}" if report["outside"] else ""
     say(f"papers: {report['matched']} of the {report['sampled']} of {report['edition']}{outside}")
     if report["lacking"]:
         more = ", ..." if len(report["lacking"]) > SHOWN_PAPERS else ""
@@ -37,11 +38,12 @@ def show_understood(report: Row) -> None:
     others = [row for row in report["refusals"] if row["code"] != "unknown_paper"]
     if others:
         first = others[0]
-        say(f"not taken: {len(others)} rows, first {first['item']}: {first['reason']}; all: {report['refusals_file']}")
+        say(f"not taken: {counted(len(others), 'row')}, first {first['item']}: {first['reason']}")
+        say(f"all rows not taken: {report['refusals_file']}")
     judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
     if own := judged.get(report["candidate"]):
         human = f" (human {_lines(judged[HUMAN])})" if HUMAN in judged else ""
-        share = f"in {own['judged']} of {own['reviews']} reviews"
+        share = f"in {own['judged']} of {counted(own['reviews'], 'review')}"
         say(f"judgments a review: {_lines(own)}{human}, {share}, by {report['judged']['writer']}")
 
 
@@ -52,8 +54,6 @@ def _lines(row: Row) -> str:
 def show_one(report: dict[str, Any]) -> None:
     """Prints ranks and scores by metric, the tests of the first metric, best and worst papers, and next steps."""
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
-    from gre_bench.stats.intervals import FEW
-
     if not rows:
         return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}")
     columns = (
@@ -69,17 +69,10 @@ def show_one(report: dict[str, Any]) -> None:
     say(f"{first['metric']} ({first['validation']}{few}):")
     for line in (_against_human(first), _against_chance(first), _papers(report["papers"])):
         if line:
-            say(line, "  ")
+            say(f"  {line}")
     say("next:")
     for line in _next(report, first):
-        say(line, "  ")
-
-
-def say(text: str, indent: str = "") -> None:
-    """Prints *text* in lines of the screen's width; names and commands are not cut."""
-    options = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent + "  "}
-    for line in textwrap.wrap(text, screen.width(), initial_indent=indent, **options) or [""]:
-        screen.say(line)
+        say(f"  {line}")
 
 
 def _rank(row: Row) -> str:
@@ -94,20 +87,22 @@ def _against_human(row: Row) -> str | None:
     if row["difference"] is None:
         return None
     p = row["difference_p_holm"] if row["difference_p_holm"] is not None else row["difference_p"]
-    direction = "above" if row["difference"] > 0 else "below"
     if p is None:
         return f"against human: {row['difference']:+.2f}, not tested"
-    if p < SURE:
-        return f"against human: {direction}, by {abs(row['difference']):.2f} (p {p_value(p)})"
-    return f"against human: not told apart (p {p_value(p)} of {row['difference']:+.2f})"
+    told = ("above" if row["difference"] > 0 else "below") if p < ALPHA else "not told apart"
+    if row["difference_p_holm"] is None:
+        return f"against human: {row['difference']:+.2f}, {told} (p {p_value(p)} alone; no rank, so not corrected)"
+    corrected = f"p {p_value(p)}, corrected for the board's {counted(row['tests'], 'test')}"
+    return f"against human: {row['difference']:+.2f}, {told} ({corrected}; {p_value(row['difference_p'])} alone)"
 
 
 def _against_chance(row: Row) -> str | None:
     if row["above_chance"] is None:
         return None
     sure = "above" if row["surely_above_chance"] else "not shown to be above"
-    p = row["above_chance_p_holm"] if row["above_chance_p_holm"] is not None else row["above_chance_p"]
-    return f"against chance, its own reviews of other papers: {sure}" + ("" if p is None else f" (p {p_value(p)})")
+    corrected, alone = row["above_chance_p_holm"], row["above_chance_p"]
+    how = f"p {p_value(alone)} alone" if corrected is None else f"p {p_value(corrected)}, corrected likewise"
+    return f"against chance, its own reviews of other papers: {sure}" + ("" if alone is None else f" ({how})")
 
 
 def _papers(papers: list[Row]) -> str | None:

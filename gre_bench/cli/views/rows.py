@@ -1,4 +1,4 @@
-"""Prints rows of any columns: as a table if it fits the screen, else one record a row. No cell is cut."""
+"""Prints rows of any columns: as a table if it fits the screen, else one record per row. No cell is cut."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) ->
 
 
 def _records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
-    """Prints each row as a block, one line a column."""
+    """Prints each row as a block, one line per column."""
     widest = max(map(cell_len, heads))
     if not shown:
         say("columns: " + ", ".join(heads))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable
 from io import TextIOWrapper
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from rich import console, markup
+from rich.cells import cell_len
 from rich.table import Table
+from rich.text import Text
 
-from gre_bench.core.terminal import plain
+from gre_bench.core.terminal import counted, plain
 from gre_bench.core.urls import without_accounts
 from gre_bench.ingest.records.merge_index import UNKNOWN
 from gre_bench.store import Row
@@ -26,42 +29,86 @@ FEW_LINES = 0.5
 
 
 class Console(console.Console):
-    """A console whose reader may close the pipe. That is no fault, and `gre_bench.cli.app.main` ends quietly."""
+    """A console whose reader may close the pipe. That is no fault: `gre_bench.cli.app.main` then ends quietly."""
 
     def on_broken_pipe(self) -> None:
         """Raises `BrokenPipeError`; rich itself would exit with code 1."""
         raise BrokenPipeError
 
 
-def _piped() -> int:
-    """Returns the columns of an output that is no terminal: the variable ``COLUMNS``, else `PIPED_WIDTH`."""
+def _columns() -> int | None:
+    """Returns the variable ``COLUMNS``; None if it is unset or no positive number."""
     columns = os.environ.get("COLUMNS", "")
-    return int(columns) if columns.isdecimal() and int(columns) else PIPED_WIDTH
+    return int(columns) if columns.isdecimal() and int(columns) else None
 
 
 # Texts of papers and LMs are shown as they are: a ":name:" in them must not become an emoji.
-out = Console(width=None if sys.stdout and sys.stdout.isatty() else _piped(), emoji=False)
+out = Console(width=None if sys.stdout and sys.stdout.isatty() else _columns() or PIPED_WIDTH, emoji=False)
 err = Console(stderr=True, emoji=False)
+
+
+def line_width(console: Console) -> int | None:
+    """Returns the columns of a line of *console*; None if it is piped and ``COLUMNS`` is unset."""
+    return console.width if console.is_terminal else _columns()
 
 
 def width() -> int:
     """Returns the width of the output, in columns."""
-    return out.width if out.is_terminal else _piped()
+    return line_width(out) or PIPED_WIDTH
 
 
-def say(text: str, console: Console | None = None) -> None:
-    """Prints *text* as one line, unchanged."""
-    (console or out).print(plain(text), markup=False, highlight=False, soft_wrap=True)
+COMMAND = "gre-bench "
+_WORDS = re.compile(r" *[^ ]+")
+_ARGUMENTS = re.compile(r""" *(?:'[^']*'|"[^"]*"|[^ '"]|['"])+""")
+
+
+def wrapped(line: str, columns: int | None) -> list[str]:
+    """Returns *line* in lines of at most *columns*, broken between words; None: whole.
+
+    A longer word stays whole. Further lines are indented by two columns more than the first. A command is broken
+    between its arguments, with the backslash that a shell needs.
+    """
+    if columns is None or cell_len(line) <= columns:
+        return [line]
+    indent = line[: len(line) - len(line.lstrip())] + "  "
+    is_command = line.lstrip().startswith(COMMAND)
+    first, *words = (_ARGUMENTS if is_command else _WORDS).findall(line)
+    end = " \\" if is_command else ""
+    lines = [first]
+    for word in words:
+        if cell_len(lines[-1] + word + end) <= columns:
+            lines[-1] += word
+        else:
+            lines[-1] += end
+            lines.append(indent + word.lstrip())
+    return lines
+
+
+def say(text: str, console: Console | None = None, style: str = "") -> None:
+    """Prints *text*, in lines of the terminal's width or of ``COLUMNS``; unbroken if piped without it."""
+    console = console or out
+    for line in plain(text).split("\n"):
+        for part in wrapped(line, line_width(console)):
+            console.print(part, markup=False, highlight=False, soft_wrap=True, style=style or None)
+
+
+def mark(word: str, colour: str, text: str, console: Console | None = None) -> None:
+    """Prints *word* in a colour, and *text* after it, in lines as `say` does."""
+    console = console or out
+    first, *more = wrapped(f"{word} {' '.join(plain(text).split())}", line_width(console))
+    opening = Text(first)
+    opening.stylize(colour, 0, len(word))
+    for part in (opening, *more):
+        console.print(part, markup=False, highlight=False, soft_wrap=True)
 
 
 def error(text: str) -> None:
-    """Prints *text* as one line on standard error, without user names and passwords in URLs."""
-    line = " ".join(without_accounts(text).split())
-    err.print(f"[red]error:[/red] {escape(line)}", soft_wrap=True, highlight=False)
+    """Prints *text* as one paragraph on standard error, without user names and passwords in URLs."""
+    mark("error:", "red", without_accounts(text), err)
 
 
 def settle_encoding() -> None:
-    """Shows characters that the terminal's encoding lacks as escapes, so that none ends a command."""
+    """Shows characters that the terminal's encoding lacks as escapes, so that they cause no error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -103,15 +150,21 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+def p_value(p: float | None) -> str:
+    """Returns *p* with three decimals, or as a power of ten if below 0.001; empty if None."""
+    return "" if p is None else "<1e-15" if p < 1e-15 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
+
+
 def imported(report: Row, edition: str) -> None:
-    """Prints what an import added and refused; the first refusals in full."""
+    """Prints what an import added and refused, with the first refusals in full."""
     kinds = ("papers", "reviews", "judgments", "synopses")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"
     counts = f"{report['unchanged']} known already, {report['refused']} refused"
     say(f"{Path(report['file']).name} → {edition}: {added} added, {counts}")
     if "bodies" in report:
-        say(f"PDFs or texts: of {report['bodies']} of {report['known_papers']} papers; frozen in {report['snapshot']}")
+        known = counted(report["known_papers"], "paper")
+        say(f"PDFs or texts: of {report['bodies']} of {known}; frozen in {report['snapshot']}")
     for line in report.get("strange", ()):
         say(f"not understood: {line}")
     for line in report.get("notes", ()):
@@ -139,7 +192,7 @@ def _show_judged(judged: Row, edition: str) -> None:
     human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)
     for row in judged["candidates"]:
         if not row["judged"]:
-            say(f"{row['candidate_id']}: {judged['writer']} finds no judgment in any of {row['reviews']} reviews")
+            say(f"{row['candidate_id']}: {judged['writer']} finds no judgment in {counted(row['reviews'], 'review')}")
             continue
         beside = "" if human is None or row["candidate_id"] == "human" else f" (human {human:.0f})"
         covered = "" if row["covered"] is None else f"; words kept: {row['covered']:.0%}"
@@ -158,7 +211,7 @@ def _show_judged(judged: Row, edition: str) -> None:
 
 def estimate(plan: Row) -> None:
     """Prints what a refresh would do."""
-    say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {plan['sampled']} papers")
+    say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {counted(plan['sampled'], 'paper')}")
     show_counts(plan["metrics"])
     show_reasons([row for row in plan["reasons"] if row["state"] != "missing"])
     for kind, count in plan["to_write"].items():
@@ -166,25 +219,25 @@ def estimate(plan: Row) -> None:
     for row in plan["to_buy"]:
         cost = "price unknown" if row["usd"] is None else f"{row['usd']:.2f} USD"
         tokens = f"{row['prompt_tokens']:,} prompt and {row['reply_tokens']:,} reply tokens"
-        say(f"to be bought of {row['model']}: {row['requests']:,} requests, about {tokens}, {cost}")
+        say(f"to be bought of {row['model']}: {counted(row['requests'], 'request')}, about {tokens}, {cost}")
     for line in filter(None, (row["trouble"] for row in plan["fit"])):
         say(line)
     for line in plan["over_budget"]:
         say(line)
-    say(f"{plan['due']} pairs to score, about {duration(plan['seconds'])} ({plan['basis']})")
+    say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
 
 
 def status(current: Row) -> None:
     """Prints the state of one edition."""
-    line = f"[bold]{escape(current['edition'])}[/bold]: {current['state']}"
+    line = current["state"]
     if current["state"] == "running":
         line += (
-            f", {current['stage']}, {current['done']} of {current['due']} pairs, "
+            f", {current['stage']}, {current['done']} of {counted(current['due'], 'pair')}, "
             f"{duration(current['remaining_s'])} remaining (process {current['pid']})"
         )
     if current["message"]:
-        line += f". {escape(current['message'])}"
-    out.print(line, soft_wrap=True)
+        line += f". {current['message']}"
+    mark(f"{current['edition']}:", "bold", line)
     if current["metrics"]:
         show_counts(current["metrics"])
     if current["spent"]["requests"]:
@@ -200,7 +253,7 @@ def show_spending(current: Row) -> None:
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
         lost = f", {spent['unanswered']:,} unanswered" if spent["unanswered"] else ""
         say(
-            f"spent on {name}: {spent['requests']:,} requests ({outcomes or 'none answered'}{lost}), "
+            f"spent on {name}: {counted(spent['requests'], 'request')} ({outcomes or 'none answered'}{lost}), "
             f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, "
             f"{duration(spent['hours'] * 3600)}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gre_bench.cli.views import screen
+from gre_bench.core.terminal import counted
 
 SHOWN = 20
 
@@ -29,7 +30,7 @@ def show_plan(plan: dict[str, Any]) -> None:
     """Prints requests, tokens, cost and hours of an edition, and the assumptions."""
     have = {name: value for name, value in plan["already_there"].items() if value}
     held = ", ".join(f"{len(value) if isinstance(value, list) else value} {name}" for name, value in have.items())
-    papers = f"{plan['papers']} papers" if plan["drawn"] else f"at most {plan['papers']} papers"
+    papers = f"{counted(plan['papers'], 'paper')}" if plan["drawn"] else f"at most {counted(plan['papers'], 'paper')}"
     screen.say(f"{plan['edition']}, {papers}. Already there: {held or 'nothing'}")
     if plan["fetch"] is None:
         screen.say("fetch: no host is known for it; name one with --host")
@@ -52,7 +53,9 @@ def show_plan(plan: dict[str, Any]) -> None:
     for line in plan["over_budget"]:
         screen.say(f"write: {line}")
     hours = plan["scoring"]["gpu_hours"]
-    screen.say(f"score: {plan['scoring']['pairs']} pairs" + ("" if hours is None else f", {hours:.2f} hours"))
+    screen.say(
+        f"score: {counted(plan['scoring']['pairs'], 'pair')}" + ("" if hours is None else f", {hours:.2f} hours")
+    )
     for line in plan["assumed"]:
         screen.say(f"assumed: {line}")
 

@@ -1,20 +1,21 @@
-"""Prints what a study would cost and its state, for all kinds of studies."""
+"""Prints the estimated cost and the state of a study of any kind."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from gre_bench.cli.views import screen
+from gre_bench.core.terminal import counted
 
 
 def show_models(plan: dict[str, Any]) -> None:
-    """Prints what each LM would still be asked, and which limits that may exceed."""
+    """Prints the outstanding requests to each LM, and which limits they may exceed."""
     for row in plan["models"]:
         money = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
         archived = f" ({row['archived']} more are archived)" if row["archived"] else ""
         screen.say(
-            f"{row['model']}: {row['requests']} requests{archived}, about {row['prompt_tokens']} prompt tokens, "
-            f"at most {row['reply_tokens_at_most']} reply tokens, {money}"
+            f"{row['model']}: {counted(row['requests'], 'request')}{archived}, about {row['prompt_tokens']:,} prompt "
+            f"tokens, at most {row['reply_tokens_at_most']} reply tokens, {money}"
         )
     for line in plan["over_budget"]:
         screen.say(line)
@@ -22,8 +23,6 @@ def show_models(plan: dict[str, Any]) -> None:
 
 def show_study(row: dict[str, Any]) -> None:
     """Prints a study's state, its spending and the budget left."""
-    line = f"[bold]{screen.escape(row['study'])}[/bold]: {row['state']}"
-    if row["message"]:
-        line += f". {screen.escape(row['message'])}"
-    screen.out.print(line, soft_wrap=True)
+    message = f". {row['message']}" if row["message"] else ""
+    screen.mark(f"{row['study']}:", "bold", row["state"] + message)
     screen.show_spending(row)

@@ -34,13 +34,13 @@ class Held:
 
     @property
     def bytes(self) -> int:
-        """The bytes of those of its files that exist."""
+        """The total size of its existing files in bytes."""
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
     def fault(self, thorough: bool = False) -> str | None:
         """Returns what is wrong with its files, None if nothing.
 
-        *thorough* reads each, else they only have to exist.
+        With *thorough*, each file is read and compared with its SHA-256; else each only has to exist.
         """
         for name, told in self.files.items():
             path = self.folder / name
@@ -89,7 +89,8 @@ def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
 
 
 def placed(value: str | Path, beside: Path) -> Path:
-    """Interprets a user's *value* for a model's folder: a path relative to *beside*, or a known name, which is kept.
+    """Interprets a user's *value* for a model's folder: a path relative to *beside*, or a known name, returned
+    unchanged.
 
     An existing folder wins over a known name. Anything that is no known name becomes an absolute path.
     """
@@ -119,8 +120,9 @@ def located(folder: Path, kind: Kind) -> Path:
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
-    """Raises `LMError` if *folder*, as returned by `placed`, names a model whose present *digest* differs from the
-    recorded one.
+    """Raises `LMError` if the model that *folder* names no longer has the recorded *digest*.
+
+    *folder* is a value that `placed` returned.
     """
     entry = named(folder)
     found = held(entry) if entry else None

@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gre_bench.core import strict_toml
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 
@@ -49,7 +49,7 @@ class Pretrained(BaseModel):
 
     @property
     def to_get(self) -> str:
-        """The command that fetches it."""
+        """The command that fetches this model."""
         return f"gre-bench models get {self.name}"
 
 
@@ -71,8 +71,8 @@ def entry_of(name: str) -> Pretrained:
 @lru_cache(maxsize=8)
 def _read(path: Path) -> dict[str, Pretrained]:
     try:
-        tree = strict_toml.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, strict_toml.TOMLDecodeError) as error:
+        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"file of pretrained models {path} cannot be read: {error}") from None
     listed = tree.pop("model", None)
     if tree or not isinstance(listed, list):

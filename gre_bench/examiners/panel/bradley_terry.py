@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths from pairwise preferences, with intervals: the field's present replacement of Elo.
+"""Bradley-Terry strengths from pairwise preferences, with intervals; today the usual replacement for Elo.
 
 P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), fitted by maximum likelihood (Bradley and Terry 1952). The order
 of the games has no influence. A tie is half a win for each.
@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEPS = 100
-"""Most Newton steps; a fit with a finite solution takes about eight."""
+"""The most Newton steps; a fit with a finite solution takes about eight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
 
 
 def _wins(games: Sequence[Game], players: list[str]) -> Array:
-    """wins[i, j]: how often i was preferred to j, ties counted half."""
+    """Returns wins[i, j]: how often i was preferred to j, ties counted half."""
     indices = {name: index for index, name in enumerate(players)}
     wins = np.zeros((len(players), len(players)))
     for game in games:

@@ -60,10 +60,10 @@ def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, 
 
 
 def decide(given: Mapping[str, Sequence[float | None]], by: Mapping[str, float]) -> list[Decision]:
-    """Returns the mean of what the examiners have *given* each item, weighted by *by*; missing answers are left out.
+    """Returns the chair's decision on each item: the mean of the examiners' answers *given*, weighted by *by*.
 
-    Grades must be stretched to 0 … 1 (`gre_bench.examiners.panel.qualification.stretched`); preferences are 1, 0.5 and
-    0.
+    Missing answers are left out. Grades must be stretched to 0 … 1
+    (`gre_bench.examiners.panel.qualification.stretched`); preferences are 1, 0.5 and 0.
     """
     columns = {name: given[name] for name in by}
     if len({len(column) for column in columns.values()}) > 1:

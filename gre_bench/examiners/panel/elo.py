@@ -48,7 +48,7 @@ def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, 
 
 
 def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: float = K) -> list[Rating]:
-    """Ratings over *orders* seeded shuffles of *games*, best first."""
+    """Returns the ratings over *orders* seeded shuffles of *games*, best first."""
     shuffler = random.Random(seed)
     games = list(games)
     players = sorted({name for game in games for name in (game.first, game.second)})
@@ -63,7 +63,7 @@ def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: floa
 
 
 def full_round(players: Sequence[str], seed: int = 0) -> list[tuple[str, str]]:
-    """Every pair of *players* once, in a seeded order."""
+    """Returns every pair of *players* once, in a seeded order."""
     pairs = list(itertools.combinations(players, 2))
     random.Random(seed).shuffle(pairs)
     return pairs

@@ -34,9 +34,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """An LM's preference: *score* 1 for the first player, 0 for the second, 0.5 where it followed the position.
+    """An LM's preference: *score* 1 for the first player, 0 for the second, 0.5 if it followed the position.
 
-    *places*: the position it named (0 or 1) in the given order and in the other. Without a score there is a *problem*.
+    *places*: the position that it chose (0 or 1), in the given order and in the other. Without a score there is a
+    *problem*.
     """
 
     item_id: str
@@ -57,7 +58,7 @@ class PositionBias:
     """How far an LM follows position; *first_share* is the share of answers for the first position, 0.5 if unbiased.
 
     The 95% interval treats a pair as the unit, because its two answers depend on each other. *p*: two-sided binomial
-    test that inconsistent pairs name both positions equally often.
+    test that inconsistent pairs choose both positions equally often.
     """
 
     pairs: int

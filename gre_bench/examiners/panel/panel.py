@@ -1,7 +1,7 @@
 """Peer review in a study, after PRE: which examiners pass the exam, and the chair's decisions from their grades.
 
-The chair decides only on texts outside the exam, so an examiner's weight comes from other texts than those it is used
-for.
+The chair decides only on texts outside the exam. An examiner's weight thus never comes from the texts that it decides
+on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ExaminerSlot:
 
 
 def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
-    """Samples at least *count* texts for the exam: all texts of randomly chosen groups.
+    """Returns at least *count* texts for the exam: all texts of randomly chosen groups.
 
     *groups* maps texts to groups.
     """

@@ -90,9 +90,7 @@ def examine_pairs(
     item: ItemKind = "review",
     threshold: float = THRESHOLD,
 ) -> Exam:
-    """Returns the exam on pairs: accuracy against *gold* (1 or 0), or the share of pairs with the same answer in both
-    orders.
-    """
+    """Returns the exam on pairs: accuracy against *gold* (1 or 0), else the share of equal answers in both orders."""
     said = prefer(pairs, asker, item)
     given = [one.score for one in said]
     if gold is not None:

@@ -3,8 +3,8 @@
     reference          agreement with the gold labels of the questions
     inner consistency  agreement with its own answers under a second prompt, or in the other order of a pair
 
-Agreement is the share of equal answers (``exact``; for pairs this is the accuracy), or one minus the mean squared
-difference on scales stretched to 0 … 1 (``squared_error``). An unanswered question counts as disagreement.
+Agreement is the share of equal answers (``exact``; for pairs this is the accuracy). With ``squared_error``, it is one
+minus the mean squared difference on scales stretched to 0 … 1. An unanswered question counts as disagreement.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ class Column:
     """The *grades* of one examiner, baseline or panel; *by* names its LM (empty: none).
 
     *excluded*: why a text was never graded, by id. *before*, *after*: number of different scores before and after
-    binning. *seconds*: time of this run, in which archived replies take none. *usd*: price of all replies (None:
-    unknown).
+    binning. *seconds*: duration of this run; archived replies take none. *usd*: price of all replies (None: unknown).
     """
 
     name: str

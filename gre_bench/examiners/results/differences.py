@@ -1,7 +1,8 @@
 """Is one examiner closer to the human scores than another? Each is compared with the best one and with mere length.
 
-Each comparison uses the texts that both have graded (`gre_bench.stats.comparison`). Holm's correction covers each of
-the two families. The best examiner is chosen on the same texts, which favours it slightly.
+Each comparison uses the texts that both have graded (`gre_bench.stats.comparison`). Holm's correction covers the
+comparisons with the best, and separately those with length. The best examiner is chosen on the same texts, which
+favours it slightly.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def differences(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compares every column with the best examiner and with length; *outcomes* are theirs, in the same order."""
+    """Compares every column with the best examiner and with length.
+
+    *outcomes*: the result of each column, in the same order.
+    """
     ranked = [
         (outcome.kendall.value, index)
         for index, outcome in enumerate(outcomes)

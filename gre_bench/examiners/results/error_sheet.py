@@ -1,7 +1,7 @@
 """The error analysis of rationales (Kim et al. 2023, §5.3.3): a sheet for a human to fill in, and its shares.
 
-A rationale can have three errors, also together, so their shares need not sum to one. It does not fit the score; it
-states what neither text says; it speaks of another aspect.
+A rationale can have three errors: it contradicts the score, it states what neither text says, or it is about another
+aspect. Errors can occur together, so their shares need not sum to one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gre_bench.examiners.wordings import Item
 ERRORS = ("inconsistent", "hallucination", "different_aspect")
 """Error types 1 to 3; a cell is filled with yes or no."""
 SAMPLED = 36
-"""Rationales that the paper's authors examined."""
+"""How many rationales the paper's authors examined."""
 COLUMNS = ("item_id", "aspect", "score", "rationale", *ERRORS, "source", "text")
 
 

@@ -17,7 +17,7 @@ from gre_bench.stats.correlation import correlate
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A coefficient with its 95% interval and p by group, and SciPy's p, which takes texts for independent."""
+    """A coefficient with 95% interval and p-value by group, and SciPy's p-value, which treats texts as independent."""
 
     value: float
     low: float

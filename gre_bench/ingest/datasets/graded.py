@@ -25,7 +25,7 @@ from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, R
 from gre_bench.ingest.records.row_files import read_rows
 
 HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
-"""Headings of a review's sections, if the domain's form does not have three."""
+"""Headings of a review's sections, if the domain's form does not have exactly three."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ def graded_from(
 ) -> Graded:
     """Returns items as papers and their graded reviews; each row is added, unchanged or refused with its reason.
 
-    *grades* names grades, the worst first (None: those of the *domain*); *grade_column* is their column. A None leaves
+    *grades* names grades, the worst first (None: those of the *domain*); *grade_column* is their column. None leaves
     the choice to the file's layout.
     """
     taken = Imported()

@@ -13,7 +13,7 @@ class ColumnLayout:
     """Column names. The text of a review is one column, or its *sections*, in the order of the domain's headings.
 
     *reviewer* replaces a missing review id; without either, reviews are numbered by item. *domain* is the default
-    domain of such a file.
+    domain of a file with this layout.
     """
 
     name: str

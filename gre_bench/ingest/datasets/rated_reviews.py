@@ -119,7 +119,7 @@ def _review(row: Row) -> GivenReview:
 
 
 def _plain(row: Row, name: str) -> str | None:
-    """Returns a text column; the items of a list stand one per line."""
+    """Returns a text column; a list becomes one line per item."""
     value = row.get(name)
     value = value.tolist() if value is not None and hasattr(value, "tolist") else value
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:

@@ -1,8 +1,8 @@
 """Samples restaurants of the Yelp academic data set with a few long reviews each (Xu et al. 2025, A.4).
 
 A restaurant is a paper whose synopsis is its categories. By default, 300 restaurants with at least 50 reviews of at
-least 1,000 characters are drawn, with 3 such reviews each. The sample depends on the seed and the ids alone, not on the
-order of the files.
+least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and the ids, not on
+the order of the files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def restaurants_from(
     terms: Terms | None = None,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """Returns the drawn restaurants as papers (title: the name), their reviews, and their categories as synopses.
+    """Returns the sampled restaurants as papers (title: the name), their reviews, and their categories as synopses.
 
     Known records (*known_categories* by restaurant) are not returned again. Every line of both files is taken, refused
     with its reason, or counted in ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.

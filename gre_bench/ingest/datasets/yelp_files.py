@@ -21,12 +21,12 @@ from gre_bench.ingest.records.json_lines import lines, read_object
 from gre_bench.ingest.records.merge_index import Imported, Refusal
 
 MOST_REFUSED = 10_000
-"""Most unreadable lines before the file is refused as a whole."""
+"""The most unreadable lines; beyond that, the file is refused as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which restaurants can be drawn, and how many; the defaults are the paper's. Lengths are in characters."""
+    """Which restaurants can be sampled, and how many; the defaults are the paper's. Lengths are in characters."""
 
     restaurants: int = 300
     reviews_each: int = 3
@@ -45,9 +45,7 @@ class Terms:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What is kept of a restaurant while reviews are read: the number of long ones, and the positions of the chosen
-    ones.
-    """
+    """What memory holds of a restaurant: its number of long reviews, and the positions of the chosen ones."""
 
     paper: Paper
     categories: str
@@ -56,7 +54,7 @@ class Restaurant:
 
 
 def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Restaurant]:
-    """All restaurants of the file *path* by id."""
+    """Returns all restaurants of the file *path* by id."""
     restaurants: dict[str, Restaurant] = {}
     others = 0
     for place, _, line in lines(path):
@@ -104,7 +102,7 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
 
 
 def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
-    """Counts *review* (negative rank, line, offset); keeps it if fewer than *most* kept reviews rank lower."""
+    """Counts *review* (negative rank, line, offset); keeps it if fewer than *most* of the kept reviews rank lower."""
     restaurant.long += 1
     if len(restaurant.chosen) < most:
         heappush(restaurant.chosen, review)
@@ -113,7 +111,7 @@ def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> 
 
 
 def as_review(row: Row) -> Review:
-    """Returns a line of the reviews as a human review whose rating is its stars.
+    """Returns a line of the reviews as a human review, with its stars as rating.
 
     Raises `RefusedError` without id or text.
     """
@@ -125,7 +123,7 @@ def as_review(row: Row) -> Review:
 
 
 def rank(terms: Terms, item: str) -> int:
-    """Returns the position of the id *item* in the seeded order; the lowest are drawn."""
+    """Returns the position of the id *item* in the seeded order; the lowest positions are sampled."""
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 

@@ -21,7 +21,7 @@ Note = dict[str, Any]
 
 PAGE = 1000
 BATCH = 50
-"""The service's limits: notes on a page of a listing, PDFs in one archive."""
+"""The most PDFs that the service puts into one archive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class OpenReview:
     def forum(self, forum: str) -> Page:
         """Returns all visible notes of one forum, including the submission.
 
-        Sends one request for each `PAGE` of them.
+        Sends one request for every `PAGE` notes.
         """
         notes: dict[str, Note] = {}
         count, after = None, None
@@ -99,9 +99,8 @@ class OpenReview:
             after = str(some[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """Returns the versions of a note as the service keeps them, edits or (API v1) references.
-
-        Empty if it has none.
+        """Returns the versions of a note as the service keeps them, edits or (API v1) references; empty if there are
+        none.
         """
         name = "edits" if self.api == 2 else "references"
         tree = self._ask(
@@ -121,7 +120,7 @@ class OpenReview:
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
         """Returns PDFs of several papers (paper id → number) in one request (API v2).
 
-        None if the service finds nothing.
+        Returns None if the service finds none of them.
         """
         ids = list(numbers)
         data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
@@ -147,7 +146,10 @@ class OpenReview:
         return tree
 
     def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
-        """What *ask* gives, logged in again once where the token has expired; what the service refuses is one line."""
+        """Returns the result of *ask*; logs in again, once, if the token has expired.
+
+        Raises an error of one line if the service refuses.
+        """
         from openreview import OpenReviewException
 
         from gre_bench.ingest.openreview.transport import TokenExpired

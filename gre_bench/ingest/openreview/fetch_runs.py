@@ -30,7 +30,7 @@ def origin_of(run: Path) -> Origin | None:
 
 
 def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
-    """Returns the fetch run that a fetch from *origin* continues: its last, or a new one if that is sealed and *again*
+    """Returns the fetch run that a fetch from *origin* continues: the last, or a new one if that is sealed and *again*
     is set.
 
     A journal that names no origin counts as one of *origin*; opening it reports what is wrong with it.
@@ -50,11 +50,11 @@ def before(run: Path, origin: Origin) -> list[Path]:
 
 
 def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
-    """Returns the PDFs that earlier fetch runs than *run* got, the latest of each paper."""
+    """Returns the PDFs that fetch runs before *run* got, the latest of each paper."""
     return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
 
 
 def sealed_before(run: Path, origin: Origin) -> str | None:
-    """Returns the digest of the last snapshot made by an earlier fetch run than *run*."""
+    """Returns the digest of the last snapshot made by a fetch run before *run*."""
     sealed = [digest for path in before(run, origin) for digest in read(path).sealed]
     return sealed[-1] if sealed else None

@@ -1,4 +1,4 @@
-"""The steps of a fetch: each is one session with the service; values go in and out, results into the journal."""
+"""The steps of a fetch: each is one session with the service, and writes its results into the journal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What is fetched and where it is stored: *run* names the fetch run under the state. *began*: start in epoch s."""
+    """What is fetched and where it is stored: *run* names the fetch run under the state. *began*: start in epoch
+    seconds.
+    """
 
     settings: Settings
     state: str
@@ -58,7 +60,7 @@ class FetchRequest:
 class FetchOutcome:
     """How far a step came: requests *sent* by kind.
 
-    Paused until (epoch s), or stopped by a fault that *message* states.
+    A step may be paused until a time (epoch seconds), or stopped by a fault that *message* states.
     """
 
     sent: dict[str, int] = field(default_factory=dict)
@@ -97,7 +99,7 @@ def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOut
 def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches versions and PDFs of the sampled papers, as far as the service allows.
 
-    A pause of one leaves the other going.
+    If one of the two kinds is paused, the other continues.
     """
     edition, fetch = request.settings.edition, request.settings.fetch
     with Journal(request.folder, request.origin) as journal:
@@ -122,7 +124,7 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
 
 
 def freeze(request: FetchRequest) -> dict[str, Any]:
-    """Makes the snapshot of what was fetched; returns its folder, digest and counts."""
+    """Makes the snapshot of everything fetched; returns its folder, digest and counts."""
     venue, fetch = request.venue, request.settings.fetch
     with Journal(request.folder, request.origin) as journal:
         sampled = sample_of(journal, venue, request.settings.edition, fetch.everything)

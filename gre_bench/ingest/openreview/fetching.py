@@ -1,6 +1,6 @@
 """Fetches a venue-year's submissions and replies, one answer at a time into the journal.
 
-    listings with replies → forums that came without theirs → (the sample is drawn; `paper_fetching`)
+    listings with replies → forums whose replies were missing → (the sample is drawn; `paper_fetching`)
 
 Each function continues where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
 """
@@ -30,7 +30,7 @@ def is_listed(journal: Journal, venue: Venue) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """A listing: pages of *size* submissions. *must*: it may not be empty; *short*: it may end before the count."""
+    """A listing in pages of *size* submissions. *must*: it may not be empty; *short*: it may end before the count."""
 
     invitation: str
     must: bool
@@ -72,7 +72,7 @@ def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed
     """Returns the page after *after*, with the latest count; empty only at the listing's end.
 
     An empty page within a listing is a passing fault and is requested again. Raises `ServiceDown` if pages stay empty
-    though the service counts more than the *listed* notes, unless the listing may be short.
+    although the service counts more than the *listed* notes, unless the listing may be short.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
         page = client.page(listing.invitation, after, listing.size, not listing.must)

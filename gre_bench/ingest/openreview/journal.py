@@ -1,11 +1,11 @@
 """The append-only journal of a fetch: an answer in it is never requested again.
 
-    <folder>/journal.jsonl     whose host it is, then a line an answer: a page of a listing, a forum, a history, a PDF
+    <folder>/journal.jsonl     the host, then one line per answer: a page of a listing, a forum, a history, a PDF
              pages/*.json.gz   the notes of each page as they were received
     <folder>/../pdfs/          PDFs by SHA-256, shared by all fetches
 
 An answer's files are on disk before its line, and only a complete line counts. A kill between the two loses only the
-request under way.
+request in flight.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of a listing; *end*: it is the last; *last*: where the next page begins."""
+    """A page of a listing; *end*: whether it is the last; *last*: where the next page begins."""
 
     invitation: str
     file: str
@@ -113,7 +113,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores a page of a listing."""
+        """Stores the *notes* of a page; *count* is the service's, and *end* marks the last page."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -134,7 +134,7 @@ class Journal:
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
-        """Records that the service refused a paper's PDF or a note's versions *at* a time (epoch s)."""
+        """Records that the service refused a paper's PDF or a note's versions at the time *at* (epoch seconds)."""
         self._add({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
@@ -176,7 +176,7 @@ class Journal:
             self._take(one)
 
     def _replay(self) -> int:
-        """Reads the file, cuts off a half line at its end, and returns its length in bytes."""
+        """Reads the file, cuts off an incomplete line at its end, and returns its length in bytes."""
         whole = self._take_all()
         if whole < os.fstat(self._file).st_size:  # type: ignore[arg-type]
             os.ftruncate(self._file, whole)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ MISSING, NOT_NAMED = "the service has no PDF of it", "the note names no PDF"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What to request besides the listings; *pdfs*: paper id, number, and the PDF's name in the note."""
+    """The requests that are needed besides the listings; *pdfs*: paper id, number, and the PDF's name in the note."""
 
     forums: tuple[str, ...] = ()
     histories: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Needs:
 
 
 def is_due(journal: Journal, needs: Needs, began: float) -> bool:
-    """Whether a run that *began* then (epoch s) must request versions or PDFs."""
+    """Whether a run that began at *began* (epoch seconds) must request versions or PDFs."""
     papers = [paper_id for paper_id, _, _ in needs.pdfs]
     return bool(due(journal, "history", needs.histories, began) or due(journal, "pdf", papers, began))
 
@@ -36,7 +36,7 @@ def is_due(journal: Journal, needs: Needs, began: float) -> bool:
 def fetch_histories(
     journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance, began: float
 ) -> None:
-    """Fetches the versions of *note_ids*, notes that were edited after the version that counts."""
+    """Fetches the versions of the notes *note_ids*, which were edited after the version that counts."""
 
     def ask(note_id: str) -> None:
         journal.add_history(note_id, client.history(note_id))
@@ -92,7 +92,7 @@ def fetch_pdfs(
 
 
 def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched | None) -> None:
-    """Records what needs no request: no PDF is named, or an earlier fetch got the file under the same name."""
+    """Records a paper that needs no request: it names no PDF, or an earlier fetch got the file of the same name."""
     if stated is None:
         journal.add_pdf(paper_id, None, None, NOT_NAMED)
     elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):

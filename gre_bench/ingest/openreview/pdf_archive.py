@@ -15,7 +15,9 @@ _NUMBER = re.compile(r"(\d+)_")
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """PDFs of some papers by paper id. *damaged*: not all of it could be read; *strangers*: files of no known paper."""
+    """PDFs of some papers by paper id. *damaged*: not all of the archive could be read; *strangers*: files of no known
+    paper.
+    """
 
     files: dict[str, bytes]
     damaged: bool = False
@@ -23,7 +25,7 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether a paper that is absent from it has no PDF at the service."""
+        """Whether a paper that the archive lacks has no PDF at the service."""
         return not self.damaged and not self.strangers
 
 

@@ -1,6 +1,6 @@
 """Stores each distinct PDF once, in a file named by its SHA-256; files never change and are checked on use.
 
-Snapshots share these bytes on disk, so damage here is damage there.
+Snapshots share these bytes on disk, so a damaged file here is damaged there too.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def copies(journal: Journal) -> int:
 
 
 def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
-    """Returns the number of notes received of a listing, and the service's last count; 0 if it states none."""
+    """Returns the number of notes received of a listing, and the service's last count (0 if it states none)."""
     pages = journal.listing(invitation)
     ids = {note.get("id") for page in pages for note in journal.page_notes(page)}
     return len(ids), (pages[-1].count or 0) if pages else 0

@@ -19,7 +19,7 @@ ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.h
 
 
 def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns those of *items* that a run which *began* then (epoch s) must request: never refused ones first."""
+    """Returns those of *items* that a run started at *began* (epoch seconds) must request, never refused ones first."""
     known = journal.pdfs if kind == "pdf" else journal.histories
     lacking = [item for item in items if item not in known]
     return sorted(
@@ -40,7 +40,7 @@ class Refusals:
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
         """Calls *ask* for each of *items*.
 
-        A long series of items that an earlier run was refused too ends it without error.
+        A long series of refused items ends it without error if an earlier run was refused these items too.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused
@@ -62,7 +62,9 @@ class Refusals:
                 self.end()
 
     def add(self, error: Forbidden, item: str | None = None) -> None:
-        """Adds a refusal of an *item*, or of several at once, to the series; raises `ServiceDown` if it is too long."""
+        """Adds a refusal of an *item*, or of several at once, to the series; raises `ServiceDown` if the series is too
+        long.
+        """
         self._count += 1
         self._items += [item] if item is not None else []
         if self._count >= IN_A_ROW:

@@ -34,14 +34,14 @@ MARGIN_S = 0.5
 SAME_WINDOW_S = 5.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 60.0, HOUR
 SET_BACK_S = 60.0
-"""A clock that is behind the file's time by more than this was set back (seconds)."""
+"""A clock that is behind the file's time by more than this many seconds was set back."""
 BELIEVED = 3
 """Number of refusals in a row whose stated wait is believed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is known of one kind of request. *refusals* counts those in a row."""
+    """The limits of one kind of request, as far as known; *refusals* counts those in a row."""
 
     limits: dict[str, Limit] = field(default_factory=dict)
     not_before: float = 0.0
@@ -70,7 +70,7 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=taken, sent=found[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
-        """Records the limits that a response states. After a refusal (429) nothing is sent until it has expired."""
+        """Records the limits that a response states. After a refusal (429) nothing is sent until its wait is over."""
         now = self.clock()
         with self._changing(kind) as found:
             limits, refused = dict(found[kind].limits), status == 429
@@ -98,7 +98,9 @@ class RequestBudget:
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
-        """Returns the seconds until the last of *requests* more of *kind* can be sent, at the limits known now."""
+        """Returns the seconds until the last of *requests* further requests of *kind* can be sent, at the limits known
+        now.
+        """
         now, known = self.clock(), self.allowance(kind)
         waits = [0.0, known.not_before - now]
         for limit in known.limits.values():
@@ -185,7 +187,9 @@ def _taken(limit: Limit, now: float) -> Limit:
 
 
 def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limit:
-    """A refusal states when its window ends; our own first request in it tells when it began."""
+    """Returns a refusal's limit with the whole window: the refusal states its end, our first request in it its
+    beginning.
+    """
     old = limits.get(name, limits.get("guess"))
     if name != "body" or old is None or old.resets_at is None or stated.resets_at is None:
         return stated
@@ -196,7 +200,7 @@ def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limi
 def _merged(old: Limit | None, stated: Limit) -> Limit:
     """Combines *stated* with the known limit of the same window.
 
-    The smaller remainder counts, because other processes may have requests under way.
+    The smaller remainder counts, because other processes may have requests in flight.
     """
     if stated.resets_at is not None:
         stated = replace(stated, resets_at=stated.resets_at + MARGIN_S)

@@ -1,7 +1,7 @@
-"""Makes a snapshot from a fetch's journal: the sample, what it still needs, and the sealed whole.
+"""Makes a snapshot from a fetch's journal: draws the sample, finds what is still missing, and seals the snapshot.
 
 The sample equals that of a refresh with the same edition settings. A snapshot depends on the service's answers and the
-venue's dates, never on the time, order or number of runs in which they came.
+venue's dates. It does not depend on when, in which order or in how many runs they came.
 """
 
 from __future__ import annotations
@@ -82,9 +82,8 @@ def seal(
     remarks: list[str],
     previous: str | None = None,
 ) -> Snapshot:
-    """Returns the snapshot of everything in *journal*, under *root*.
-
-    An existing one with the same contents and *source*.
+    """Returns the snapshot of everything in *journal*, under *root*; an existing one if contents and *source* are
+    equal.
     """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
@@ -126,7 +125,7 @@ def seal(
 
 
 def _sound(folder: Path) -> Snapshot:
-    """Returns the existing snapshot if all of it is intact."""
+    """Returns the existing snapshot; raises `SourceError` unless all of it is intact."""
     try:
         found = Snapshot.open(folder)
         found.verify()
@@ -171,7 +170,7 @@ def _papers(
 def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
 ) -> dict[str, int]:
-    """Counts notes by outcome, reviews by rule and PDFs by status; nothing is left out uncounted."""
+    """Counts notes by outcome, reviews by rule and PDFs by status; every one of them is counted."""
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gre_bench.ingest.openreview.transport import Transport
 
 SAID = 300
-"""Most characters of a service's message that are shown."""
+"""The most characters shown of a service's message."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,7 +37,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Seconds for a connection or between bytes, seconds for a complete response, and tries of a failing request."""
+    """Seconds for a connection or the next byte, seconds for a complete response, and tries of a failing request."""
 
     timeout_s: float = 60.0
     whole_s: float = 900.0
@@ -71,7 +71,7 @@ class Session:
         return bool(self.login.password)
 
     def said(self, error: Exception) -> str:
-        """Returns an error of openreview-py in one line without secrets."""
+        """Returns an error of openreview-py as one line without secrets."""
         token = str(getattr(self._client, "token", None) or "")
         return masked(_line(error), [*asdict(self.login).values(), token])[:SAID]
 
@@ -97,16 +97,14 @@ class Session:
         return str(client.token)
 
     def _plain(self, api: int, host: str, token: str) -> Any:
-        """A client of openreview-py on our transport that sends nothing on its own."""
+        """Returns a client of openreview-py on our transport that sends nothing on its own."""
         import openreview
         import openreview.api
 
         known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
 
         class Quiet(known):  # type: ignore[misc, valid-type]
-            """A client that does not log in when opened, since that request would escape the budget and the time
-            limits.
-            """
+            """A client that does not log in when opened: that request would bypass the budget and the time limits."""
 
             login_allowed = False
 
@@ -131,7 +129,7 @@ def _codes(login: Login) -> Callable[[str], str] | None:
 
 
 def _line(error: Exception) -> str:
-    """Returns an error of openreview-py in one line."""
+    """Returns an error of openreview-py as one line."""
     detail = error.args[0] if error.args else str(error)
     text = f"{detail.get('name')}: {detail.get('message')}" if isinstance(detail, Mapping) else str(detail)
     return " ".join(text.split())

@@ -7,15 +7,18 @@ garbled body) is retried a few times and then becomes `ServiceDown`.
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from requests.adapters import HTTPAdapter
-from requests.exceptions import ConnectionError, RequestException
+from requests.exceptions import ConnectionError, ReadTimeout, RequestException
 from urllib3.exceptions import HTTPError
 
 from gre_bench.core.errors import ServiceDown, SettingsError, SourceError
@@ -26,7 +29,15 @@ if TYPE_CHECKING:
 
 FAULTS = (500, 502, 503, 504)
 BACKOFF_MOST_S = 60.0
+CONNECT_S = 10.0
+"""The longest wait for a connection; an answer may take longer."""
+UNREACHED_S = 45.0
+"""A host that was never reached is given up after this time, even if tries are left."""
+SILENT_S = 20.0
+"""When a host that has never answered is reported as silent."""
+STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
+NOTICES = logging.getLogger("gre_bench.fetch")
 KINDS = (
     ("/notes/edits", "edits"),
     ("/references", "edits"),
@@ -61,7 +72,10 @@ def is_private(scheme: str, host: str) -> bool:
 
 
 class Transport(HTTPAdapter):
-    """Sends one request at a time; *sent* counts what went out by kind, *last* is the last response's JSON."""
+    """Sends one request at a time; *sent* counts what went out by kind, *last* is the last response's JSON.
+
+    It logs the first contact with a host, each try that fails, and the silence of a host that has never *answered*.
+    """
 
     def __init__(
         self,
@@ -78,25 +92,38 @@ class Transport(HTTPAdapter):
         self.attempts, self.backoff_s, self.sleep = attempts, backoff_s, sleep
         self.sent: Counter[str] = Counter()
         self.last: Any = None
+        self.answered: set[str] = set()
 
     def send(self, request: PreparedRequest, **options: Any) -> Response:  # type: ignore[override]
         parts = urlsplit(request.url or "")
-        kind, self.last, fault = kind_of(parts.path), None, ""
+        kind, self.last, fault, lost = kind_of(parts.path), None, "", False
         secret = bool(request.body) or "Authorization" in request.headers
         if secret and not is_private(parts.scheme, parts.hostname or ""):
             raise SettingsError(
                 f"{parts.scheme}://{parts.netloc}: a login goes out by https only, or to this machine; name a host "
                 "with https://, or fetch without OPENREVIEW_USERNAME, OPENREVIEW_PASSWORD and OPENREVIEW_TOKEN"
             )
+        began, host, tried = time.monotonic(), parts.netloc, 0
+        if host not in self.answered:
+            how = "to log in" if request.body else "logged in" if secret else "without a login"
+            NOTICES.info(f"contacting {parts.scheme}://{host} {how}")
         for attempt in range(self.attempts):
             if attempt:
-                self.sleep(min(BACKOFF_MOST_S, self.backoff_s * 2 ** (attempt - 1)))
+                wait = min(BACKOFF_MOST_S, self.backoff_s * 2 ** (attempt - 1))
+                if lost and time.monotonic() - began + wait > UNREACHED_S:
+                    break
+                state = "gives no usable answer" if host in self.answered else "does not answer"
+                again = f"try {attempt + 1} of {self.attempts} in {wait:g} s"
+                NOTICES.warning(f"{host} {state} ({fault}); {again}; {STOP}")
+                self.sleep(wait)
+            tried, lost = attempt + 1, False
             self.budget.take(f"{parts.netloc} {kind}")
             self.sent[kind] += 1
             try:
-                response = self._sent(request, options)
+                with self._watched(host):
+                    response = self._sent(request, options)
             except (RequestException, HTTPError) as error:
-                fault = _said(error)
+                fault, lost = _said(error), host not in self.answered and not isinstance(error, ReadTimeout)
                 continue
             other = urlsplit(response.headers.get("location", "") if request.body and response.is_redirect else "")
             if other.netloc not in ("", parts.netloc) and is_private(other.scheme, other.hostname or ""):
@@ -105,12 +132,34 @@ class Transport(HTTPAdapter):
             if not fault:
                 return response
         what = f"{parts.netloc}{parts.path}{_asked(parts.query)}"
-        raise ServiceDown(f"{what}: {self.attempts} tries failed, the last with {fault}; run it again later")
+        if host not in self.answered:
+            raise ServiceDown(
+                f"nothing answers at {host}: {tried} tries of {parts.path} failed, the last with {fault}; "
+                "check the network and the host's name, and run it again later"
+            )
+        raise ServiceDown(f"{what}: {tried} tries failed, the last with {fault}; run it again later")
+
+    @contextmanager
+    def _watched(self, host: str) -> Iterator[None]:
+        """Reports a *host* that has never answered and says nothing for `SILENT_S`."""
+        if host in self.answered:
+            yield
+            return
+        limits = f"each of {self.attempts} tries waits {self.timeout_s:g} s"
+        line = f"{host} has not answered for {SILENT_S:g} s; {limits}; {STOP}"
+        timer = threading.Timer(SILENT_S, lambda: NOTICES.warning(line))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
         """Returns the response with its complete body, read within the time limits."""
-        began = time.monotonic()
-        response = super().send(request, **{**options, "stream": True, "timeout": (self.timeout_s, self.timeout_s)})
+        began, connect_s = time.monotonic(), min(CONNECT_S, self.timeout_s)
+        response = super().send(request, **{**options, "stream": True, "timeout": (connect_s, self.timeout_s)})
+        self.answered.add(urlsplit(request.url or "").netloc)
         pieces: list[bytes] = []
         # Not iter_content, which waits for a full block: a body may arrive in small pieces.
         while piece := response.raw.read1(1 << 16, decode_content=True):
@@ -122,7 +171,7 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns a fault in *response* that is worth a retry, or an empty text; raises for lasting faults."""
+        """Returns a fault in *response* that is worth a retry, or an empty text; raises an error for lasting faults."""
         form = response.headers.get("content-type", "").lower()
         body, garbled = None, False
         if "json" in form:
@@ -160,7 +209,7 @@ def challenged(kind: str, logged_in: bool) -> SourceError:
 
 
 def _said(error: BaseException) -> str:
-    """Returns the cause of *error* without the wrappings of the libraries: the system's reason, if it states one."""
+    """Returns the cause of *error* without the wrappers of the libraries: the system's reason, if it states one."""
     chain: list[BaseException] = [error]
     while (inner := _inner(chain[-1])) is not None and inner not in chain:
         chain.append(inner)
@@ -180,7 +229,7 @@ def _inner(error: BaseException) -> BaseException | None:
 
 
 def _asked(query: str) -> str:
-    """Returns the part of a query that tells requests apart."""
+    """Returns the part of a query that distinguishes requests."""
     known = parse_qs(query)
     told = [f"{name}={known[name][0]:.80}" for name in TELLING if name in known]
     return f"?{'&'.join(told)}" if told else ""

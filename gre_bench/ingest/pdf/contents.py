@@ -1,4 +1,4 @@
-"""Tables of contents: entries name the headings of a paper and must not be taken for them."""
+"""Finds tables of contents, whose entries repeat a paper's headings and must not be taken for them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ HEADING = re.compile(r"(?:table of )?contents|list of (?:figures|tables|algorith
 LEADER = re.compile(r"(?:\.\s?){4,}\s*(?:\d{1,4}|[ivxlc]{1,6})?$|(?:…|_){2,}", re.I)
 NUMBERED = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,6})$", re.I)
 ENTRY = re.compile(r"[\d\W]*[A-Z].*[^.;,:]")
-"""An entry without the number of a page."""
+"""An entry of a table of contents, without its page number."""
 LONGEST = 14
-"""Words of it."""
+"""The most words of an entry."""
 FEWEST = 3
-"""Entries of a table of contents."""
+"""The fewest entries of a table of contents."""
 RUN = 4
-"""Rows with leaders, one after the other, that are a table of contents though it has no heading."""
+"""How many consecutive rows with leaders form a table of contents without a heading."""
 
 
 def without_contents(rows: Sequence[Row], usual: Type) -> tuple[list[Row], list[Row]]:
-    """*rows*, in reading order, without tables of contents and lists of figures and tables; and the rows of those."""
+    """Returns *rows* without tables of contents and lists of figures and tables, and the removed rows.
+
+    *rows* are in reading order.
+    """
     running = prose(rows, usual)
     out: set[int] = set()
     place = 0
@@ -36,7 +39,7 @@ def without_contents(rows: Sequence[Row], usual: Type) -> tuple[list[Row], list[
 
 
 def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
-    """Where the table of contents that begins at *start* ends; *start* where none begins there."""
+    """Returns the index after the table of contents that begins at *start*; *start* if none begins there."""
     if HEADING.fullmatch(bare(rows[start].text)):
         end = _after_entries(start + 1, rows, running)
         return end if end - start - 1 >= FEWEST else start
@@ -47,7 +50,10 @@ def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
 
 
 def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
-    """The place after the entries that begin at *first*: at text, or where a heading says an entry's words again."""
+    """Returns the index after the entries that begin at *first*.
+
+    Entries end at running text, or at a heading that repeats the words of an entry.
+    """
     names: set[str] = set()
     last = first
     for place in range(first, len(rows)):
@@ -57,7 +63,7 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
         if (name in names and not listed) or HEADING.fullmatch(bare(row.text)):
             return place
         if running[place] and not listed:
-            # An entry that takes two rows fills the first.
+            # An entry of two rows fills the first one.
             if place + 1 < len(rows) and _is_listed(rows[place + 1].text):
                 continue
             return last
@@ -69,5 +75,5 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
 
 
 def _is_listed(text: str) -> bool:
-    """Whether *text* ends as an entry does: with leaders or the number of a page."""
+    """Whether *text* ends as an entry does: with leaders or a page number."""
     return LEADER.search(text) is not None or NUMBERED.search(text) is not None

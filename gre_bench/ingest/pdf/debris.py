@@ -1,4 +1,4 @@
-"""What is left of formulas and tables once they are flattened to lines: scraps that no reader can use."""
+"""Removes the scraps that formulas and tables leave as lines of text, which no reader can use."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from gre_bench.ingest.pdf.rows import Row
 WORD = re.compile(r"[^\W\d_]{3,}")
 FUNCTIONS = frozenset(["min", "max", "sup", "inf", "arg", "argmin", "argmax", "exp", "log", "sin", "cos", "tan", "det",
                        "lim", "end", "for", "mod", "dim", "var", "cov"])  # fmt: skip
-"""What looks like a word in a formula or in the last line of an algorithm's loop."""
+"""Names of functions that look like words in a formula, and words that end an algorithm's loop."""
 BRACKET_PIECES = re.compile("[\uf8e5-\uf8ff]")
 SHORT = 40
-"""Characters of a line without words that is no use by itself; a longer one may be a whole formula."""
+"""The most characters of a useless line without words; a longer one may be a whole formula."""
 FIGURES = 8
-"""Numbers in a paragraph of which most words are numbers: a table's rows."""
+"""How many numbers make a paragraph of mostly numbers the rows of a table."""
 
 
 def without_debris(parts: Sequence[Paragraph]) -> tuple[list[Paragraph], list[Row]]:
-    """*parts* without the running paragraphs that are scraps, and the rows that went with them."""
+    """Returns *parts* without text paragraphs that are scraps, and the removed rows."""
     out = [part.kind == "text" and _is_debris(part) for part in parts]
     kept = [part for part, scrap in zip(parts, out, strict=True) if not scrap]
     return kept, [row for part, scrap in zip(parts, out, strict=True) if scrap for row in part.rows]

@@ -1,4 +1,4 @@
-"""Figures and tables: their captions stay, the labels and cells between a caption and the running text go."""
+"""Removes labels of figures and cells of tables, between a caption and the running text; captions stay."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gre_bench.ingest.pdf.rows import Row
 
 
 def without_floats(rows: Sequence[Row], usual: Type) -> tuple[list[Row], list[Row]]:
-    """*rows* without the cells of tables and the labels in figures, and those: what stands between caption and text.
+    """Returns *rows* without the cells of tables and the labels in figures, and the removed rows.
 
-    What reads as sentences in the size of the text stays wherever it stands.
+    Removed are rows between a caption and running text. Sentences in the size of the text stay anywhere.
     """
     tails = [
         _tail(place, rows, usual)
@@ -49,7 +49,7 @@ def without_floats(rows: Sequence[Row], usual: Type) -> tuple[list[Row], list[Ro
 
 
 def _sentences(out: Collection[int], rows: Sequence[Row], usual: Type) -> set[int]:
-    """Of the places *out* those of paragraphs that read as prose."""
+    """Returns those of the indices *out* whose paragraphs read as prose."""
     found: set[int] = set()
     block: list[int] = []
     for place in [*sorted(out), -1]:
@@ -62,7 +62,7 @@ def _sentences(out: Collection[int], rows: Sequence[Row], usual: Type) -> set[in
 
 
 def _stops(place: int, rows: Sequence[Row], kept: Sequence[bool], usual: Type) -> bool:
-    """Whether a row that is not running text still cannot be part of a figure or table: a heading or an item."""
+    """Whether a row that is not running text is still no part of a figure or table: a heading or a list item."""
     row, above = rows[place], rows[place - 1] if place else None
     if BULLET.match(row.text):
         return len(row.text.split()) >= 5 and row.gap < 2
@@ -73,7 +73,7 @@ def _stops(place: int, rows: Sequence[Row], kept: Sequence[bool], usual: Type) -
 
 
 def _tail(caption: int, rows: Sequence[Row], usual: Type) -> list[int]:
-    """The places of a caption that begins at *caption*."""
+    """Returns the indices of the rows of the caption that begins at *caption*."""
     tail = [caption]
     while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], usual):
         tail.append(tail[-1] + 1)

@@ -1,4 +1,4 @@
-"""What is printed around the text of a page, told by its place and by recurring: headers, footers, numbers."""
+"""Removes headers, footers and numbers around the text of a page, found by position and by recurrence."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gre_bench.ingest.pdf.rows import Page, Row, extent
 from gre_bench.ingest.pdf.words import Fate
 
 EDGE = 0.2
-"""Share of the page's height, at the top and at the bottom, in which running headers and footers stand."""
+"""The share of the page's height, at the top and at the bottom, that may hold running headers and footers."""
 
 LARGER = 1.2
-"""Size of running headers, in units of that of the text, at most."""
+"""The largest size of running headers, in units of that of the running text."""
 
 NOTICE = re.compile(
     r"proceedings of|copyright|©|c⃝|permission to|all rights reserved|licen[sc]e|arxiv:|under review", re.I
@@ -25,7 +25,8 @@ PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,
 
 
 def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], dict[Fate, list[Row]]]:
-    """*pages* without line numbers, page numbers and running headers and footers, and the rows of each that went.
+    """Returns *pages* without line numbers, page numbers and running headers and footers, and the removed rows of each
+    kind.
 
     *usual* is the size of the running text, in points.
     """
@@ -62,9 +63,9 @@ def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], 
 
 
 def _edge_rows(page: Page, usual: float) -> list[tuple[tuple[str, str], Row]]:
-    """The pieces in the outer three rows at the top and the bottom, each under a key that recurs from page to page.
+    """Returns the pieces in the outer three rows at top and bottom, each with a key that recurs from page to page.
 
-    Captions and what is set larger than the text, as titles of slides, are no furniture though they recur.
+    Captions, and type larger than the running text such as titles of slides, are left out although they recur.
     """
     found = []
     from_top = sorted(page.rows, key=lambda row: row.y0)
@@ -86,14 +87,14 @@ def _edge_rows(page: Page, usual: float) -> list[tuple[tuple[str, str], Row]]:
 
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
-    """Whether nothing but other edge rows stands further out than *number*, and little beside it."""
+    """Whether only other edge rows lie further out than *number*, and little lies beside it."""
     further = [row for row in page.rows if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in page.rows if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
     return len(further) <= 2 and len(beside) <= 2
 
 
 def _line_numbers(page: Page) -> set[Row]:
-    """Numbers that count the lines in a margin: five or more, rising, in line with one another, outside the text."""
+    """Returns the numbers that count lines in a margin: five or more, rising, aligned, outside the text."""
     left, right = extent(page.rows)
     found: set[Row] = set()
     numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]

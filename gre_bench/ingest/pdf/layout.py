@@ -1,4 +1,4 @@
-"""The order in which the rows of a page are read: columns, and what spans them."""
+"""Sorts the rows of a page into reading order, by columns and the rows that span them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
-    """All rows of *pages*: band after band, in a band the left column before the right one."""
+    """Returns all rows of *pages* in reading order: band after band, in a band the left column before the right one."""
     gutters, usual = _gutters(pages)
     ordered: list[Row] = []
     for page, own in zip(pages, gutters, strict=True):
@@ -24,7 +24,10 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
 
 
 def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
-    """*pages* without what a journal prints beside its one column on the first two pages, and the rows that went."""
+    """Returns *pages* without the sidebars of journals, and the removed rows.
+
+    A sidebar stands beside the single column on the first two pages.
+    """
     if _gutters(pages)[1] is not None:
         return list(pages), []
     kept = [_without_sidebar(page, pages) if place < 2 else page for place, page in enumerate(pages)]
@@ -32,7 +35,7 @@ def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
-    """The gutter of each page, and the usual one: none where fewer than a third of the pages have one."""
+    """Returns the gutter of each page, and the usual gutter: None if fewer than a third of the pages have one."""
     gutters: list[float | None] = [_gutter(page.rows) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
     if len(votes) * 3 < len([page for page in pages if page.rows]):
@@ -42,7 +45,7 @@ def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
 
 
 def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
-    """One of the first pages without what a journal prints beside the column that all pages have."""
+    """Returns one of the first pages without the sidebar beside the column that all pages have."""
     extents = [extent(other.rows) for other in pages[2:] if len(other.rows) > 20]
     if not extents:
         return page
@@ -51,7 +54,7 @@ def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
 
 
 def _gutter(rows: Sequence[Row]) -> float | None:
-    """Where the white between two columns of *rows* lies (the middle of the widest), or None for a single column."""
+    """Returns the middle of the widest white gap between two columns of *rows*, or None for a single column."""
     long = [row for row in rows if len(row.text.strip()) >= 12]
     if len(long) < 12:
         return None
@@ -67,7 +70,7 @@ def _gutter(rows: Sequence[Row]) -> float | None:
 
 
 def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
-    """*rows* that keep to one side of *gutter*, parted there, and again wherever a side has columns of its own."""
+    """Splits *rows* that do not cross *gutter* into columns, and again if a side has columns of its own."""
     parts: list[list[Row]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
         inner = _gutter(side)
@@ -77,7 +80,10 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
 
 
 def _banded(page: Page, gutter: float) -> list[Row]:
-    """Rows of a page in columns. What crosses the gutter ends a band, with the short last row of its block."""
+    """Returns the rows of a page in columns.
+
+    A row that crosses the gutter ends a band, together with the short last row of its block.
+    """
     full = [row for row in page.rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
     for row in sorted(set(page.rows) - crossing, key=lambda row: row.y0):
@@ -103,7 +109,7 @@ def _banded(page: Page, gutter: float) -> list[Row]:
 
 
 def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
-    """*pieces* of one column put together on their baselines, from the top."""
+    """Joins the *pieces* of one column to rows by their baselines; returns the rows from the top."""
     return [_joined(row, left, right, column) for row in _baselines(pieces)]
 
 

@@ -1,4 +1,4 @@
-"""Whether bytes are a PDF, and a whole one: what can be told before and after its pages are read."""
+"""Checks whether bytes are a complete PDF, before and after its pages are read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 MAGIC = b"%PDF-"
 HEAD = 1024
-"""Bytes in which the magic bytes must stand, as readers of PDFs allow."""
+"""How many bytes may precede the magic bytes, as readers of PDFs allow."""
 TAIL = 2048
-"""Bytes in which a whole file has its end mark."""
+"""How many bytes at the end of a complete file hold its end mark."""
 LARGEST = 200_000_000
-"""Bytes of a file; a longer one is not read."""
+"""The most bytes of a file; a longer one is not read."""
 _OBJECT = re.compile(rb"\d\s+\d+\s+obj\b")
 _LENGTH = re.compile(rb"/Linearized\b[^>]{0,200}?/L\s+(\d+)|/L\s+(\d+)[^>]{0,200}?/Linearized\b")
 _LOST = re.compile(r"zlib error|premature end|cannot read|unexpected eof|truncated|cannot find startxref in tail", re.I)
@@ -19,14 +19,14 @@ _WRONG = re.compile(r"syntax error", re.I)
 
 
 def refusal(data: bytes) -> str | None:
-    """Why *data* is not a PDF at all, or None."""
+    """Returns why *data* is not a PDF at all, or None."""
     if MAGIC not in data[:HEAD]:
         return "the file does not begin as a PDF does"
     return None if _OBJECT.search(data) else "the file begins as a PDF does but holds no object of one"
 
 
 def cut_off(data: bytes) -> str | None:
-    """Why *data* is the beginning of a longer file, or None."""
+    """Returns why *data* is only the beginning of a longer file, or None."""
     declared = _LENGTH.search(data[:HEAD])
     if declared and int(declared[1] or declared[2]) > len(data):
         return f"the file has {len(data):,} of {int(declared[1] or declared[2]):,} bytes"
@@ -34,12 +34,12 @@ def cut_off(data: bytes) -> str | None:
 
 
 def losses(warnings: str) -> str | None:
-    """The first of MuPDF's *warnings* on reading a page that says that contents are missing, or None."""
+    """Returns the first of MuPDF's *warnings* that reports missing contents of a page, or None."""
     return next((line for line in warnings.splitlines() if _LOST.search(line)), None)
 
 
 def errors(warnings: str) -> str | None:
-    """The first of MuPDF's *warnings* on reading a page that says that contents were not understood, or None."""
+    """Returns the first of MuPDF's *warnings* that reports contents it did not understand, or None."""
     return next((line for line in warnings.splitlines() if _WRONG.search(line)), None)
 
 

@@ -1,4 +1,4 @@
-"""The front of a paper: its title, its abstract, and where its body begins."""
+"""Finds the front of a paper: its title, its abstract, and the beginning of its body."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ KEYWORDS = re.compile(
     re.I,
 )
 LONGEST = 600
-"""Words of an abstract; what follows them is taken for text."""
+"""The most words of an abstract; further words count as body."""
 SENTENCES = 50
-"""Words that an abstract without a heading must have."""
+"""The fewest words of an abstract without a heading."""
 NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|permission to (?:make|copy)", re.I)
 
 
 def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
-    """The rows of the title, the largest type on the upper half of the first page, and the rows without it."""
+    """Returns the rows of the title, the largest type on the upper half of the first page, and the other rows."""
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     if not upper:
         return [], list(rows)
@@ -42,7 +42,7 @@ def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The abstract, if one was found, and its rows; the rows of the body, and those that are neither."""
+    """The abstract (None if not found) and its rows; the rows of the body; the rows that are neither."""
 
     abstract: str | None
     rows: list[Row]
@@ -51,7 +51,7 @@ class Front:
 
 
 def front(rows: Sequence[Row], usual: Type, words: Any, heights: Sequence[float], notes: list[str]) -> Front:
-    """*rows* parted at the abstract and the first section. Paragraphs of text before it belong to the body."""
+    """Splits *rows* at the abstract and the first section; paragraphs of text before it belong to the body."""
     every, rows = rows, _without_notice(rows, usual)
     early = [place for place, row in enumerate(rows) if row.page < 2]
     opening = next((place for place in early if ABSTRACT.match(rows[place].text)), None)
@@ -75,7 +75,10 @@ def front(rows: Sequence[Row], usual: Type, words: Any, heights: Sequence[float]
 
 
 def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
-    """Where the abstract that opens at *opening* ends: at the next heading or the keywords, else 40 rows on."""
+    """Returns the index at which the abstract that opens at *opening* ends.
+
+    It ends at the next heading or the keywords, else after 40 rows.
+    """
     for place in range(opening + 1, len(rows)):
         if place in heads or KEYWORDS.match(rows[place].text):
             return place
@@ -84,7 +87,7 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
 
 
 def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
-    """Where the body begins: at *closing*, the end of the abstract, or after the keywords that stand there."""
+    """Returns the index at which the body begins: *closing*, the end of the abstract, or after the keywords there."""
     if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
         return closing
     for place in heads:
@@ -95,7 +98,7 @@ def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> i
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Those of *parts* that an abstract can hold: no heading told where a longer one ends."""
+    """Returns those of *parts* that an abstract can hold, if no heading marks the end of a longer passage."""
     length = 0
     for place, part in enumerate(parts):
         length += sum(len(row.text.split()) for row in part.rows)
@@ -109,16 +112,16 @@ def _parted(
     abstract: str | None, inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], usual: Type,
     heights: Sequence[float], byline: Container[Row] = (),
 ) -> Front:  # fmt: skip
-    """The front with the rows *inside* the abstract, where the body begins at the *first* of *rows*.
+    """Returns the front; *inside* are the rows of the abstract, and the body begins at index *first* of *rows*.
 
-    What is dropped of *every* row never reads as paragraphs of text, nor as the caption of a figure.
+    The rows of *every* that are dropped contain no paragraphs of text and no captions.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held
     loose = [row for row in rows if row not in body and row not in held]
     start = rows.index(inside[0]) if inside else len(rows)
     for part in paragraphs(loose, usual, heights):
-        # Text around the abstract is set as the body is, what goes on with it as the abstract.
+        # Text around the abstract has the type of the body; a continuation has the abstract's.
         own = type_of(part.rows) if rows.index(part.rows[0]) > start else usual
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
@@ -132,7 +135,7 @@ def _parted(
 def _unnamed(
     rows: Sequence[Row], words: Any, heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """The abstract without a heading among the rows before the introduction: their longest paragraph of sentences."""
+    """Returns an abstract without a heading, and its rows: the longest paragraph of prose before the introduction."""
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
@@ -144,7 +147,7 @@ def _unnamed(
 
 
 def _without_notice(rows: Sequence[Row], usual: Type) -> list[Row]:
-    """*rows* without the notice of copyright or proceedings that ends a column of the first page."""
+    """Returns *rows* without the notice of copyright or proceedings that ends a column of the first page."""
     out: dict[int, float] = {}
     for above, row in pairwise(rows):
         if row.page == 0 and NOTICE.match(row.text) and not follows(row, above, usual):

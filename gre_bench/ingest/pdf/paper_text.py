@@ -1,4 +1,4 @@
-"""The body of a paper whose whole text a user supplies: abstract found, references and appendices cut."""
+"""Extracts abstract and body from the whole text of a paper that a user supplies, without references and appendices."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _APPENDIX = re.compile(
 )
 _CONTENTS = re.compile(r"(?im)^[#*\s]*(?:table of )?contents[*:.\s]*$")
 LONG_LINE = 40
-"""Characters that a line of text has; the entries of a table of contents are rarely as long."""
+"""The fewest characters of a line of text; entries of a table of contents are rarely as long."""
 NEAR = 3
-"""Lines after a heading among which there is one of its text."""
+"""How many lines after a heading must include a line of its text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Abstract (None if not found) and body of a paper's text, and what became of its words.
+    """Abstract (None if not found) and body of a paper's text, and how many words met each fate.
 
     *doubts* say why parts of the paper may be missing, one line each.
     """
@@ -36,11 +36,12 @@ class Body:
 
 
 def body_of(text: str) -> Body:
-    """What stands between the abstract and the references of *text* (markdown or plain, headings on their own lines).
+    """Returns the part of *text* between abstract and references; *text* is Markdown or plain, with headings on own
+    lines.
 
-    A text without such headings is its own body. A heading in a table of contents is none: that of the references is
-    the last one that lines of references follow, and those of the abstract, the introduction and an appendix are
-    followed by text.
+    A text without such headings is returned whole. Headings in a table of contents do not count. The heading of the
+    references is the last one that lines of references follow. Those of the abstract, the introduction and an appendix
+    must be followed by text.
     """
     introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
     found = None
@@ -62,12 +63,12 @@ def body_of(text: str) -> Body:
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """The first *heading* after *start* that text follows, else the first."""
+    """Returns the first *heading* after *start* that text follows, else the first."""
     found = list(heading.finditer(text, start))
     followed = [one for one in found if any(len(line) >= LONG_LINE for line in _lines(text, one.end())[:NEAR])]
     return next(iter(followed or found), None)
 
 
 def _lines(text: str, start: int) -> list[str]:
-    """The lines of *text* after *start* that are not blank, as many as are ever looked at."""
+    """Returns the first non-blank lines of *text* after *start*, as many as callers look at."""
     return [line for line in text[start : start + 20_000].splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""Rows joined to paragraphs: hyphens and ligatures mended, captions and footnotes put after what they interrupt."""
+"""Joins rows to paragraphs: mends hyphens and ligatures, moves captions and footnotes behind interrupted text."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Paragraph:
-    """Rows that belong together."""
+    """A paragraph, heading, caption or footnote: rows that belong together."""
 
     kind: Kind
     rows: list[Row]
 
 
 def paragraphs(rows: Sequence[Row], usual: Type, heights: Sequence[float]) -> list[Paragraph]:
-    """*rows*, in reading order, parted; *heights* are those of the pages, in points."""
+    """Splits *rows*, in reading order, into paragraphs; *heights* are those of the pages, in points."""
     notes = footnotes(rows, usual, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
@@ -92,7 +92,7 @@ def paragraphs(rows: Sequence[Row], usual: Type, heights: Sequence[float]) -> li
 
 
 def words_of(rows: Sequence[Row]) -> Counter[str]:
-    """How often each word stands unbroken in *rows*, in lower case; one with hyphens counts whole and in its parts."""
+    """Counts each word of *rows* that is not broken, in lower case; hyphenated words count whole and in parts."""
     found: Counter[str] = Counter()
     cut = False
     for row in rows:
@@ -105,7 +105,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:
-    """The text of *rows* as one line; a word broken at a line's end is mended as *words* know it."""
+    """Returns the text of *rows* as one line; a word broken at a line's end is mended by its spelling in *words*."""
     text = ""
     for row in rows:
         piece = _plain(row.text)
@@ -128,7 +128,7 @@ def _plain(text: str) -> str:
 
 
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
-    """Whether the hyphen at the end of *text* belongs to the word: as seen elsewhere, else by what it parts."""
+    """Whether the hyphen at the end of *text* belongs to the word, by *words* seen elsewhere, else by the two parts."""
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
     if not before or not after:
@@ -156,7 +156,7 @@ def _kind(row: Row, above: Row | None, usual: Type, note: bool) -> Kind:
 
 
 def _continues(current: Paragraph, kind: Kind, row: Row, usual: Type) -> bool:
-    """Whether *row* goes on with the paragraph right above it."""
+    """Whether *row* continues the paragraph directly above it."""
     last = current.rows[-1]
     if current.kind == "caption" and last is current.rows[0]:
         return kind != "caption" and goes_on(row, last, usual)
@@ -187,7 +187,7 @@ def _continues(current: Paragraph, kind: Kind, row: Row, usual: Type) -> bool:
 
 
 def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
-    """Whether *row*, after a break of column or page or after a caption or footnote, goes on with *running*."""
+    """Whether *row* continues *running* after a break of column or page, or after a caption or footnote."""
     last = running.rows[-1]
     if current is running and last.place == row.place:
         return False
@@ -197,6 +197,6 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
         return True
     if row.text[:1].islower() or (not ENDED.search(last.text) and last.filled > 0.8):
         return True
-    # A full last line that ends a sentence may or may not end the paragraph; flush left, the next one rarely opens one.
+    # A full line that ends a sentence may end the paragraph; the next line, if flush left, rarely opens another.
     full = last.x1 > last.right - 0.02 * (last.right - last.left)
     return full and row.x0 < row.left + 0.5 * row.size and row.place != last.place and last.text[-1] != ":"

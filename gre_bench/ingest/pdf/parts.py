@@ -1,4 +1,4 @@
-"""What a row of a paper is, by its wording, type and place: a heading, a caption, a footnote."""
+"""Classifies a row of a paper by wording, type and position: heading, caption, footnote."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ KNOWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """How the running text of a paper is set: its size and the distance of its baselines, in points."""
+    """The running text of a paper: its size and the distance of its baselines, in points."""
 
     size: float
     leading: float
 
 
 def type_of(rows: Sequence[Row]) -> Type:
-    """The size most letters have, and the usual step between two full rows of it."""
+    """Returns the size that most letters have, and the usual distance of two full rows of that size."""
     sizes: Counter[float] = Counter()
     for row in rows:
         sizes[row.size] += len(row.text)
@@ -61,7 +61,7 @@ def type_of(rows: Sequence[Row]) -> Type:
 
 
 def follows(row: Row, above: Row | None, usual: Type) -> bool:
-    """Whether *row* stands right under *above*, in the same column and size."""
+    """Whether *row* is directly under *above*, in the same column and size."""
     if above is None or row.place != above.place:
         return False
     step = row.y1 - above.y1
@@ -72,12 +72,12 @@ def follows(row: Row, above: Row | None, usual: Type) -> bool:
 
 
 def bare(text: str) -> str:
-    """*text* of a heading without its number, unless it is no more than that, and closing punctuation."""
+    """Returns a heading's *text* without number and closing punctuation; a text that is only a number stays."""
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
 def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
-    """By its wording, or by number and type: bold, larger or in capitals."""
+    """Whether *row* is a heading: by its wording, or by number and type (bold, larger or in capitals)."""
     text, name = row.text, bare(row.text)
     if row.gap > 4 or not _words_as_heading(text, name):
         return False
@@ -96,7 +96,7 @@ def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
 
 
 def _words_as_heading(text: str, name: str) -> bool:
-    """Whether *text*, with *name* after its number, can be a heading by its words: few, of letters, with a capital."""
+    """Whether *text*, with *name* after its number, has the words of a heading: few, of letters, with a capital."""
     if not 0 < len(text.split()) <= 14 or not re.search(r"[^\W\d_]{3}", text) or CAPTION.match(text):
         return False
     if not name or not (name[0].isupper() or not name[0].isalpha()):
@@ -105,14 +105,14 @@ def _words_as_heading(text: str, name: str) -> bool:
 
 
 def _runs_on(row: Row, above: Row | None, usual: Type) -> bool:
-    """Whether *row* is set as the text above it and goes on with a sentence of that, such as "Appendix B gives."."""
+    """Whether *row* is set like the row above it and continues its sentence, such as "Appendix B gives."."""
     if above is None or row.place != above.place or row.bold != above.bold or not follows(row, above, usual):
         return False
     return above.filled > 0.85 and above.text[-1] not in ".!?:" and not row.text.isupper()
 
 
 def starts_caption(row: Row, above: Row | None, usual: Type) -> bool:
-    """Whether *row* opens the caption of a figure or table, and is no sentence that names one."""
+    """Whether *row* opens the caption of a figure or table, and is no sentence that mentions one."""
     found = CAPTION.match(row.text)
     if not found or not row.text[0].isupper() or found[0][-1].islower():
         return False
@@ -121,7 +121,7 @@ def starts_caption(row: Row, above: Row | None, usual: Type) -> bool:
 
 
 def goes_on(row: Row, above: Row, usual: Type) -> bool:
-    """Whether *row* goes on with a caption; after a bare "TABLE II" the title may stand further off."""
+    """Whether *row* continues a caption; the title may be further away after a bare "TABLE II"."""
     label = CAPTION.match(above.text)
     if label and label.end() >= len(above.text) - 1 and row.place == above.place:
         return 0 < row.y1 - above.y1 < 2.5 * above.size and row.gap < 2
@@ -129,7 +129,7 @@ def goes_on(row: Row, above: Row, usual: Type) -> bool:
 
 
 def footnotes(rows: Sequence[Row], usual: Type, heights: Sequence[float]) -> set[int]:
-    """Places of the rows that end a column in small type, or after a mark that opens a footnote."""
+    """Returns the indices of rows that end a column in small type, or after a footnote's mark."""
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for place, row in enumerate(rows):
         columns[row.place].append(place)

@@ -1,4 +1,4 @@
-"""Which rows of a paper are running text, by how they are set and by their words."""
+"""Tells which rows of a paper are running text, by type and words."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ FUNCTION_WORDS = frozenset([
     "was", "we", "were", "what", "when", "where", "which", "while", "who", "will", "with", "within", "without",
     "would", "you",
 ])  # fmt: skip
-"""English words that hold sentences together."""
+"""Frequent English words without content, which sentences need."""
 SHARE = 0.25
-"""Share of function words that running text has; the labels of figures and cells of tables have few."""
+"""The lowest share of function words in running text; labels of figures and cells of tables have fewer."""
 SENTENCE = 15
-"""Words from which rows can be told to be running text."""
+"""How many words are needed to recognise running text."""
 
 
 def prose(rows: Sequence[Row], usual: Type, captions: Container[int] = ()) -> list[bool]:
-    """For each of *rows* whether it is running text: a full row of words, what follows one, or the end of one."""
+    """Returns for each of *rows* whether it is running text: a full row of words, a row after one, or a paragraph's
+    end.
+    """
     found: list[bool] = []
     last: Row | None = None
     for place, row in enumerate(rows):
@@ -46,7 +48,7 @@ def prose(rows: Sequence[Row], usual: Type, captions: Container[int] = ()) -> li
 
 
 def reads_as_prose(rows: Sequence[Row], usual: Type) -> bool:
-    """Whether *rows* are sentences in the size of the running text, however wide they are set."""
+    """Whether *rows* are sentences in the size of the running text, however narrow or wide."""
     words = re.findall(r"[^\W\d_]+", " ".join(row.text for row in rows).lower())
     if len(words) < SENTENCE or sum(map(len, words)) < 0.6 * sum(len(row.text.replace(" ", "")) for row in rows):
         return False
@@ -61,13 +63,13 @@ def reads_as_prose(rows: Sequence[Row], usual: Type) -> bool:
 
 
 def function_words(text: str) -> float:
-    """The share of function words among the words of *text*."""
+    """Returns the share of function words among the words of *text*."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)
 
 
 def _ends(last: Row | None, row: Row, usual: Type) -> bool:
-    """Whether *row* is the last line of the paragraph that *last*, before a float or a break, leaves open."""
+    """Whether *row* ends the paragraph that *last*, before a float or a break, leaves open."""
     if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
         return False
     return abs(row.x0 - row.left) < 2 and abs(row.size - usual.size) < 0.03 * usual.size and row.place != last.place

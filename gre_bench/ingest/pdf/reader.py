@@ -1,7 +1,7 @@
-"""The door to PDFs: each file is read in a child process with limits, several at a time.
+"""Reads PDFs: each file in a child process with limits, several at a time.
 
-Whatever a file does to its child, it has a status and its neighbours are read: a child that hangs is ended, one that
-dies is replaced.
+Whatever a file does to its child, it gets a status, and the other files are read. A child that hangs is ended, and one
+that dies is replaced.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from gre_bench.ingest.pdf.worker import receive, send
 T = TypeVar("T")
 
 STARTING = 120.0
-"""Seconds in which a child must be ready."""
+"""Seconds within which a child must be ready."""
 SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
-"""What a child sees of the environment: no secrets."""
+"""The environment variables that a child gets; they hold no secrets."""
 FILES = 200
-"""Files after which a child is replaced, as libraries keep memory."""
+"""After this many files a child is replaced, because libraries keep memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one file may take: seconds on the clock and of computing, memory, and pages that are read.
+    """Limits for one file: wall-clock and CPU seconds, memory, and pages that are read.
 
-    *memory_bytes* bounds the address space of the child, of which its libraries take about 0.5 GiB.
+    *memory_bytes* limits the address space of the child, of which its libraries take about 0.5 GiB.
     """
 
     wall_s: float = 60.0
@@ -51,10 +51,10 @@ class Limits:
 
 
 class PdfReader:
-    """Reads PDFs in child processes, which start when they are needed and are ended by `close`.
+    """Reads PDFs in child processes, which start when they are needed; `close` ends them.
 
-    *children* is how many files are read at the same time, by default as many as there are cores for this process.
-    Any number of threads may call `read`.
+    *children* is how many files are read at the same time, by default one per core of this process. Any number of
+    threads may call `read`.
     """
 
     def __init__(self, limits: Limits | None = None, children: int | None = None):
@@ -75,13 +75,13 @@ class PdfReader:
         self.close()
 
     def abandon(self) -> None:
-        """Kills the children, whatever they are at: nobody waits for it any more."""
+        """Kills the children at once; their results are lost."""
         self._over = True
         for child in list(self._begun):
             child.process.kill()
 
     def close(self) -> None:
-        """Ends the children: all are told before any is waited for."""
+        """Ends the children: asks all of them before it waits for any."""
         children = []
         with suppress(Empty):
             while True:
@@ -93,11 +93,11 @@ class PdfReader:
             child.end(grace_s=5.0)
 
     def read(self, data: bytes) -> PdfText:
-        """What the PDF *data* gives, within the limits."""
+        """Returns the text and findings of the PDF *data*, read within the limits."""
         return self._ask(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """What *data* gives, and pictures of its pages in *folder* with the findings marked, of pages that have some.
+        """Returns the result of `read`, and pictures in *folder* of the pages with findings, which are marked.
 
         The limits hold for both together.
         """
@@ -106,9 +106,9 @@ class PdfReader:
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
-        """Each of *items* with what the PDF gives that *load* fetches for it, in order, several at a time.
+        """Yields each of *items* with the result of its PDF, which *load* returns, in order, several at a time.
 
-        A reader that is left before the last is of no further use: what is at work is killed.
+        If the caller stops early, running children are killed and the reader cannot be used again.
         """
         with ThreadPoolExecutor(self.children) as pool:
             items = list(items)
@@ -127,7 +127,7 @@ class PdfReader:
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
             answer = child.ask(request, data, self.limits.wall_s)
             if isinstance(answer, PdfText) and answer.status == "crashed" and child.asked > 1:
-                continue  # an earlier file may have harmed the child: a fresh one tells
+                continue  # an earlier file may have harmed the child, so try a new one
             if isinstance(answer, PdfText):
                 return answer, []
             if child.asked >= FILES or answer["held_bytes"] > self.limits.memory_bytes / 2:
@@ -152,7 +152,7 @@ class PdfReader:
 
 
 def _cores() -> int:
-    """How many cores this process may use."""
+    """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -176,7 +176,7 @@ class _Child:
         self._stdin, self._stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
 
     def begin(self) -> None:
-        """Waits until the process is ready; `SourceError` if it does not become so."""
+        """Waits until the process is ready; raises `SourceError` if it does not become ready."""
         if self._answer(time.monotonic() + STARTING) is None:
             code = self.end()
             gib = self.memory / 2**30
@@ -188,11 +188,11 @@ class _Child:
             )
 
     def ask(self, request: dict[str, Any], data: bytes, wall: float) -> dict[str, Any] | PdfText:
-        """The answer to *request*; or, with the child ended, the status that its end gives to the file."""
+        """Returns the answer to *request*; if the child ends, the status that this means for the file."""
         self.asked += 1
         deadline = time.monotonic() + wall
         try:
-            with suppress(BrokenPipeError):  # it may have said why before it ended
+            with suppress(BrokenPipeError):  # it may have given the reason before it ended
                 send(self._stdin, request, data)
             answer = self._answer(deadline)
         except BaseException:
@@ -210,20 +210,22 @@ class _Child:
         return PdfText("crashed", notes=(f"the process that read the file died ({name})",))
 
     def _answer(self, deadline: float) -> dict[str, Any] | None:
-        """The child's next message; None if it has died or does not answer before *deadline*."""
+        """Returns the child's next message; None if it dies or does not answer before *deadline*."""
         stream = self._stdout
         while (left := deadline - time.monotonic()) > 0:
-            # An answer is written in one piece when it is done: once it begins, the rest is on its way.
+            # An answer is written in one piece: once it begins, the rest follows.
             if select.select([stream], [], [], min(left, 60.0))[0]:
                 message = receive(stream)
                 return message[0] if message else None
         return None
 
     def end(self, grace_s: float = 0.2) -> int:
-        """Ends the process, after *grace_s* seconds by force; its exit code, or minus the signal that it died of."""
+        """Ends the process, after *grace_s* seconds by force; returns its exit code, or minus the signal that killed
+        it.
+        """
         if self.process.poll() is None:
             try:
-                # It may be dying: its own signal tells more than ours.
+                # It may be dying: its own signal says more than ours.
                 self._stdin.close()
                 self.process.wait(grace_s)
             except (subprocess.TimeoutExpired, BrokenPipeError):

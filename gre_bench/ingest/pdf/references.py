@@ -1,4 +1,4 @@
-"""The end of a paper: lists of references and what comes after them are no part of its body."""
+"""Removes lists of references and everything after them, which are no part of a paper's body."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ ENTRY = re.compile(
     r"|\bproc(?:\.|eedings of)|\bpreprint\b|\bunpublished\b",
     re.I,
 )
-"""What a line of a reference has: a year, a number in brackets, where it was published."""
+"""Matches a line of a reference by a year, a number in brackets, or a place of publication."""
 LOOKED_AT = (8, 24)
-"""Rows after a heading by which it is known as that of a list of references; a short list has few."""
+"""How many rows after a heading are searched for references; a short list has few."""
 FEW, MANY = 0.12, 0.4
-"""Share of them that look like lines of references: enough where there are few function words, or by itself."""
+"""Shares of these rows that must look like references: in text with few function words, and in any text."""
 LISTED = 0.27
-"""Share of function words that names and titles have at most; running text that cites has more."""
+"""The largest share of function words in names and titles; running text with citations has more."""
 LETTERED = re.compile(r"A(?:[.:]\s*|\s+)[A-Z]")
 RESUMED = re.compile(
     r"(?:online |star )?methods?|materials and methods|experimental procedures|methods and materials"
@@ -32,11 +32,11 @@ RESUMED = re.compile(
 
 
 def body_of_rows(rows: Sequence[Row], usual: Type) -> tuple[list[Row], dict[Fate, list[Row]]]:
-    """*rows* without lists of references and appendices, and the rows of both.
+    """Returns *rows* without lists of references and appendices, and the removed rows of both.
 
-    The list is the last heading of its name that lines of references follow; an earlier one, as of a chapter, ends at
-    the next heading. What stands after the last list, or after the heading of an appendix, is appendix; text that
-    journals print there under a heading of its own (methods) is none.
+    The last heading of references that is followed by references opens the list. An earlier one, such as a chapter's,
+    ends at the next heading. Rows after the last list, or after the heading of an appendix, are appendix. Text that
+    journals print there under its own heading (methods) stays.
     """
     heads = [place for place, row in enumerate(rows) if is_heading(row, rows[place - 1] if place else None, usual)]
     lists = [place for place in heads if REFERENCES.fullmatch(bare(rows[place].text)) and lists_references(rows, place)]
@@ -60,12 +60,12 @@ def body_of_rows(rows: Sequence[Row], usual: Type) -> tuple[list[Row], dict[Fate
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:
-    """Whether what follows the *heading* looks like a list of references."""
+    """Whether a list of references seems to follow the *heading*."""
     return open_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
 
 
 def open_references(texts: Sequence[str]) -> bool:
-    """Whether lines of a paper begin with references, known by years and places, and by having few function words."""
+    """Whether lines of a paper begin with references, which have years and places and few function words."""
     return any(_are_references(texts[:count]) for count in LOOKED_AT)
 
 
@@ -80,7 +80,7 @@ def _opens_appendix(row: Row) -> bool:
 
 
 def _ends_list(rows: Sequence[Row], head: int, usual: Type) -> bool:
-    """Whether a heading after a list of references is none of its lines."""
+    """Whether the heading *head* ends a list of references, rather than being one of its lines."""
     row = rows[head]
     if REFERENCES.fullmatch(bare(row.text)) or ENTRY.search(row.text):
         return False
@@ -88,7 +88,7 @@ def _ends_list(rows: Sequence[Row], head: int, usual: Type) -> bool:
 
 
 def _appendix(rows: Sequence[Row], heads: Sequence[int], usual: Type) -> int:
-    """Where the first appendix begins: at a heading that is not said again later, as an entry of a table is."""
+    """Returns the index of the first appendix: a heading that is not repeated later, as a table's entry would be."""
     running = prose(rows, usual)
     later: set[str] = set()
     first = len(rows)

@@ -1,7 +1,7 @@
 """The rows of text on a page of a PDF.
 
-Coordinates are points, from the top left of the page. A *row* is what stands on one baseline of one column;
-as PyMuPDF gives it, it may be in pieces.
+Coordinates are points, from the top left of the page. A *row* is the text on one baseline of one column. PyMuPDF may
+return it in pieces.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ NOTE_MARK = re.compile(r"\d{1,2}|[∗*†‡§¶]{1,3}")
 AFTER_WORD = re.compile(r"(?:(?<![^\W\d_])(?!(?:min|max|log|exp|sin|cos|tan|det)$)[^\W\d_]{3,}|[^\W_]{3}[.,;!?”\"])$")
 
 TURNED_LETTERS = 100
-"""Letters that must stand on their side for a page to be read so."""
+"""How many letters must lie on their side for a page to be read turned."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One row: its box, the size and boldness of most of its letters, the bounds of its column, its place.
+    """One row: its box, the size and boldness of most of its letters, the bounds of its column, its page and column.
 
-    The box is as high as the letters, however tall a formula in the row.
-    *peak* is its largest size (small capitals have two), *gap* its widest white inside in units of its size;
-    *raised* says that it opens with a small mark, as a footnote does. *words* counts what stands between white and
-    has a letter or digit, as it was extracted; *marks* those that were the mark of a footnote.
+    The box is as high as the letters, whatever the height of a formula in the row. *peak* is its largest size (small
+    capitals have two). *gap* is its widest white space, in units of its size. *raised*: it opens with a small raised
+    mark, as a footnote does. *words* counts the extracted pieces between white space that have a letter or digit;
+    *marks* counts those that were a footnote's mark.
     """
 
     text: str
@@ -56,12 +56,12 @@ class Row:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Page and column: rows of one place follow one another without a break."""
+        """Page and column; rows of one place follow one another without a break."""
         return self.page, self.column
 
     @property
     def filled(self) -> float:
-        """Share of the column's width that the row takes."""
+        """The share of the column's width that the row fills."""
         return (self.x1 - self.x0) / max(self.right - self.left, 1.0)
 
 
@@ -69,8 +69,8 @@ class Row:
 class Page:
     """The rows of the *number*-th page of a file (from 1) and its size.
 
-    *words* counts all words on it, *hidden* those of which nothing is seen, *turned* those of lines that
-    do not run as most do; the others are in the rows.
+    *words* counts all words on it. *hidden* counts words without a visible letter or digit, *turned* those of lines in
+    another direction than most. All others are in the rows.
     """
 
     rows: tuple[Row, ...]
@@ -83,10 +83,10 @@ class Page:
 
 
 def read_page(sight: Sight, place: int, number: int, size: tuple[float, float]) -> Page:
-    """What is seen of a page as rows not yet put together.
+    """Returns the visible text of a page as rows whose pieces are not joined yet.
 
-    *place* counts the pages that could be read, from 0. A page on which most letters stand upright on its side, as
-    those of a landscape table, is read as one that is turned.
+    *place* counts the pages that could be read, from 0. If most letters of a page lie on their side, as in a landscape
+    table, the page is read turned.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = words_by_line(sight.glyphs, sight.hidden)
@@ -110,13 +110,13 @@ Direction = Literal["right", "up", "down", "other"]
 
 
 def _direction(line: dict[str, Any]) -> Direction:
-    """Where *line* runs on the page as shown."""
+    """Returns the direction of *line* on the page as shown."""
     across, along = line["dir"]
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
 
 
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
-    """Where most letters of a page run: to the right, unless most of many run up or down."""
+    """Returns the direction of most letters on a page: to the right, unless most of many run up or down."""
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:
@@ -126,13 +126,13 @@ def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
 
 
 def _turned(x: float, y: float, turn: Direction, size: tuple[float, float]) -> tuple[float, float]:
-    """The point (*x*, *y*) of a page of *size*, where the page is turned so that its letters stand upright."""
+    """Returns the point (*x*, *y*) of a page of *size* after the page is turned so that its letters are upright."""
     return (x, y) if turn == "right" else (size[1] - y, x) if turn == "up" else (y, size[0] - x)
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """What is seen of a stretch of text set alike."""
+    """The visible part of a stretch of text in one type."""
 
     text: str
     size: float
@@ -142,12 +142,15 @@ class _Span:
 
     @property
     def baseline(self) -> float:
-        """How far from the top the letters stand."""
+        """The distance of the baseline from the top of the page, in points."""
         return self.origin[1]
 
 
 def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
-    """The spans of *line*, whose first character is the *start*-th of its page; and the place after its last."""
+    """Returns the visible spans of *line*, and the index after its last character.
+
+    *start* is the index of its first character on the page.
+    """
     spans = []
     for span in line["spans"]:
         chars, end = span["chars"], start + len(span["chars"])
@@ -196,12 +199,12 @@ def _piece(
 
 
 def is_note_mark(text: str, before: str) -> bool:
-    """Whether small raised *text* right after *before* is the mark of a footnote, and no exponent or part of a name."""
+    """Whether small raised *text* directly after *before* is a footnote's mark, and no exponent or part of a name."""
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:
-    """Left and right bounds of the running text among *rows*: those that most long rows keep to."""
+    """Returns the left and right bounds of the running text among *rows*: those of most long rows."""
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:
         return 0.0, 1.0

@@ -1,8 +1,8 @@
 """A research paper's PDF as text: title, abstract, and the body without references and appendices.
 
-Only what a human can see on the pages is text; what is left out for that is told as findings. Nothing a file holds
-makes this fail: what cannot be read is told by its status, and every word that is left out by the rule that dropped it.
-It can still hang or take all memory: `pdf_reader` reads files in processes with limits.
+Only text that a human can see on the pages is kept; hidden text is reported as findings. No content of a file raises an
+error: unreadable parts lead to a status. Every word that is left out is counted under the rule that dropped it. A file
+can still hang this process or take all memory, so `reader` reads files in child processes with limits.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ MEANING: dict[Status, str] = {
     "too_long": "the file has more pages or bytes than are read",
 }
 SOUND: frozenset[Status] = frozenset(["ok", "repaired"])
-"""Statuses of files that were read whole."""
+"""Statuses of files that were read completely."""
 READABLE: frozenset[Status] = frozenset(["ok", "repaired", "doubtful", "scanned", "too_long"])
 """Statuses with which the text is the paper's, and can be given to candidates."""
 MOST_FINDINGS = 200
-"""Findings of a file that are kept; how many more there are is noted."""
+"""The most findings of a file that are kept; the number of further ones is noted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """What a PDF gave.
+    """The text and findings of a PDF.
 
-    *text* is the body in reading order: a paragraph, heading or caption a line, a blank line between.
-    *pages* counts the pages read, and *words* says of each what became of its words. *characters* counts those on the
-    pages, *hidden* those of them that are hidden. *notes* tell what is doubtful, *findings* what is hidden.
+    *text* is the body in reading order: one line per paragraph, heading or caption, with a blank line between. *pages*
+    counts the pages read, and *words* counts the words of each by fate. *characters* counts those on the pages,
+    *hidden* the hidden ones among them. *notes* state doubts, *findings* hidden text.
     """
 
     status: Status
@@ -84,22 +84,22 @@ class PdfText:
 
     @property
     def usable(self) -> str | None:
-        """The text to give to candidates, or None where the file does not give the paper's text."""
+        """The text to give to candidates, or None if the file does not hold the paper's text."""
         return self.text or None if self.status in READABLE else None
 
     def remarks(self, most: int = 50) -> list[str]:
-        """Notes and findings, one line each; of the findings the first *most*."""
+        """Returns notes and findings, one line each, with at most *most* findings."""
         more = len(self.findings) - most
         lines = [*self.notes, *(finding.line() for finding in self.findings[:most])]
         return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])
 
     def to_json(self) -> dict[str, Any]:
-        """All of it in plain values."""
+        """Returns all fields as plain values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
-        """What `to_json` gave, as it was."""
+        """Returns the object from which `to_json` made *fields*."""
         found = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
         words = tuple(PageWords(**page) for page in fields["words"])
         return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(found)})
@@ -107,7 +107,7 @@ class PdfText:
 
 @dataclass(slots=True)
 class _Pages:
-    """The pages of a file as far as they could be read."""
+    """The pages of a file, as far as they could be read."""
 
     pages: list[Page] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -122,7 +122,7 @@ class _Pages:
 
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
-    """The text of the PDF *data*, of its first *max_pages* pages, read in this process."""
+    """Returns the text of the PDF *data*, of its first *max_pages* pages, read in this process."""
     refused = refusal(data)
     if refused:
         return PdfText("not_a_pdf", notes=(refused,))
@@ -159,7 +159,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
 
 
 def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
-    """The first *count* pages, each as far as it can be read."""
+    """Returns the first *count* pages, each as far as it can be read."""
     import pymupdf
 
     read = _Pages()
@@ -194,7 +194,7 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
 
 
 def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
-    """What *read* is worth; says why in its notes."""
+    """Returns the status of a file from *read*, its pages; adds the reasons to its notes."""
     repaired = bool(document.is_repaired)
     if repaired:
         read.notes.append("the file is damaged and was repaired: text may be missing")
@@ -233,7 +233,7 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What the rows of a paper make."""
+    """Title, abstract and text of a paper, made from its rows."""
 
     title: str | None = None
     abstract: str | None = None
@@ -241,7 +241,7 @@ class _Parts:
 
 
 def _parts(pages: Sequence[Page], word_fates: WordFates, notes: list[str]) -> _Parts:
-    """Title, abstract and text of *pages*; *word_fates* learns which rows went where, *notes* what is doubtful."""
+    """Returns title, abstract and text of *pages*; adds the fates of rows to *word_fates*, and doubts to *notes*."""
     heights = [page.height for page in pages]
     size = type_of([row for page in pages for row in page.rows]).size
     pages, furniture = without_furniture(pages, size)
@@ -271,5 +271,5 @@ def _line(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-    """*text* of MuPDF in one line; it may hold bytes of the file that are no letters."""
+    """Returns *text* of MuPDF in one line; it may hold bytes of the file that are no letters."""
     return " ".join(text.encode("ascii", "replace").decode().split())[:200]

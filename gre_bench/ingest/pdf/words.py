@@ -1,7 +1,7 @@
-"""What became of every word on the pages of a PDF: kept, hidden, or dropped by a named rule.
+"""Counts what happened to every word on the pages of a PDF: kept, hidden, or dropped by a named rule.
 
-A word is what stands between white on one line as it was extracted and has a letter or digit; it is hidden where none
-of these is seen. On each page the counts add up to all of its words.
+A word is a piece between white space on one line, as extracted, that has a letter or digit; it is hidden if none of
+these is visible. On each page the counts add up to all of its words.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ MEANING: dict[Fate, str] = {
     "unaccounted": "words that no rule dropped and that are not in the text: a fault of the program",
 }
 EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
-"""What may take a page whole."""
+"""Fates that may take all words of a page without a doubt."""
 FULL_PAGE = 20
-"""Words of a page that may not all go without a reason."""
+"""How many words of a page must not all be dropped without a reason."""
 SHORT_BODY = 1000
-"""Words that a body has, where most of a file's words are not in it; half of them where the file has few."""
+"""The fewest words of a body if most of a file's words are dropped; half of them for a short file."""
 LEAST_SHARE = 1 / 8
-"""Share of all words that the body of a paper has, however long its appendices."""
+"""The lowest share of all words that a paper's body has, however long its appendices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +66,30 @@ class PageWords:
 
     @property
     def total(self) -> int:
-        """All words of the page as extracted."""
+        """The number of all extracted words of the page."""
         return sum(self.words.values())
 
 
 class WordFates:
-    """Counts the words of pages as rules drop rows of them."""
+    """Counts the words of pages, while rules drop rows of them."""
 
     def __init__(self, pages: Sequence[Page]):
         self._pages = pages
         self._fates = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
 
     def out(self, rows: Iterable[Row], fate: Fate) -> None:
-        """*rows* are dropped under *fate*."""
+        """Counts *rows* as dropped under *fate*."""
         for row in rows:
             self._fates[row.page][fate] += row.words + row.marks
 
     def kept(self, rows: Iterable[Row]) -> None:
-        """*rows* are in the title, the abstract or the text, without the marks of footnotes."""
+        """Counts *rows* as kept in the title, the abstract or the text, without the marks of footnotes."""
         for row in rows:
             self._fates[row.page]["kept"] += row.words
             self._fates[row.page]["footnote marks"] += row.marks
 
     def pages(self) -> tuple[PageWords, ...]:
-        """The counts of each page; what no rule accounts for is told as such."""
+        """Returns the counts of each page; words that no rule counts are ``unaccounted``."""
         found = []
         for page, fates in zip(self._pages, self._fates, strict=True):
             fates["unaccounted"] += page.words - fates.total()
@@ -98,7 +98,7 @@ class WordFates:
 
 
 def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
-    """Words by fate of all *pages* together, in the order of `MEANING`."""
+    """Returns the words by fate of all *pages* together, in the order of `MEANING`."""
     found: Counter[str] = Counter()
     for page in pages:
         found.update(page.words)
@@ -106,7 +106,9 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Why the text that was kept of *pages* may lack parts of the paper, one line each; none where nothing says so."""
+    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each; [] if there are
+    none.
+    """
     words = totals(pages)
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
@@ -127,12 +129,12 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """All *words* but numbers of lines and pages."""
+    """Returns the number of all *words* except numbers of lines and pages."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Rising *numbers* as ``1-3, 7``."""
+    """Returns rising *numbers* as ``1-3, 7``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

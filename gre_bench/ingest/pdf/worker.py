@@ -1,7 +1,7 @@
 """The child process that reads PDFs: `python -m gre_bench.ingest.pdf.worker MEMORY_BYTES`.
 
-It is asked on standard input and answers on standard output, one request at a time. A message is the length of a
-header in eight digits of hexadecimal, the header in JSON, and as many bytes as the header's *bytes* says.
+It reads requests from standard input and writes answers to standard output, one at a time. A message is the length of a
+header in eight hexadecimal digits, the header in JSON, and as many bytes as the header's *bytes* says.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None
 
 
 def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """The next message of *stream*, or None at its end."""
+    """Returns the next message of *stream*, or None at its end."""
     length = stream.read(8)
     if len(length) < 8:
         return None
@@ -38,15 +38,15 @@ def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
 
 
 def main() -> None:
-    """Limits itself, then reads until nobody asks any more."""
+    """Limits this process, then answers requests until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     memory = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # What a library prints must not be taken for an answer.
+    # Output that a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    # Loading it is not part of a file's time.
+    # The time to load it does not count for a file.
     import pymupdf  # noqa: F401
 
     from gre_bench.ingest.pdf.text import read_pdf
@@ -57,7 +57,7 @@ def main() -> None:
         try:
             message = receive(sys.stdin.buffer)
         except MemoryError:
-            # What is left of the file in the pipe would be taken for the next question.
+            # The rest of the file in the pipe would be taken for the next request.
             return send(answers, too_much | {"held_bytes": memory})
         if message is None:
             return None
@@ -73,13 +73,13 @@ def main() -> None:
             answer: dict[str, Any] = {"read": read.to_json(), "pictures": pictures}
         except MemoryError:
             answer = too_much
-        except Exception as error:  # a bug: told with its kind, and the file's neighbours go on
+        except Exception as error:  # a bug: reported with its class, and other files are still read
             answer = {"problem": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
         send(answers, answer | {"held_bytes": _held()})
 
 
 def _held() -> int:
-    """Bytes of memory the process holds now; 0 where the system does not tell."""
+    """Returns the bytes of memory that the process holds now; 0 if the system does not tell."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -87,7 +87,7 @@ def _held() -> int:
 
 
 def _allow(seconds: float) -> None:
-    """Lets the process compute for *seconds* more; then the system ends it."""
+    """Lets the process compute for *seconds* more; after that the system ends it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     limit = math.ceil(used.ru_utime + used.ru_stime + seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))

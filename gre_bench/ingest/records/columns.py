@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -27,7 +28,7 @@ REVIEW_COLUMNS = {
     "grade": False,
     "row": False,
 }
-"""Column name → whether every row needs it."""
+"""Column name → whether every row must have it."""
 
 NUMBERS = ("slot", "rating", "grade", "row")
 """Columns of numbers; a .csv file has them as text."""
@@ -37,10 +38,10 @@ OFTEN_MEANT = {
     "candidate": ("model", "author", "reviewer", "system", "llm", "model_name"),
     "review": ("text", "review_text", "content", "body", "comment", "output"),
 }
-"""Column → its names in other people's files."""
+"""Column → names that other people's files use for it."""
 
 SURELY_MEANT = ("model", "model_name", "llm", "system")
-"""Columns that tell candidates apart if there is no column candidate."""
+"""Columns that distinguish candidates if there is no column candidate."""
 
 
 def rows_of(
@@ -48,7 +49,7 @@ def rows_of(
 ) -> Iterator[tuple[int, Row]]:
     """Yields number and cells of the rows of *path* whose ``row`` is in *keep*; *taken* records columns and refusals.
 
-    *epoch*: of a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing required
+    *epoch*: for a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing required
     column, with a likely alternative.
     """
     if "review" in columns and is_log(path):
@@ -57,17 +58,19 @@ def rows_of(
         table, found = read_folder(path, taken), {"paper_id", "review"}
     else:
         table, there = read_rows(path, taken)
-        found = set(there)
+        table, found = _with_known_names(table, there, columns)
     taken.columns = tuple(sorted(found))
     taken.ignored_columns = tuple(sorted(found - columns.keys()))
     lacking = [name for name, needed in columns.items() if needed and name not in found]
     if "review" in columns and not found & {"review", "judgments"}:
         lacking.append("review")
     if lacking and table:
-        hints = "".join(hint(name, taken.ignored_columns) for name in lacking)
+        renamed = [f"{meant} to {name}" for name in lacking if (meant := likely(name, taken.ignored_columns))]
+        hints = f"; rename {', '.join(renamed)}" if renamed else ""
+        known = "" if len(renamed) == len(lacking) else f"; columns read: {', '.join(columns)}"
         raise SourceError(
-            f"{path.name}: column {', '.join(lacking)} is missing{hints}; columns read: {', '.join(columns)}; "
-            f"columns there: {', '.join(sorted(found)) or 'none'}"
+            f"{path.name} has no column {' and no column '.join(lacking)}{hints}; columns there: "
+            f"{', '.join(sorted(found)) or 'none'}{known}"
         )
     if keep is not None and "row" not in found:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
@@ -81,17 +84,35 @@ def rows_of(
             yield place, cells
 
 
+def _with_known_names(
+    table: Sequence[tuple[int, Row]], there: Sequence[str], columns: Mapping[str, bool]
+) -> tuple[list[tuple[int, Row]], set[str]]:
+    """Returns the rows of *table* and its columns, those named as in *columns* but for case and blanks renamed."""
+    names = {name: name.strip().lower().replace(" ", "_") for name in there}
+    spelt = Counter(names.values())
+    renamed = {
+        name: meant for name, meant in names.items()
+        if name != meant and meant in columns and meant not in there and spelt[meant] == 1
+    }  # fmt: skip
+    rows = [(place, {renamed.get(name, name): cell for name, cell in row.items()}) for place, row in table]
+    return rows if renamed else list(table), {renamed.get(name, name) for name in there}
+
+
 def has(row: Row, name: str) -> bool:
-    """Whether *row* has anything in the column *name*."""
+    """Whether *row* has a value in the column *name*."""
     return row.get(name) not in (None, "")
 
 
 def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
-    """Returns the rows of the candidate *by*: those with that name among several candidates, all rows of a single one.
+    """Returns the rows of the candidate *by*: those with that name among several candidates, or all rows of a single
+    one.
 
     Raises `SourceError` if the file holds several candidates, by the column or a likely alternative, and none is *by*.
     """
-    column = next((name for name in ("candidate", *SURELY_MEANT) if any(has(row, name) for _, row in table)), None)
+    named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
+    column = next(
+        (one for meant in ("candidate", *SURELY_MEANT) for one in named if one.strip().lower() == meant), None
+    )
     names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
     if len(names) > 1 and by not in names:
         raise SourceError(
@@ -112,8 +133,8 @@ def _number(cell: str | None) -> int | float | str | None:
     return cell
 
 
-def hint(name: str, there: Collection[str]) -> str:
-    """Suggests which unread column may be the missing one."""
-    meant = [one for one in there if one.strip().lower() in OFTEN_MEANT.get(name, ())]
-    meant = meant or difflib.get_close_matches(name, there, n=1, cutoff=0.7)
-    return f" (rename {meant[0]} to {name}?)" if meant else ""
+def likely(name: str, there: Collection[str]) -> str | None:
+    """Returns the one of the unread columns *there* that may be the missing column *name*; case does not count."""
+    spelt = {one.strip().lower(): one for one in there}
+    near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)
+    return next((one for low, one in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)

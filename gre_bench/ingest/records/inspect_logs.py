@@ -1,10 +1,10 @@
-"""Reads logs of inspect_ai as rows of reviews: a sample is a paper, its output's completion a review, its model a
-candidate.
+"""Reads logs of inspect_ai as rows of reviews.
 
-A sample's paper is the ``paper_id`` in its metadata, else its id. One sample per paper and candidate is taken. It
-belongs to the first epoch that has a review (or the requested epoch), and there to the log that started last. So
-``inspect eval-retry`` and later evaluations repair earlier ones. Logs of one candidate are joined only if their task,
-solver and sampling agree. A paper without any review is refused with the reason of its last sample.
+A sample is a paper, its output's completion a review, its model a candidate. A sample's paper is the ``paper_id`` in
+its metadata, else its id. One sample per paper and candidate is taken. It belongs to the first epoch that has a review
+(or the requested epoch), and there to the log that started last. Results of ``inspect eval-retry`` and of later
+evaluations thus replace earlier ones. Logs of one candidate are joined only if their task, solver and sampling agree. A
+paper without any review is refused with the reason of its last sample.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _OF_THE_WAY = {
 """Options of generation that affect the connection to a model, not its output."""
 
 _OF_THE_PLACE = {"state", "limit"}
-"""Arguments of tasks that choose papers or folders."""
+"""Arguments of tasks that choose papers or folders, and leave the output of a model unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedSample:
-    """One sample of one log: a review, or why there is none; *unfinished*: a retry may bring one."""
+    """One sample of one log: a review, or why there is none; *unfinished*: a retry may give one."""
 
     candidate: str
     paper_id: str
@@ -84,11 +84,9 @@ def logs_in(path: Path) -> list[Path]:
 def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
     """Returns number and cells (`COLUMNS`) of every review in the log, or folder of logs, *path*.
 
-    *taken* records the rest.
-
-    *epoch*: the one whose samples are taken (from 1); None: the first that has a review. Raises `SettingsError` if
-    inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or configurations share a
-    candidate's name, or if no sample is of that epoch.
+    *taken* records refused samples and counts. *epoch*: the epoch whose samples are taken (from 1); None: the first
+    that has a review. Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be
+    read, if two models or configurations share a candidate's name, or if no sample is of that epoch.
     """
     files, logs = logs_in(path), []
     for number, file in enumerate(files, start=1):
@@ -120,12 +118,12 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
 
 
 def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
-    """Id of the paper that a sample is of."""
+    """Returns the id of the paper that a sample is about."""
     return str((metadata or {}).get("paper_id") or sample_id)
 
 
 def stop_of(output: ModelOutput) -> str:
-    """Why the model stopped, in inspect_ai's words."""
+    """Returns why the model stopped, in inspect_ai's words."""
     return output.choices[0].stop_reason if output.choices else "unknown"
 
 
@@ -142,8 +140,9 @@ def _read(file: Path) -> EvalLog:
 
 
 def _candidate(log: EvalLog) -> str:
-    """Returns the log's model as a candidate's name: invalid characters become dashes, and no model gets the humans'
-    name.
+    """Returns the log's model as a candidate's name.
+
+    Invalid characters become dashes, and no model gets the humans' name.
     """
     name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
@@ -163,7 +162,7 @@ def _asked_alike(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> None:
 
 
 def _asked(log: EvalLog) -> str:
-    """Returns the digest of the model and its configuration, without its papers."""
+    """Returns the digest of the log's model and configuration, without its papers."""
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_OF_THE_WAY)
         for config in (log.plan.config, log.eval.model_generate_config)

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import RefusedError, Row
 
 
 def opened(path: Path) -> BinaryIO:
-    """The bytes of *path*, unpacked if its name ends in .gz; `SourceError` if there is no such file."""
+    """Returns the bytes of *path*, unpacked if its name ends in .gz; raises `SourceError` if there is no such file."""
     if not path.is_file():
         raise no_file(path)
     return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def read_object(line: bytes) -> Row:
-    """The JSON object in *line*; `RefusedError` if it holds none."""
+    """Returns the JSON object in *line*; raises `RefusedError` if it holds none."""
     try:
-        row = loads(line)
+        row = load_json(line)
     except (ValueError, RecursionError) as error:
         raise RefusedError(f"not JSON: {str(error)[:200]}") from None
     if not isinstance(row, dict):
@@ -34,7 +34,7 @@ def read_object(line: bytes) -> Row:
 def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yields number (from 1), offset and bytes of every non-blank line of *path*.
 
-    Raises `SourceError` if it is damaged.
+    Raises `SourceError` if the file is damaged.
     """
     offset = 0
     try:

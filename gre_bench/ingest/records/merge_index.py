@@ -10,14 +10,14 @@ from gre_bench.core.records import HUMAN, Judgments, Paper, Review, Synopsis
 from gre_bench.ingest.records.cells import RefusedError
 
 UNKNOWN, CONFLICT, UNFINISHED = "unknown_paper", "conflict", "unfinished"
-"""Codes of refusals: the paper is unknown; the store holds another record there; the text may still come."""
+"""Codes of refusals: the paper is unknown; the store holds another record in that position; the text may still come."""
 
 Record = TypeVar("Record", Paper, Review)
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused row: its number in the file (from 1), what it is, and why.
+    """A refused row: its number in the file (from 1), its content in short, and the reason.
 
     *code*: `UNKNOWN`, `CONFLICT` or `UNFINISHED`, with the *paper_id* of the row.
     """
@@ -80,7 +80,7 @@ class Papers:
 
 
 class MergeIndex:
-    """The known records, to decide whether a row is new, known or in conflict."""
+    """The known records, which decide whether a row is new, known or in conflict."""
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
         self.reviews = dict(reviews)
@@ -91,7 +91,10 @@ class MergeIndex:
         self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
 
     def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
-        """Completes *review* from known records; a row that names no candidate may match any."""
+        """Returns *review* and *judgments* completed from known records.
+
+        A row that is not *named*, that is, names no candidate, may match the review of any candidate.
+        """
         old = self.reviews.get(review.review_id)
         if old is None:
             return review, judgments

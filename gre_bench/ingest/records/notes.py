@@ -1,7 +1,7 @@
 """Turns OpenReview notes of both APIs into papers, human reviews and decisions, by the rules of a venue-year.
 
-Every note is counted under exactly one outcome, and anything unexpected is reported with the note's id. Nothing is
-dropped in silence. A review's text is the venue's text fields joined under their headings.
+Every note is counted under exactly one outcome, and unexpected content is reported with the note's id. Nothing is
+dropped in silence. A review's text is made of the venue's text fields, joined under their headings.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The contents of notes. *decisions* is by paper id; *strange* has a line for each unexpected thing.
+    """The records in notes. *decisions* is by paper id; *strange* has a line for each kind of unexpected content.
 
     *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear`` (number of
-    unexpected things). *unclear* names all notes of each such thing. *strata* has the kind of each paper, by paper id
-    and stratum.
+    unexpected values). *unclear* names all notes with each kind of unexpected content. *strata* has the kind of each
+    paper, by paper id and stratum.
     """
 
     papers: list[Paper]
@@ -75,7 +75,7 @@ def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
 
 
 def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns those of *found* that are not among the *papers* and *reviews* known by id; one that differs is refused.
+    """Returns those of *found* that are not among the *papers* and *reviews* known by id; differing ones are refused.
 
     A known paper may have more than its note states: a text, a row.
     """
@@ -115,7 +115,7 @@ def kind_of(invitation: str) -> str:
 
 
 def rating_of(value: object) -> int | None:
-    """The number of ``6: Weak Accept``, ``6`` or 6; None if there is none."""
+    """Returns the number of ``6: Weak Accept``, ``6`` or 6; None if there is none."""
     if isinstance(value, str):
         match = _RATING.fullmatch(value)
         return int(match[1]) if match else None
@@ -125,7 +125,7 @@ def rating_of(value: object) -> int | None:
 
 
 class _Reading:
-    """Sorts the notes of one venue, submissions first, since a listing may put replies before them."""
+    """Reads the notes of one venue, submissions first, since a listing may put replies before them."""
 
     def __init__(self, venue: Venue):
         self.venue = venue
@@ -281,7 +281,7 @@ class _Reading:
         return None
 
     def _strange(self, what: str, item: str, outcome: str = "") -> str:
-        """Records that *what* was met at *item*; returns *outcome* for the caller."""
+        """Records the unexpected content *what* of the note *item*; returns *outcome* for the caller."""
         self.found[what].append(item)
         return outcome
 

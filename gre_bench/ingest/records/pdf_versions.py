@@ -1,6 +1,6 @@
 """Decides which version of a paper its PDF is: the reviewed one, a later one, or the one to be published.
 
-The service gives the latest PDF of a paper, and reviewers may have read another.
+The service gives the latest PDF of a paper, but reviewers may have read an earlier one.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Human reviews of a venue-year field by field, as the reviewers filled them in, for the reviews that `read_notes`
-keeps.
+"""Human reviews of a venue-year field by field, as the reviewers filled them in.
+
+They are the reviews that `read_notes` keeps.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The versions of a note, and the version of a review that counts: the last one before the rebuttal opened.
 
-Reviews are edited after authors answer them, and a benchmark of reviewing wants the reviewer's own view. API v1 keeps
+Reviews are edited after authors answer them, and a benchmark of reviewing needs the reviewer's own view. API v1 keeps
 references, each with the whole content, and may overwrite one in place. Its content is then as old as its last change.
 API v2 keeps edits, each with the fields that it sets.
 """
@@ -22,7 +22,7 @@ RULES: dict[Rule, str] = {
     "not_public": "it was changed, and earlier versions are not shown; the last version counts",
     "not_asked": "it was changed, and its paper is not in the sample; its versions were not asked for",
 }
-"""Why a version counts."""
+"""Reason why a version counts → its meaning."""
 
 
 @dataclass(frozen=True, slots=True)

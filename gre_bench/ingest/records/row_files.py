@@ -82,9 +82,22 @@ def _csv(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]
                 else:
                     reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
                     taken.refusals.append(Refusal(number, f"row {number}", reason))
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError:
+        raise SourceError(f"{path.name}: line {_not_utf8(path)} is not UTF-8; save the file as UTF-8") from None
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
         raise SourceError(f"{path.name} cannot be read as CSV in UTF-8: {error}") from None
     return rows, heading
+
+
+def _not_utf8(path: Path) -> int:
+    """Returns the number of the first line of *path* that is not UTF-8."""
+    with opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                return number
+    return 0
 
 
 def _json(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:

@@ -1,7 +1,7 @@
 """Draws the sample of an edition and assigns the roles of its human reviews.
 
-Papers with enough human reviews are drawn in a seeded order. One human review per paper is the human candidate. Two are
-the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
+Papers with enough human reviews are drawn in a seeded order. One human review per paper is the human candidate. Two
+others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A human review's role in the sample: place 0 is the candidate, 1 and up are references."""
+    """A human review's role in the sample: position 0 is the candidate, 1 and above are references."""
 
     paper_id: str
     position: int

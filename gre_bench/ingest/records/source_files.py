@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.cells import NAME
 from gre_bench.ingest.records.merge_index import Imported
 from gre_bench.ingest.records.row_files import read_rows
@@ -24,10 +24,10 @@ def read_notes_file(path: Path) -> list[dict[str, Any]]:
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Returns texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path* (.parquet, .csv,
-    .jsonl).
+    """Returns texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path*.
 
-    A paper whose text is null or blank has none. Raises `SourceError` for an unusable row.
+    The file is .parquet, .csv or .jsonl. A paper whose text is null or blank has none. Raises `SourceError` for an
+    unusable row.
     """
     rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
     texts: dict[str, str] = {}
@@ -52,9 +52,8 @@ def read_texts(path: Path) -> dict[str, str]:
 def read_ids(path: Path) -> tuple[str, ...]:
     """Returns the distinct paper ids of the text file *path*, one per line.
 
-    Skips blank lines and those that begin with #.
-
-    A line may be the address of a forum. `SourceError` names a line that is no id.
+    Skips blank lines and those that begin with #. A line may be the address of a forum. `SourceError` names a line that
+    is no id.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -92,7 +91,7 @@ def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def _object(line: bytes, where: str) -> dict[str, Any]:
     try:
-        row = loads(line)
+        row = load_json(line)
     except (ValueError, RecursionError) as error:
         raise SourceError(f"{where} is not JSON: {error}") from None
     if not isinstance(row, dict):

@@ -24,7 +24,7 @@ from gre_bench.ingest.records.cells import (
     read_text,
     shown,
 )
-from gre_bench.ingest.records.columns import PAPER_COLUMNS, REVIEW_COLUMNS, has, hint, rows_of, rows_of_one
+from gre_bench.ingest.records.columns import PAPER_COLUMNS, REVIEW_COLUMNS, has, likely, rows_of, rows_of_one
 from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
 
 NOBODY = "it names no candidate; name one, or give --as NAME or --human for all that name none"
@@ -64,13 +64,13 @@ def reviews_from(
     make_papers: bool = False,
     epoch: int | None = None,
 ) -> Imported:
-    """Returns reviews and judgments that are not yet *known* from *path*: a file, a folder of texts, or logs of
-    inspect_ai.
+    """Returns reviews and judgments that are not yet *known* from *path*: a file, a folder of texts, or inspect_ai
+    logs.
 
-    *by* names the candidate, and *writer* the writer of judgments, for rows that do not. Without *by*, a row without
+    *by* names the candidate, and *writer* the writer of judgments, for rows that name none. Without *by*, a row without
     candidate may only complete a known review, so that it never becomes a human review by accident. With *only*, every
-    review taken is *by*'s, and the file may hold those of others. A review of a paper outside *papers* is refused,
-    unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the one whose reviews are read.
+    review taken is *by*'s, and the file may hold reviews by others. A review of a paper outside *papers* is refused,
+    unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the epoch whose reviews are read.
     """
     taken = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
@@ -89,10 +89,11 @@ def reviews_from(
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
             taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), reason.code, paper))
     if "candidate" not in taken.columns and any(refusal.code == UNNAMED for refusal in taken.refusals):
-        meant = hint("candidate", taken.ignored_columns)
+        meant = likely("candidate", taken.ignored_columns)
+        do = f"rename {meant} to candidate" if meant else "add it"
         raise SourceError(
-            f"{path.name}: nothing says whose reviews these are: there is no column candidate{meant}; add it, or name "
-            "one candidate for all of them: --as NAME, or --human for human reviews"
+            f"{path.name}: nothing says whose reviews these are: there is no column candidate; {do}, or name one "
+            "candidate for all of them: --as NAME, or --human for human reviews"
         )
     taken.papers, taken.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
     return taken

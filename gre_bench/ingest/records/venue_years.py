@@ -15,7 +15,7 @@ from gre_bench.ingest.records.notes import Notes
 from gre_bench.ingest.records.venues import Venue
 
 ODD = 0.01
-"""Largest share of reviews with unknown content; a few odd notes are not another form."""
+"""The largest share of reviews with unknown content; a few odd notes do not mean another form."""
 
 
 class Calendar(BaseModel):
@@ -38,7 +38,7 @@ class Calendar(BaseModel):
 def calendars(path: Path | None = None) -> dict[str, Calendar]:
     """Returns the calendars of the file *path* (``data/venues.toml`` if None) by venue.
 
-    Raises `SettingsError` for a faulty one.
+    Raises `SettingsError` for a faulty calendar.
     """
     path = path or resource("data", "venues.toml")
     try:

@@ -61,7 +61,7 @@ class Venue(BaseModel):
 
     @property
     def name(self) -> str:
-        """``ICLR 2024``."""
+        """Venue and year, such as ``ICLR 2024``."""
         return f"{self.venue} {self.year}"
 
     @property
@@ -125,7 +125,7 @@ class Venue(BaseModel):
 def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     """Returns all entries of the file *path* (``data/venues.toml`` if None), by venue and year.
 
-    `SettingsError` if unusable.
+    Raises `SettingsError` if the file is unusable.
     """
     path = path or resource("data", "venues.toml")
     try:
@@ -146,7 +146,7 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
     """Returns the entry of *venue* and *year*; the `SettingsError` for an unknown one lists the known ones.
 
-    A year after the venue's newest entry gets the form of that entry, as documented only, without its dates.
+    A year after the venue's newest entry gets that entry's form as a documented, unverified one, without its dates.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -163,7 +163,7 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Refuses a *venue* whose form of notes is unverified, unless *unverified* ones are accepted."""
+    """Raises an error for a *venue* whose form of notes is unverified, unless *unverified* accepts it."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 

@@ -1,1 +1,1 @@
-"""Frozen snapshots of a venue-year: the manifest, making one, differences, and what may be published."""
+"""Frozen snapshots of a venue-year: the manifest, how one is made, differences, and the publishable part."""

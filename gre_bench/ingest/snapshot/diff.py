@@ -96,7 +96,7 @@ def _differs(was: Seen, now: Seen, name: str) -> bool:
 
 
 def _shown(was: Seen, now: Seen, name: str) -> str:
-    """Returns the field, with its values if they are short."""
+    """Returns the name of the field, with both values if they are short."""
     if name not in was.fields:
         return f"{name} added"
     if name not in now.fields:

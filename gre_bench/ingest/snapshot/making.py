@@ -28,7 +28,7 @@ from gre_bench.ingest.snapshot.snapshot import Snapshot
 
 Row = dict[str, Any]
 UNSTATED: Row = {"pdf": None, "pdf_problem": None, "pdf_version_status": "unknown", "licence": None, "sampled": None}
-"""Facts about a paper that are unknown if its files come from a user."""
+"""Facts about a paper that are unknown if a user supplies its files."""
 
 
 def make_snapshot(

@@ -1,12 +1,12 @@
 """A frozen snapshot of a venue-year: raw notes with their versions, PDFs or texts, and the SHA-256 of every file.
 
     <folder>/manifest.json       format, venue, year, source, time, counts, and each file's SHA-256 and bytes
-             notes.jsonl         the notes as they were received, one a line, a submission before its replies
-             histories.jsonl     note_id and its versions as they were received, where they were asked for
+             notes.jsonl         the notes as they were received, one per line, a submission before its replies
+             histories.jsonl     note_id and its versions as they were received, if they were requested
              reviews.jsonl       which version of each review counts, of how many, and by which rule
-             papers.jsonl        of each paper: its PDF, which version that is, its licence, whether it was sampled
+             papers.jsonl        each paper's PDF, which version that is, its licence, whether it was sampled
              pdfs/<sha256>.pdf   each content once
-             texts.parquet       paper_id, text: where the user has texts
+             texts.parquet       paper_id, text: if the user has texts
 
 A snapshot never changes once it exists (`gre_bench.ingest.snapshot.making`); everything read from it is checked against
 the manifest.
@@ -78,7 +78,7 @@ class Snapshot:
                 raise SourceError(f"snapshot {self.folder}: {name} does not belong to it")
 
     def notes(self) -> Iterator[dict[str, Any]]:
-        """The raw notes, a submission before its replies."""
+        """Returns the raw notes, a submission before its replies."""
         return self._rows(NOTES)
 
     def reviewed(self) -> Iterator[dict[str, Any]]:
@@ -94,8 +94,9 @@ class Snapshot:
             yield note
 
     def reviews(self) -> Iterator[dict[str, Any]]:
-        """Yields for each review: review_id, paper_id, versions, version (None: the current note), written_at (ms),
-        rule, licence.
+        """Yields a row for each review.
+
+        Columns: review_id, paper_id, versions, version (None: the current note), written_at (ms), rule, licence.
         """
         return self._rows(REVIEWS)
 

@@ -183,7 +183,7 @@ class SharedConnections:
 
 
 def closed(refusal: Refusal) -> bool:
-    """Whether every other request would be refused likewise: no such page or model, or no access to it."""
+    """Whether every other request would be refused too: the page or the model does not exist, or access is denied."""
     return refusal.status in _CLOSED
 
 

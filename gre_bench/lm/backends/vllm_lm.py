@@ -1,8 +1,8 @@
 """An evaluation LM behind a vLLM server: chats are written and tokenised here, and the server runs the model.
 
-The server states neither its dtype nor the model's files, and both decide the numbers. The settings therefore state the
-dtype. The digest is that of the model folder, or of the tokenizer's files with a stated revision. Everything else is
-checked: the served name, the context, the alignment of tokens, and that the numbers are log-probabilities.
+The server states neither its dtype nor the model's files, and both decide the numbers. The settings must therefore
+state the dtype. The digest is that of the model folder, or of the tokenizer's files with a stated revision. Everything
+else is checked: the served name, the context, the alignment of tokens, and that the numbers are log-probabilities.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from gre_bench.lm.weights import DType, blamed, folder_digest, refuse_unknown
 from gre_bench.prompts.library import render
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
-"""Dtype → largest accepted difference in nats between both kinds of request at a token; a wrong token differs more."""
+"""Dtype → largest accepted difference in nats between both kinds of request at a token; a wrong token differs by more.
+"""
 
 _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it.", "The second reviewer does not.")
 
@@ -32,7 +33,7 @@ _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it
 class VLLM:
     """An evaluation LM on another machine or in another process; open one with `open`.
 
-    *remarks* tell its user such things as why the slower kind of request is used.
+    *remarks* tell the user what differs from the settings, such as a slower kind of request.
     """
 
     reads_chats = True
@@ -61,12 +62,11 @@ class VLLM:
         key_env: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> VLLM:
-        """Opens the *model* served at *endpoint* (None: the only one).
+        """Opens the *model* served at *endpoint* (None: the only one there).
 
-        *folder* holds its tokenizer, and its weights if at hand.
-
-        Without weights, *revision* identifies the model. Raises `SettingsError` for settings that must be stated
-        otherwise, and `LMError` if the server is down or cannot be trusted.
+        *folder* holds its tokenizer, and its weights if they are available. Without weights, *revision* identifies the
+        model. Raises `SettingsError` for missing or wrong settings, and `LMError` if the server is down or cannot be
+        trusted.
         """
         folder = Path(folder)
         refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
@@ -95,16 +95,15 @@ class VLLM:
     def identity(self) -> LMIdentity:
         """The signature of this LM.
 
-        It leaves out the kind of request. Both kinds ask the same model for the same numbers, and a server may change
-        over in mid-run. They differ by at most `LARGEST_GAP`, as one kind does between batches.
+        It leaves out the kind of request, because a server may change to the other kind in mid-run. Both kinds ask the
+        same model for the same numbers. These differ by at most `LARGEST_GAP`, as those of one kind do between batches.
         """
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """Returns one answer for each prediction, in their order; equal conversations are sent once.
 
-        Requests go out in the order of their tokens, so that the server still holds a shared prefix when it meets it
-        again.
+        Requests are sent in the order of their tokens, so that the server can reuse a prefix that it still holds.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = sorted({item for item in encoded.values() if isinstance(item, Conversation)}, key=lambda item: item.ids)
@@ -124,7 +123,7 @@ class VLLM:
     async def _asked(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the span's log-probabilities.
 
-        It sends a *given* request, repeats it afresh if some are absent, and falls back on a *whole* one.
+        It sends a *given* request, repeats it without cache if some numbers are absent, and then sends a *whole* one.
         """
         for afresh in (False, True):
             if not self._given:
@@ -234,7 +233,7 @@ def _key(key_env: str | None) -> str | None:
 
 
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
-    """Returns the served name of *model*, and the longest conversation that the server accepts for it, in tokens."""
+    """Returns the name under which *model* is served, and the server's limit for a conversation in tokens."""
     entries = models.get("data")
     served = {entry["id"]: entry for entry in entries or [] if isinstance(entry, dict) and "id" in entry}
     if model is None and len(served) == 1:

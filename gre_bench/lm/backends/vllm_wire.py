@@ -1,9 +1,9 @@
 """Writes requests to a vLLM server and reads its answers; sends nothing itself.
 
-vLLM 0.32 defines two kinds of request for the log-probabilities of a span. *Whole*: ``prompt_logprobs`` of all tokens
-of the conversation, on any server; nothing computed for another conversation is reused. *Given*: only those of the
-span's own tokens (``prompt_logprob_token_ids``), which may reuse a cached prefix. For *given*, the server must run its
-V2 model runner and be started with ``--enable-scale-out``.
+vLLM 0.32 defines two kinds of request for the log-probabilities of a span. *Whole* works on any server: it returns
+``prompt_logprobs`` of all tokens of the conversation, and reuses nothing computed for another conversation. *Given*
+returns only those of the span's own tokens (``prompt_logprob_token_ids``), and may reuse a cached prefix. For *given*,
+the server must run its V2 model runner and be started with ``--enable-scale-out``.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """Returns the span's log-probabilities; None where the server left some out because it reused part of the span."""
+    """Returns the span's log-probabilities; None if the server left some out because it reused part of the span."""
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:
         return None

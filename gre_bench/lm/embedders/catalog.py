@@ -1,4 +1,4 @@
-"""The interface of an embedder, and the embedders by name. Adding one is one line here."""
+"""The interface of an embedder, and the embedders by name. A new one is one line here."""
 
 from __future__ import annotations
 

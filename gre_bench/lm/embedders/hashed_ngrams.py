@@ -1,7 +1,7 @@
 """An embedder without a model: it hashes a sentence's words, word pairs and character runs into a vector.
 
-It knows spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It stands in where no sentence
-embedding model is at hand, and BERTScore with it is a soft overlap of words. The signature names the embedder, so
+It knows spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It replaces a sentence embedding
+model if none is available, and BERTScore with it is a soft overlap of words. The signature names the embedder, so
 scores of the two never mix.
 
 A feature that occurs n times weighs 1 + ln n (sublinear term frequency). Its hash chooses the dimension to which it is

@@ -106,7 +106,7 @@ class SentenceEmbedder:
 
 
 def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Names of weights that the files lack; transformers fills these with random numbers and only warns."""
+    """Returns the names of weights that the files lack; transformers fills these with random numbers and only warns."""
     absent: list[str] = []
     for module, folder in zip(model, folders, strict=True):
         inner = getattr(module, "auto_model", None)

@@ -93,7 +93,7 @@ def _known_models() -> Container[str]:
 
 
 def _of_torch(config: Any) -> bool:
-    """Whether the activation function is torch's; sentence-transformers would silently replace any other by tanh."""
+    """Whether the activation function is torch's own; sentence-transformers silently replaces any other by tanh."""
     function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
     return isinstance(function, str) and function.startswith("torch.")
 

@@ -27,7 +27,7 @@ class Batches:
 
     @property
     def plan(self) -> str:
-        """How it cuts its work into forwards."""
+        """How this engine divides its work into forwards."""
         return f"{self._budget} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:

@@ -1,4 +1,4 @@
-"""Runs one conversation at a time: simple, slow and right. Every other engine is measured against it."""
+"""Runs one conversation at a time: simple, slow and right. Every other engine is compared with it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OneByOne:
 
     @property
     def plan(self) -> str:
-        """How it cuts its work into forwards."""
+        """How this engine divides its work into forwards."""
         return f"one text on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
@@ -40,7 +40,10 @@ class OneByOne:
         return out_of_memory(conversation)
 
     def _forward(self, conversation: Conversation) -> list[float]:
-        """Log-softmax in float32 whatever the weights' dtype. The last token is predicted but not read."""
+        """Returns the log-softmax of each token of the span, in float32 whatever the weights' dtype.
+
+        The last token is predicted but not read.
+        """
         import torch
 
         ids = torch.tensor([conversation.ids], device=self._model.device)

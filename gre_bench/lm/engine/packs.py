@@ -46,9 +46,9 @@ class Pack:
     """One forward over *ids* at *depths* (their positions in their conversations).
 
     Its keys are those of the *kept* tokens, then its own. *own*: ranges of tokens that attend to themselves causally.
-    *links*: what else they attend to; links of one *level* share no token. *keep*: indices of the keys that the next
-    pack needs. The answers are the log-probabilities of *targets* after the tokens *rows*; they are written into
-    *slots*.
+    *links*: the earlier keys that they attend to as well; links of one *level* share no token. *keep*: indices of the
+    keys that the next pack needs. The answers are the log-probabilities of *targets* after the tokens *rows*; they are
+    written into *slots*.
     """
 
     ids: np.ndarray
@@ -65,7 +65,7 @@ class Pack:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest beginning of a conversation within the pack."""
+        """The length in tokens of the longest beginning of a conversation within the pack."""
         return int(self.depths.max()) + 1
 
 

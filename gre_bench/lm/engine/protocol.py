@@ -20,7 +20,7 @@ class Engine(Protocol):
 
     @property
     def plan(self) -> str:
-        """How it cuts its work into forwards; in half precision this changes the numbers visibly."""
+        """How this engine divides its work into forwards; in half precision this changes the numbers visibly."""
         ...
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
@@ -39,7 +39,7 @@ def is_out_of_memory(error: RuntimeError) -> bool:
 
 
 def give_back() -> None:
-    """Returns the memory of a failed try to the device."""
+    """Returns the memory of a failed attempt to the device."""
     import torch
 
     if torch.cuda.is_available():

@@ -57,7 +57,7 @@ class Trie:
 
     @property
     def plan(self) -> str:
-        """How it cuts its work into forwards."""
+        """How this engine divides its work into forwards."""
         return f"{self._asked} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
@@ -99,7 +99,7 @@ class Trie:
         return None
 
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
-        """Returns the answers of *pack*, and what it keeps for the next pack."""
+        """Returns the answers of *pack*, and the keys and values that it keeps for the next pack."""
         import torch
 
         device = self._model.device

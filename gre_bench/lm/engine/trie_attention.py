@@ -47,7 +47,7 @@ class Round:
 
 
 class AttentionLayout:
-    """How the tokens of *pack* attend; every layer of a forward gets it as ``layout``.
+    """Which keys the tokens of *pack* attend to; every layer of a forward gets this as ``layout``.
 
     *before*: keys and values kept by earlier packs. `left`: what the forward keeps for the next pack. *exact*: use
     plain products.
@@ -76,7 +76,7 @@ class AttentionLayout:
         self.left[layer] = (torch.cat([old_parts[0], new_parts[0]], 2), torch.cat([old_parts[1], new_parts[1]], 2))
 
     def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns the keys and values of *layer* for all tokens that the pack's tokens attend to."""
+        """Returns the keys and values of *layer* for all tokens to which the pack's tokens attend."""
         import torch
 
         if not self.pack.kept:
@@ -272,7 +272,7 @@ def weighed(
 def _gathered(
     key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Yields each range of tokens, the keys and values of it and all above it, and the mask of what its tokens see."""
+    """Yields each range of tokens, the keys and values of it and of all ranges above it, and its attention mask."""
     import torch
 
     kept = layout.pack.kept
@@ -297,7 +297,10 @@ def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums:
 def _variable(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, each: Round, scale: float, *, causal: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention over ranges of tokens (tokens, heads, size); returns that shape and log-sum-exps (heads, tokens)."""
+    """Computes attention over ranges of tokens; arrays have the shape (tokens, heads, size).
+
+    Returns the output in that shape, and log-sum-exps (heads, tokens).
+    """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
     return varlen_attn(  # pyright: ignore[reportReturnType]

@@ -4,7 +4,7 @@ One forward of a dense transformer costs, in multiply-adds,
 
     tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
 
-where rows are the tokens whose next token is predicted, and pairs are (token, token it attends to).
+where rows are the tokens whose next token is predicted, and a pair is a token and one token that it attends to.
 """
 
 from __future__ import annotations

@@ -39,8 +39,9 @@ _KEPT_TEXTS = 64
 class Reply:
     """The parts of a reply's probability that no known text changes.
 
-    Per token: the log-probability of its form and of its spelling; the probability of the whole word, and of an unknown
-    word. The last two exist for the trigram alone and for all sources of the marginal.
+    Per token: the log-probability of its form and of its spelling, and the probabilities of the whole word and of an
+    unknown word. These two probabilities are given for the trigram alone, and for all sources of
+    the marginal.
     """
 
     text: Reading
@@ -55,7 +56,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a known text contributes: factors of words, the norms that go with them, and copies."""
+    """What a known text contributes: factors of words, the normalising constants for these factors, and copies."""
 
     factors: np.ndarray
     norms: tuple[float, np.ndarray, np.ndarray]
@@ -173,7 +174,7 @@ class CacheNgram:
         return _with_fallback(trigram, unknown, [(trigram, unknown), (drawn, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the same for each source of P(token | so far, known)."""
+        """Returns for each source of P(token | so far, known) and each token: P(the whole word), P(an unknown word)."""
         norms = self.backoff.norms_at(known.norms, reply.contexts)
         reweighted = (
             reply.trigram * known.factors[reply.text.ids] / norms,

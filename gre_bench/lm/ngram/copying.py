@@ -1,7 +1,7 @@
-"""Distributions over words seen before: earlier in the reply, or in the known text.
+"""Distributions over words that occurred before: earlier in the reply, or in the known text.
 
 Words are numbers here. Each function returns P(this word) for each position of the reply, NaN where its source has
-nothing to copy. Over all words, each distribution sums to 1. All take O(n log n) time in the texts.
+nothing to copy. Over all words, each distribution sums to 1. All take O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """How much likelier each word of the vocabulary becomes in a reply once a text about the same paper is known.
 
-Each word has a row of features, and the logarithm of its factor in the trigram model is linear in them. Features say
-that the word stands in the known text, by inverse document frequency (piecewise linear), by count and by the text's
-length. Others say that a word of the same stem does, or that the text's topics use the word more than topics in
-general.
+Each word has a row of features, and the logarithm of its factor in the trigram model is linear in them. Some features
+say that the word is in the known text: by inverse document frequency (piecewise linear), by count and by the text's
+length. Others say that a word of the same stem is, or that the text's topics use the word more than topics in general.
 """
 
 from __future__ import annotations

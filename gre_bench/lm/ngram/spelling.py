@@ -54,7 +54,7 @@ class Speller:
         return np.add.reduceat(logs, begins) + self._never_empty
 
     def _next(self, ids: np.ndarray) -> np.ndarray:
-        """Returns P(last column | the columns before)."""
+        """Returns P(last column | earlier columns) for each row of *ids*."""
         chance = np.full(len(ids), self._flat)
         key, power = np.zeros(len(ids), dtype=np.int64), 1
         for order, (keys, seen, contexts, totals, kinds) in enumerate(self._tables, start=1):

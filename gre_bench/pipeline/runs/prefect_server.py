@@ -1,8 +1,8 @@
 """Checks the Prefect server before the work, and ends a run in good order if the server is lost.
 
 Prefect starts no step before its server allows it, and retries for about a minute (``PREFECT_CLIENT_MAX_RETRIES``,
-Prefect 3.8). A restarted server or a locked database therefore costs nothing. A run that has lost its server stops at
-one of the next steps, and finished work is kept. After that nothing is retried, because each last request would take
+Prefect 3.8). A restarted server or a locked database therefore loses nothing. A run that has lost its server stops at
+one of the next steps, and finished work is kept. After that nothing is retried, because each further request would take
 another minute.
 """
 
@@ -20,13 +20,13 @@ from gre_bench.core.errors import ServiceDown
 TRIES_S = (0.0, 1.0, 3.0)
 """Seconds to wait before each check of the server."""
 RETURN_S = 60.0
-"""Seconds that a server has to come back if it does not answer when a flow ends."""
+"""How many seconds a server has to come back if it does not answer when a flow ends."""
 GLANCE_S = 2.0
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Raises `ServiceDown` if the Prefect server does not answer: checked before the work, and translated during it."""
+    """Raises `ServiceDown` if the Prefect server does not answer, before the work or during it."""
     from prefect.settings import PREFECT_API_URL, get_current_settings
 
     api = PREFECT_API_URL.value()
@@ -75,10 +75,10 @@ def lost(error: BaseException) -> bool:
 
 
 def await_server(error: BaseException | None = None) -> None:
-    """Waits for a silent server at the end of a flow that *error* may have ended, then turns retries off.
+    """Waits for a silent server at the end of a flow, then turns retries off.
 
-    It does not wait if the lost server itself ended the flow, because Prefect has waited already, nor if the run was
-    stopped by hand.
+    *error* is the exception that ended the flow. There is no wait if it shows that the server was lost, because Prefect
+    has already waited, nor if the run was stopped by hand.
     """
     if not (api := _api()):
         return
@@ -92,7 +92,7 @@ def await_server(error: BaseException | None = None) -> None:
 
 
 def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
-    """Returns why the server at *api* cannot be reached, after some tries; None if it answers, whatever the answer."""
+    """Returns why the server at *api* cannot be reached, after some tries; None if it answers anything."""
     reason = None
     for wait in tries_s:
         time.sleep(wait)

@@ -102,7 +102,7 @@ class Progress:
 
 
 def _last_metrics(store: Store) -> list[dict[str, Any]]:
-    """Returns the counts that the last run left, until this run has its own."""
+    """Returns the pairs by state that the last run recorded, shown until this run has its own."""
     try:
         return (store.status() or {}).get("metrics", [])
     except StoreError:

@@ -1,4 +1,4 @@
-"""Estimates what a study would still buy: the chats that the reply archive cannot answer."""
+"""Estimates what a study still has to pay for: the chats whose replies the archive lacks."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
     """Returns one row for the LM *name*: requests, replies *archived*, tokens, and the most USD (None: price unknown).
 
-    Replies are assumed to be as long as allowed. They are assumed to be usable; unreadable ones would be asked for
-    again.
+    Replies are assumed to be as long as allowed, and usable; an unreadable reply would be requested again.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:

@@ -1,8 +1,8 @@
-"""The machine-readable log of a run: one JSON object a line in ``state/logs/RUN.jsonl``.
+"""The machine-readable log of a run: one JSON object per line in ``state/logs/RUN.jsonl``.
 
-Each line has the ids of the run and the item. Lines are written as the run works, so a killed run leaves them. Secrets
-are removed from every text. The store remains the record of what is done: if the log cannot be written, the run
-continues, and its status names no log.
+Each line has the ids of the run and the item. Lines are written as the run works, so they survive a kill. Secrets are
+removed from every text. The store remains the record of what is done. If the log cannot be written, the run continues,
+and its status names no log.
 """
 
 from __future__ import annotations

@@ -31,17 +31,18 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Pending(Protocol[Result_co]):
-    """A step that was handed out."""
+    """A submitted step."""
 
     def result(self) -> Result_co:
-        """What the step returned; raises what it raised."""
+        """Returns the step's result, or raises its exception."""
         ...
 
 
 class Runner(Protocol):
     """Submits steps and returns their futures. If an exception ends the context, running steps are killed.
 
-    *deaths*: exceptions that mean that a worker died. *die_together*: one death ends all workers and the runner.
+    *deaths*: exceptions that mean that a worker died. *die_together*: whether one death ends all workers and the
+    runner.
     """
 
     die_together: bool
@@ -54,7 +55,7 @@ class Runner(Protocol):
     def __exit__(self, *error: Any) -> None: ...
 
     def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
-        """Hands out a *step* with its *values* by name."""
+        """Submits a *step* with its *values* by name."""
         ...
 
     def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]:
@@ -248,9 +249,9 @@ def _own_signals() -> Iterator[None]:
 
 @contextmanager
 def _dealt_out() -> Iterator[tuple[str, ...]]:
-    """Yields the GPUs of this machine, with ``CUDA_VISIBLE_DEVICES`` unset meanwhile.
+    """Yields the GPUs of this machine, with ``CUDA_VISIBLE_DEVICES`` unset inside the block.
 
-    Prefect copies this process's environment to a worker with each step, which would override the worker's own GPU.
+    Prefect copies this process's environment to a worker with each step. That would override the worker's own GPU.
     """
     devices = gpus()
     visible = os.environ.pop(VISIBLE, None) if devices else None
@@ -264,7 +265,7 @@ def _dealt_out() -> Iterator[tuple[str, ...]]:
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
     """Returns the GPUs that this process may use, as CUDA names them: those of the environment, else all NVIDIA ones.
 
-    Counts the driver's files, so that torch need not be loaded.
+    It counts the driver's files, so torch is not loaded.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))

@@ -56,14 +56,14 @@ class RunClock:
 
 
 def spend_log(store: Store) -> SpendLog:
-    """Returns the spend log of the state that *store* lies in."""
+    """Returns the spend log of the state folder that contains *store*."""
     return spend_log_of(store.folder.parent.parent)
 
 
 def account(store: Store) -> dict[str, Any]:
-    """Returns an edition's spending for its status: in all, by model, what is left by limit, and outcomes of texts.
+    """Returns an edition's spending for its status: in total, by model, and the remainder of each limit.
 
-    *texts*: by task, writer and outcome; *outcomes*: by candidate, purpose and LM, with the grades.
+    *texts*: outcomes by task and writer; *outcomes*: by candidate, purpose and LM, grades included.
     """
     log = spend_log(store)
     counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
@@ -71,7 +71,7 @@ def account(store: Store) -> dict[str, Any]:
 
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
-    """Returns what *account* has spent in all and by model, and what is left of each limit of *budget*."""
+    """Returns what *account* has spent in total and by model, and the remainder of each limit of *budget*."""
     by_model, whole = spend_log.models(account), spend_log.whole(account)
     remaining = left(budget, whole) | {
         f"models.{name}.{bound}": value
@@ -104,7 +104,7 @@ def over(
 
 
 def _budget(store: Store) -> BudgetSettings:
-    """Returns the budget of the edition's last run; without limits if readers have nothing yet."""
+    """Returns the budget of the edition's last run; without limits if the copy for readers does not exist yet."""
     try:
         rows = store.read(LAST_SETTINGS)
         return load_over(json.loads(rows[0]["settings"])).budget if rows else BudgetSettings()
@@ -113,7 +113,7 @@ def _budget(store: Store) -> BudgetSettings:
 
 
 def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
-    """Returns the rows of *query*; none if readers have nothing yet."""
+    """Returns the rows of *query*; none if the copy for readers does not exist yet."""
     try:
         return store.read(query)
     except (StoreError, SettingsError):

@@ -29,7 +29,7 @@ SHORTEST_TICK_S = 0.05
 
 
 class StudyStatus:
-    """How the study in *folder* stands, for whoever asks."""
+    """The state of the study in *folder*, for whoever looks."""
 
     def __init__(self, folder: Path, writer_context: WriterContext):
         self._file = folder / STATUS
@@ -42,7 +42,7 @@ class StudyStatus:
         }
 
     def say(self, state: str, message: str = "") -> None:
-        """It is running, done, incomplete, paused, stopped, refused or a fault."""
+        """Sets the state: running, done, incomplete, paused, stopped, refused or a fault."""
         row = self._row | {"state": state, "message": message, "updated_at": now().isoformat()}
         put(self._file, json.dumps(row, indent=1).encode())
 
@@ -90,7 +90,7 @@ def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> Non
 
 
 def study_rows(state: Path) -> list[dict[str, Any]]:
-    """Returns one row for each study in *state*: its state, its spending, and what is left of its limits."""
+    """Returns one row for each study in *state*: its state, its spending, and the remainder of its limits."""
     spend_log = spend_log_of(state)
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip

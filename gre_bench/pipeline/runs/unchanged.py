@@ -1,7 +1,7 @@
 """Tells whether a refresh would do anything, without the engine and without opening the store for writing.
 
 A refresh that ends done leaves ``last_refresh.json``: the digest of the copy for readers, and a digest of all inputs.
-While both are the same, another refresh of the same job has nothing to import, write or score. Every number shown comes
+If both are unchanged, another refresh of the same job has nothing to import, write or score. Every number shown comes
 from the copy, whose own digest is checked.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FILE = "last_refresh.json"
 _LONGEST = 1_000_000
-"""Largest number of bytes read of the file."""
+"""The most bytes that are read of this file."""
 
 
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ def _copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if files cannot tell: a server is involved, or failed texts are to be tried again.
+    Returns None if files alone do not decide: a server is involved, or failed texts are to be tried again.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:

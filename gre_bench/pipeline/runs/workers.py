@@ -24,12 +24,12 @@ IN_FLIGHT = 2
 """Chunks per worker: one in progress, one queued, so that no worker waits for the store."""
 
 MOST_DEATHS = 3
-"""After this many worker deaths without a result in between, no more chunks are handed out."""
+"""After this many deaths of workers without a result in between, no more chunks are submitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Takes the place of the scores of a chunk whose worker died."""
+    """Stands for the scores of a chunk whose worker died."""
 
     why: str = "its worker died, perhaps for lack of memory; run it again to try it"
 
@@ -37,7 +37,7 @@ class Lost:
 class Workers:
     """The steps of a run (`steps`), with those that need the evaluation LM distributed as *settings* say; a context.
 
-    *run*: the steps under Prefect or as plain functions. Raises `SettingsError` if plain functions are to be
+    *run*: the steps under Prefect or as plain functions. Raises `SettingsError` if plain functions would have to be
     distributed.
     """
 
@@ -65,7 +65,7 @@ class Workers:
     ) -> Iterator[tuple[Chunk, Scored | Lost]]:
         """Yields each of *chunks* with its scores, in order of completion.
 
-        *values_of* a chunk is called when the chunk is handed out.
+        *values_of* is called for a chunk when the chunk is submitted.
         """
         if not self._apart:
             for chunk in chunks:
@@ -96,7 +96,7 @@ class Workers:
                 self.__exit__(None, None, None)
 
     def _started(self) -> Runner:
-        """Returns the runner; starts it when it is first needed."""
+        """Returns the runner, and starts it at the first call."""
         if self._runner is None:
             runner = runner_of(self._settings)
             assert runner is not None
@@ -104,7 +104,7 @@ class Workers:
         return self._runner
 
     def _steps_apart(self) -> Steps:
-        """Returns the steps, with metrics signed by a worker: the LM need not fit into this process as well."""
+        """Returns the steps, with metrics signed by a worker, so that this process need not load the LM as well."""
 
         def sign_metrics(
             backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None

@@ -25,8 +25,8 @@ _WHAT = {
 class Drawings:
     """The figures of boards.
 
-    *pictures*: (metric, kind) to SVG, kind being size or date. *ranks*: SVG, if two metrics can be compared. *scores*:
-    metric to SVG of the board itself. *problem*: why nothing is drawn, and what to do about it.
+    *pictures*: (metric, kind) to SVG; the kind is size or date. *ranks*: SVG, if two metrics can be compared. *scores*:
+    metric to SVG of the board itself. *problem*: why nothing is drawn, and how to change that.
     """
 
     pictures: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[P
 
 
 def _caption(board: Board, kind: str) -> str:
-    """Returns a caption: what a figure shows, and what it lacks."""
+    """Returns a caption: what a figure shows, and which entries it lacks."""
     shown = [entry for entry in board.ranked if entry.kind == "model"]
     shown_lines = "Lines: 90% intervals by paper. " if any(entry.low is not None for entry in shown) else ""
     shown_lines += "Grey: the human baseline with its interval. " if board.human and board.human.low is not None else ""

@@ -20,7 +20,7 @@ SHAPES = (
     "M-.4,-1.1H.4V-.4H1.1V.4H.4V1.1H-.4V.4H-1.1V-.4H-.4Z",
     "M-1,-1L1.2,0L-1,1L-.4,0Z",
 )
-"""As SVG paths about the origin: circle, square, triangle, diamond, triangle down, cross, arrow head."""
+"""The shapes as SVG paths about the origin: circle, square, triangle, diamond, triangle down, cross, arrow head."""
 
 
 @dataclass(frozen=True, slots=True)

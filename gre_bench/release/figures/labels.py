@@ -35,7 +35,7 @@ def placed(
     height: float,
     blocked: Sequence[Box] = (),
 ) -> list[Label]:
-    """Returns a label for each point that has room for one, tried from the top; the others get none.
+    """Returns a label for each point that has room for one; the points are tried from the top down.
 
     *blocked*: left, top, right, bottom of each box that is occupied already. All values in pixels.
     """

@@ -44,7 +44,7 @@ def as_png(picture: str) -> bytes:
 
 
 def lacking() -> str:
-    """Returns why nothing can be drawn, and what to do about it; empty if the libraries are installed."""
+    """Returns why nothing can be drawn, with the remedy; empty if the libraries are installed."""
     try:
         altair()
     except SettingsError as error:

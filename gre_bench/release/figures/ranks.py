@@ -1,4 +1,4 @@
-"""Plots ranks from metric to metric: who falls as more of what the paper says is conditioned on."""
+"""Plots ranks from metric to metric: who falls as the synopsis tells more of the paper."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gre_bench.release.pages.axis import span_of
@@ -118,7 +118,7 @@ def verdict(validation: str) -> str:
 
 
 def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
-    """Returns every change that was tried with some metric, by family, degradations first."""
+    """Returns every change that was tried with any metric, by family, degradations first."""
     by_change = {effect.change: effect for row in validations for effect in row.effects}
     families = sorted({effect.family for effect in by_change.values()})
     return {family: [item for item in by_change.values() if item.family == family] for family in families}
@@ -165,7 +165,7 @@ def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
 
 
 def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
-    """The tests of a claim by verdict and reason: metrics of which the same is said are said together."""
+    """Returns the tests of a claim by verdict and reason, so that metrics with the same outcome share one line."""
     found: dict[tuple[str, str], list[ClaimTest]] = {}
     for test in tests:
         found.setdefault((test.verdict, test.why), []).append(test)
@@ -173,6 +173,23 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
 
 
 def few_papers(stratum: Stratum) -> str:
-    """A warning where the intervals of a *stratum* rest on few papers; none where none does."""
-    small = [f"{value} {papers}" for value, papers in stratum.values if papers < FEW]
-    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if stratum.tables and small else ""
+    """Returns a warning where the intervals of a *stratum* rest on few papers, else an empty text."""
+    return _few(dict(stratum.values)) if stratum.tables else ""
+
+
+def few_in_years(history: History) -> str:
+    """Returns a warning where the differences of an edition rest on few papers, else an empty text."""
+    by_edition: dict[str, int] = {}
+    for year in (year for _, line in history.lines for year in line if year.papers):
+        by_edition[year.edition] = max(year.papers or 0, by_edition.get(year.edition, 0))
+    return _few(by_edition)
+
+
+def few_on(boards: Sequence[Board]) -> str:
+    """Returns a warning where the intervals of one of *boards* rest on few papers, else an empty text."""
+    return _few({board.title: board.papers for board in boards if board.papers})
+
+
+def _few(papers: Mapping[str, int]) -> str:
+    small = [f"{name} {count}" for name, count in papers.items() if count < FEW]
+    return f"Few papers: {', '.join(small)}. {FEW_MEANS}." if small else ""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 Span = tuple[float, float]
 
 FEWEST = 2
-"""Least number of ticks on an axis. Steps are 1, 2 or 5 times a power of ten, the largest that gives this many."""
+"""The fewest ticks on an axis. Steps are 1, 2 or 5 times a power of ten, the largest that gives this many."""
 
 
 def across(value: float, span: Span) -> str:

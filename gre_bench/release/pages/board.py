@@ -17,15 +17,16 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One candidate under one metric. Intervals are 90%, clustered by paper; what is None is not known.
+    """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
 
     *rank_low*, *rank_high*: ranks that the tests allow. *tied*: not told apart from the next below.
-    *difference*: to the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
-    *above_chance*: to its own reviews of other papers; *above_chance_p* Holm-corrected where *above_chance_p_is_holm*.
+    *difference*: from the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
+    *above_chance*: above its own reviews of other papers; *above_chance_p* is Holm-corrected where
+    *above_chance_p_is_holm*.
     *tokens*: read and written for it. *unparsable*: share of its reviews whose judgments say nothing.
-    *at_length*: score at the human mean length; *extrapolated*: it never wrote at it. *parameters* in billions;
-    *cutoff*: last day of its training texts; *released*: first day on which anybody could use it. *group*: of related
-    candidates, to filter by. *href*: of its own page, if it has one.
+    *at_length*: score at the human mean length; *extrapolated*: none of its reviews is that long or that short.
+    *parameters* in billions; *cutoff*: last day of its training texts; *released*: first day on which anybody could use
+    it. *group*: of related candidates, to filter by. *href*: its own page, if it has one.
     """
 
     candidate: str
@@ -78,9 +79,10 @@ class Entry:
 class Board:
     """All candidates under one metric and signature, in order: ranked ones best first, then the others.
 
-    *validation*: what its validation says, in words. *order*: what the tests say of the ranks. *exposed*: who may have
-    learnt from the reviews, and by how much it shows. *about*: pairs of a name and what the numbers rest on. *place*:
-    of the metric in the catalogue. *papers*: the fewest that an interval of a ranked candidate rests on.
+    *validation*: the outcome of its validation, in words. *order*: what the tests say of the ranks. *exposed*: who may
+    have learnt from the reviews, and how large the effect is. *about*: names and values of what the numbers rest on.
+    *place*: position of the metric in the catalogue. *papers*: the fewest papers behind an interval of a ranked
+    candidate.
     """
 
     metric: str
@@ -108,7 +110,7 @@ class Board:
 
     @property
     def span(self) -> tuple[float, float]:
-        """Returns the axis of the board: all scores and intervals, and zero unless all are far from it."""
+        """Returns the axis of the board, which holds all scores and intervals, and zero unless all are far from it."""
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -118,11 +120,11 @@ class Board:
 
     @property
     def digits(self) -> int:
-        """Returns the number of decimals of all its scores."""
+        """Returns the number of decimals that all its scores are shown with."""
         largest = max((abs(entry.mean) for entry in self.entries if entry.mean is not None), default=1.0)
         return 1 if largest >= 100 else 2 if largest >= 1 else 3
 
     @property
     def shows_zero(self) -> bool:
-        """Returns whether zero lies on the axis."""
+        """Returns whether the axis includes zero."""
         return self.span[0] <= 0 <= self.span[1]

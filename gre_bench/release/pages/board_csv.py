@@ -17,7 +17,7 @@ _OPENS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def as_csv(board: Board) -> str:
     """Returns one row per candidate with all fields in full precision; unknown values are empty.
 
-    A text that a spreadsheet would run as a formula gets an apostrophe before it.
+    A text that a spreadsheet would run as a formula gets an apostrophe in front.
     """
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
@@ -29,7 +29,7 @@ def as_csv(board: Board) -> str:
 
 
 def as_link(board: Board) -> str:
-    """Returns the same as a data URL, which a page can offer without a request."""
+    """Returns the text of `as_csv` as a data URL, which a page can offer without a request."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 

@@ -68,5 +68,5 @@ def _point(entry: Entry) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Returns *value* with six digits, which exceeds the precision of any of these values."""
+    """Returns *value* with six digits, more than its precision."""
     return float(f"{value:.6g}")

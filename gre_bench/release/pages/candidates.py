@@ -20,14 +20,14 @@ from gre_bench.release.pages.rendering import candidate_page
 from gre_bench.store import Row
 
 STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
-"""What of a model is called unknown where nobody states it."""
+"""Facts about a model that the card lists as unknown if nobody states them."""
 EXTREMES = 5
 """Number of papers shown as best, and as worst."""
 
 
 @dataclass(frozen=True, slots=True)
 class Under:
-    """A candidate under one metric: its board and its entry there."""
+    """One candidate's entry on the board of one metric."""
 
     board: Board
     entry: Entry
@@ -35,7 +35,7 @@ class Under:
 
 @dataclass(frozen=True, slots=True)
 class OnPaper:
-    """A candidate's mean score on a paper; *lead*: its difference to the human baseline on the same references."""
+    """A candidate's mean score on a paper; *lead*: its difference from the human baseline on the same references."""
 
     paper: PaperLine
     score: float
@@ -44,7 +44,7 @@ class OnPaper:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """The openings of a candidate's judgments by *writer*: judgments per review, its own and the human baseline's."""
+    """How often a candidate's judgments use each opening, per review, beside the human baseline's; by *writer*."""
 
     writer: str
     reviews: int
@@ -71,7 +71,7 @@ class CandidatePage:
 
     @property
     def warnings(self) -> dict[Flag, list[str]]:
-        """Returns each warning once, with the metrics that it is about."""
+        """Returns each warning once, with the metrics to which it applies."""
         titles: dict[Flag, list[str]] = {}
         for under in self.under:
             for flag in under.entry.flags:
@@ -126,7 +126,7 @@ def write_candidates(
 
 
 def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
-    """What is known of a candidate; what is not known of a model, in one line."""
+    """Returns the known facts about a candidate; the unknown ones of a model share one line."""
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
@@ -157,7 +157,7 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
 
 
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:
-    """Returns its papers, the largest lead over the human baseline first; the baseline's own by score."""
+    """Returns a candidate's papers, the largest lead over the human baseline first; the baseline's own by score."""
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]
     return sorted(scored, key=lambda item: (item.lead is None and bool(ahead),

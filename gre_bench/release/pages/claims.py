@@ -1,9 +1,10 @@
-"""What may be said of a candidate, of a board's order and of who has read the reviews before, in words."""
+"""Sentences about a candidate's flags, a board's order, and who may have read the reviews before."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gre_bench.core.terminal import counted
 from gre_bench.release.pages.board import Flag
 from gre_bench.release.pages.notation import number
 from gre_bench.store import Row
@@ -12,7 +13,7 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Neighbours that no test tells apart and how many papers more would; or why nothing is tested."""
+    """Yields which neighbours no test tells apart, and how many more papers would; or why nothing is tested."""
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
     if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
@@ -20,13 +21,15 @@ def order(board: Sequence[Row]) -> Iterator[str]:
     for row in ranked:
         if row["tied"]:
             more = row["more_papers"]
-            hope = f"{more:,} papers more would, if both go on as here" if more else "nor would a million papers"
+            hope = (
+                f"{counted(more, 'paper')} more would, if both go on as here" if more else "nor would a million papers"
+            )
             p = f"p {row['next_p']:.3f}" if row["next_p"] is not None else "no test"
             yield f"Not told apart: {row['candidate']} and {row['next_candidate']} ({p}); {hope}."
 
 
 def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
-    """Who has a hand in the scores and may have learnt from the reviews; what such candidates gain."""
+    """Yields which models behind the scores may have learnt from the reviews, and what such candidates gain."""
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
         if mine and row["status"] in ("contaminated", "unknown"):
@@ -36,12 +39,12 @@ def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterat
         between = f" ({number(gap['low'])} to {number(gap['high'])})" if gap["low"] is not None else ""
         yield (
             f"Contaminated candidates, which have no rank here, score {number(gap['gap'])}{between} against the "
-            f"others, paired on {gap['papers']:,} papers."
+            f"others, paired on {counted(gap['papers'], 'paper')}."
         )
 
 
 def flags(row: Row, writer: str) -> Iterator[Flag]:
-    """The warnings about one candidate of a board, the gravest first."""
+    """Yields the warnings about one candidate of a board, the most severe first."""
     status, model = row.get("contamination"), row["kind"] == "model"
     if status == "contaminated":
         why = (row["unranked"] or "").removeprefix("contaminated: ")

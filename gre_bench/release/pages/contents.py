@@ -33,9 +33,10 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """A candidate's difference to the human baseline in one edition under one metric; None if it is not in it.
+    """A candidate's difference from the human baseline in one edition under one metric; None if it is not in it.
 
     *above_chance*: its score minus that of its own reviews of other papers, with the upper end of the interval.
+    *papers*: those that the difference rests on.
     """
 
     edition: str
@@ -44,13 +45,14 @@ class Year:
     high: float | None = None
     above_chance: float | None = None
     above_chance_high: float | None = None
+    papers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class YearChange:
     """The change of a candidate's difference between two editions, with a 90% interval.
 
-    *p*: Welch's test, Holm-corrected.
+    *p*: p-value of Welch's test, Holm-corrected.
     """
 
     candidate: str
@@ -64,9 +66,9 @@ class YearChange:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Differences of candidates to the human baseline, edition by edition; raw scores of two years do not compare.
+    """Differences of candidates from the human baseline, edition by edition; raw scores of two years do not compare.
 
-    *changes*: of every candidate that is in two editions.
+    *changes*: those of every candidate that is in two editions.
     """
 
     title: str
@@ -85,9 +87,9 @@ class StratumCell:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A kind of papers, such as the decision: its *values* with how many papers each has, the most first.
+    """A way to divide papers, such as by decision: its *values* and how many papers each has, the largest first.
 
-    *tables*: title of a metric, and by candidate its score in each value, or None.
+    *tables*: the title of a metric, and by candidate its score for each value, or None.
     """
 
     name: str
@@ -97,10 +99,10 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTest:
-    """A claim tested under one metric: its verdict (holds, does not hold, cannot be told) and what that rests on.
+    """A claim tested under one metric: its verdict (holds, does not hold, cannot be told) and the reasons.
 
-    *needed*: papers that would tell, as estimated. *why* it cannot be told. *comparisons*: name, value, ends of its 95%
-    interval, and papers; the claim is that the value is above zero.
+    *needed*: estimated number of papers for a verdict. *why*: the reason if it cannot be told. *comparisons*: name,
+    value, ends of its 95% interval, and papers; the claim says that the value is above zero.
     """
 
     metric: str
@@ -112,7 +114,7 @@ class ClaimTest:
 
 @dataclass(frozen=True, slots=True)
 class ClaimLine:
-    """What a paper claims, in words, where it claims it, and its tests here."""
+    """A paper's claim in words, its place in the paper, and its tests on this board."""
 
     says: str
     source: str
@@ -148,7 +150,7 @@ class PairOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of a release's page, without the papers' own pages.
+    """The contents of a release's page, without the pages of single papers.
 
     *downloads*: address, name and contents of each file beside the page. *citation*: BibTeX.
     """

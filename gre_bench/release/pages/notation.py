@@ -16,9 +16,10 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, its maker in a weaker colour."""
+    """Returns a candidate's name as HTML, its maker in a weaker colour; a line may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
-    return Markup('<span class="org">{}</span>{}').format(maker + slash, name) if slash else Markup.escape(name)
+    own = Markup("<wbr>+").join(name.split("+"))
+    return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
 
 
 def plain(value: float | None, digits: int | None = None) -> str:
@@ -31,11 +32,6 @@ def count(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
 
 
-def plural(value: int, one: str, many: str = "") -> str:
-    """Returns a count with its noun: ``1 paper``, ``2,000 papers``."""
-    return f"{value:,} {one if value == 1 else many or one + 's'}"
-
-
 def percent(share: float | None) -> str:
     """Returns a share of one in percent; a small share is shown as less than 0.1%."""
     if share is None:
@@ -44,12 +40,12 @@ def percent(share: float | None) -> str:
 
 
 def bare(value: float | None) -> str:
-    """Returns a number to sort by."""
+    """Returns a number for a table to sort by."""
     return "" if value is None else repr(round(float(value), 9))
 
 
 def chance(p: float | None) -> str:
-    """Returns a p-value."""
+    """Returns a p-value as text."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 

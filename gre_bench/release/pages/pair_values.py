@@ -1,4 +1,4 @@
-"""The scores of all pairs that a page compares candidates by, and the paired tests by paper."""
+"""The scores of all pairs, which a page uses to compare candidates, and the paired tests by paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = Mapping[str, Mapping[Unit, float]]
 
 
 def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
-    """Returns the scores of all pairs, by signature shown."""
+    """Returns the scores of all pairs, by signature shown on the page."""
     by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
     for row in rows(connection, "pair_values"):
         scores = by_signature.setdefault(row["signature_id"], {}).setdefault(row["candidate"], {})

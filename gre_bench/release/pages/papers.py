@@ -38,7 +38,7 @@ class CandidateScores:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A review and its judgments by *writer*, if they may be shown; *role*: candidate, reference or None."""
+    """A review and its judgments by *writer*, if they may be shown; *role* is candidate, reference or None."""
 
     review_id: str
     candidate: str
@@ -50,7 +50,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class PaperPage:
-    """The contents of a paper's page. *heat*: the boards whose scores are sums over tokens."""
+    """The contents of a paper's page. *heat*: the boards whose scores are sums over tokens, for the heat maps."""
 
     paper_id: str
     title: str | None
@@ -128,7 +128,10 @@ def _cell(pairs: Sequence[Row]) -> ScoreCell:
 
 
 def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
-    """Returns each reference's pieces (None: withheld) and each pair's gains: tenths of a nat, joined by commas."""
+    """Returns the text pieces of each reference (None: withheld) and the gains of each pair.
+
+    Gains are in tenths of a nat, joined by commas.
+    """
     rows_of_board = [row for row in warm if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}
     return {

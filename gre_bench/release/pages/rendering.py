@@ -1,4 +1,4 @@
-"""Renders pages from templates, under a policy that lets a page send no request."""
+"""Renders pages from templates, under a content policy that lets a page send no request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from gre_bench.core.terminal import without_controls
+from gre_bench.core.terminal import counted, without_controls
 from gre_bench.release.figures.drawing import Drawings
 from gre_bench.release.figures.families import families
 from gre_bench.release.pages.arrangement import (
@@ -23,6 +23,8 @@ from gre_bench.release.pages.arrangement import (
     changes,
     effect,
     effects_span,
+    few_in_years,
+    few_on,
     few_papers,
     groups,
     kinds,
@@ -46,7 +48,6 @@ from gre_bench.release.pages.notation import (
     number,
     percent,
     plain,
-    plural,
     spoken,
 )
 from gre_bench.release.pages.terms import TERMS
@@ -72,7 +73,7 @@ def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the page of ``gre-bench view``: the *editions* of the folder *state*; it polls its own server."""
+    """Returns the page of ``gre-bench view``: the *editions* of the folder *state*. The page polls its own server."""
     data = json.dumps(list(editions))
     return _page(
         "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions
@@ -121,9 +122,10 @@ def _environment() -> Environment:
         "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
-        "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups, "plural": plural,
+        "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups,
         "effects_span": effects_span, "years_span": years_span, "latest_first": latest_first, "moves": moves,
-        "alike": alike, "few_papers": few_papers,
+        "alike": alike, "counted": counted, "few_papers": few_papers,
+        "few_in_years": few_in_years, "few_on": few_on,
     }  # fmt: skip
     environment.globals |= {"terms": TERMS, "all_states": STATES}
     return environment

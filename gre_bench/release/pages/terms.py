@@ -1,4 +1,4 @@
-"""The terms of a board, each explained once: beside its column, and in the passage on how to read the page."""
+"""The terms of a board, each explained once: beside its column, or in the passage on how to read the page."""
 
 from __future__ import annotations
 

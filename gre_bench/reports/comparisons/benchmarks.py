@@ -14,7 +14,7 @@ COLUMNS = ("model", "benchmark", "value")
 def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
     """Returns values by benchmark and model from a CSV (model, benchmark, value), and the number of blank entries.
 
-    `SourceError` names a line that is unusable or a second value for the same model and benchmark.
+    `SourceError` names an unusable line, or a second value for the same model and benchmark.
     """
     values: dict[str, dict[str, float]] = {}
     blank = 0

@@ -60,7 +60,7 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, 
 
 
 def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
-    """Returns correlations of the one board in *sides* with the *benchmarks* of a file, and the printed ones."""
+    """Returns correlations of the one board in *sides* with the *benchmarks* of a file, and those in print."""
     if len(sides) != 1 or sides[0].kind != "board":
         raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")
     values, blank = read_benchmarks(benchmarks)

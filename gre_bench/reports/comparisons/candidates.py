@@ -10,8 +10,9 @@ from typing import Any
 from gre_bench.core.errors import SettingsError
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
-from gre_bench.stats.pair_tests import PairTest, pair_tests
+from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests
 from gre_bench.store import Store
+from gre_bench.store.queries.board import LEADERBOARD, LeaderboardRow
 from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
 from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
 
@@ -22,17 +23,25 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     """Returns one row per metric: the paired test of the two *names*, papers won and lost, and the largest differences.
 
     *above_chance*: the same test on scores above each candidate's own chance, if these were scored. Raises
-    `SettingsError` for an unknown candidate. The p-value is valid for one question asked beforehand; for many, use the
-    board's corrected p-values.
+    `SettingsError` for an unknown candidate. *p* is valid for one question asked beforehand. *board*: the same test as
+    one of the board's family, with the Holm-corrected *p_holm* and the number of *tests*; None unless both are ranked
+    together.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
     if len(names) != 2 or names[0] == names[1]:
-        raise SettingsError(f"--edition compares two candidates, got {', '.join(names) or 'none'}")
+        got = f"got {', '.join(names)}" if names else "got none"
+        raise SettingsError(f"--edition compares two candidates, {got}; name two: gre-bench compare A B -e {store.key}")
     planned = store.read(PLANNED_SIGNATURES)
+    signatures = {row["signature_id"]: row for row in shown_signatures(store, metrics)}
+    boards: dict[str, list[LeaderboardRow]] = {}
+    for row in store.read(LEADERBOARD, signature_ids=list(signatures)):
+        boards.setdefault(row["signature_id"], []).append(row)
     found = []
-    for signature in shown_signatures(store, metrics):
+    for signature_id in (*boards, *(signatures.keys() - boards.keys())):
+        signature, board = signatures[signature_id], boards.get(signature_id, [])
         row = _compared(store, signature, names)
+        row["board"] = None if row["problem"] else _on_the_board(store, board, names)
         specific = specific_of(signature, planned)
         row["above_chance"] = _above_chance(store, specific, names) if specific else None
         found.append(row)
@@ -53,13 +62,34 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
     test = test if test.first == names[0] else test.flipped()
     found = leads(scored, names)
     order = sorted(found, key=lambda paper: found[paper])
+    won, lost = ([paper for paper in order if found[paper] * sign > 0] for sign in (1, -1))
     return told | asdict(test) | {
         "problem": None,
-        "won": sum(lead > 0 for lead in found.values()),
-        "lost": sum(lead < 0 for lead in found.values()),
-        "most": [{"paper_id": paper, "difference": found[paper]} for paper in order[::-1][:SHOWN_PAPERS]],
-        "least": [{"paper_id": paper, "difference": found[paper]} for paper in order[:SHOWN_PAPERS]],
+        "won": len(won),
+        "lost": len(lost),
+        "most": [{"paper_id": paper, "difference": found[paper]} for paper in won[::-1][:SHOWN_PAPERS]],
+        "least": [{"paper_id": paper, "difference": found[paper]} for paper in lost[:SHOWN_PAPERS]],
     }  # fmt: skip
+
+
+def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
+    """Returns the corrected p of the two among all tests of their *board*, as the refresh corrects it.
+
+    None unless both are ranked together.
+    """
+    groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
+    if len(groups) < 2 or groups[0] != groups[1]:
+        return None
+    ranked = [row for row in board if row["rank"] is not None and row["group_name"] == groups[0]]
+    above = [row["above_chance_p"] for row in ranked if row["above_chance_p"] is not None]
+    candidates = [row["candidate"] for row in ranked]
+    rows = store.read(CANDIDATE_PAIRS, signature_id=ranked[0]["signature_id"], candidates=candidates)
+    try:
+        tests, others = in_one_family(_tested([row for row in rows if row["state"] == "scored"]), above)
+    except ValueError:
+        return None
+    (own,) = (test for test in tests if {test.first, test.second} == set(names))
+    return {"p_holm": own.p_holm, "tests": len(tests) + len(others)}
 
 
 def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[str, Any] | None:

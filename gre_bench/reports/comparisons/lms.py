@@ -58,7 +58,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
 
 
 def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns the signatures of the evaluation LM *name*, or those whose id begins with it; latest planned first."""
+    """Returns the signatures of the evaluation LM *name*, or whose id begins with *name*; the latest planned first."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 

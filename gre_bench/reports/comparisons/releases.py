@@ -1,8 +1,8 @@
 """Compares two releases: what changed, and what may be compared.
 
 - Of one edition and signature: scores, ranks and pairs.
-- Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores differ
-  by the papers too, and are not shown.
+- Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores also
+  depend on the papers, and are not shown.
 - Of two signatures: ranks alone.
 """
 
@@ -100,7 +100,8 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
         agreement = {"problem": str(problem)}
     return {
         "metric": metric, "compares": level, "signature_ids": list(ids),
-        "differ_in": _differing(*signed), "agreement": agreement, "candidates": told,
+        "differ_in": _differing(*signed), "agreement": agreement,
+        "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards], "candidates": told,
     }  # fmt: skip
 
 

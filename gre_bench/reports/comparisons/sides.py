@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from gre_bench.catalogs.models import known_as
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
-from gre_bench.core.strict_json import loads
+from gre_bench.core.strict import load_json
 from gre_bench.ranking import published
 from gre_bench.ranking.published import Figure
 from gre_bench.store import Store, no_edition
@@ -26,8 +26,8 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
 class Side:
     """One of the two things compared: its name and its figures.
 
-    *left_out*: why a candidate (no rank) or change (no effect) of the run is not among them, by name. *signatures*: of
-    a run's scores, by metric; None for a published table.
+    *left_out*: by name, why a candidate has no rank or a change no effect in the run. *signatures*: of a run's scores,
+    by metric; None for a published table.
     """
 
     name: str
@@ -96,7 +96,7 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
 
 
 def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* under the models file's names; unchanged if two of them would get the same name."""
+    """Returns *figures* under the model names of the models file; unchanged if two of them would get the same name."""
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(one.metric, one.item) for one in named}) == len(named) else figures
@@ -126,6 +126,6 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 def _json(path: Path) -> Any:
     try:
-        return loads(path.read_text(encoding="utf-8"))
+        return load_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {path}: {error}") from None

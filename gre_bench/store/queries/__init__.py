@@ -1,6 +1,6 @@
-"""The queries of ``sql/queries`` that give rows, each with the type of its rows: a module for each file of queries.
+"""The queries of ``sql/queries`` that return rows, each with the type of its rows: one module per file of queries.
 
-Tests hold names and types against DuckDB's ``describe``.
+Tests compare names and types with DuckDB's ``describe``.
 """
 
 from __future__ import annotations

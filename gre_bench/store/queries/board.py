@@ -10,9 +10,7 @@ from gre_bench.store.queries.runs import SettingsRow
 
 
 class LeaderboardRow(TypedDict):
-    """One row per candidate of the signatures asked for: validated metrics first, best first, then those without a
-    rank.
-    """
+    """One row per candidate of the requested signatures: validated metrics first, best first, unranked ones last."""
 
     metric: str
     rank: int | None
@@ -98,7 +96,7 @@ LEADERBOARD = Query("leaderboard", LeaderboardRow)
 
 
 WHOLE_BOARD = Query("whole_board", LeaderboardRow)
-"""One row per candidate of the signatures asked for, contaminated ones ranked too: as in leaderboard."""
+"""One row per candidate of the requested signatures, as in leaderboard; contaminated ones are ranked too."""
 
 
 class RankedRow(TypedDict):
@@ -114,11 +112,11 @@ RANKED = Query("ranked", RankedRow)
 
 
 BOARD_SETTINGS = Query("board_settings", SettingsRow)
-"""At most one row: settings of the run that planned what a leaderboard shows; a later run may have others."""
+"""At most one row: the settings of the run that planned the shown leaderboard; a later run may have others."""
 
 
 class BoardTextRow(TypedDict):
-    """One row per candidate, task and writer that was asked: what became of its reviews and of their judgments."""
+    """One row per candidate, task and requested writer: the outcomes of its reviews and of their judgments."""
 
     candidate_id: str
     task: str
@@ -134,8 +132,10 @@ BOARD_TEXTS = Query("board_texts", BoardTextRow)
 
 
 class JudgedCandidateRow(TypedDict):
-    """One row per candidate: its reviews judged by one writer, how many of them in vain, how many lines are no
-    judgment, the median of lines a review, and the share of a review's distinct words that its judgments keep.
+    """One row per candidate: its reviews judged by one writer.
+
+    Columns: how many were judged in vain, how many lines are no judgment, the median of lines per review, and the share
+    of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -151,9 +151,7 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 
 
 class TextLengthRow(TypedDict):
-    """One row per candidate of the boards and paper: words of the text that a metric reads (source: judgments or
-    review).
-    """
+    """One row per candidate of the boards and paper: words of the text that a metric reads (judgments or review)."""
 
     candidate_id: str
     paper_id: str
@@ -164,7 +162,7 @@ BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
 
 
 class AnchoredRow(TypedDict):
-    """One row per signature and candidate that is no anchor: its difference to the mean of the anchors, by pair."""
+    """One row per signature and candidate that is no anchor: its difference from the mean of the anchors, by pair."""
 
     metric: str
     signature_id: str
@@ -187,7 +185,9 @@ ANCHORED = Query("anchored", AnchoredRow)
 
 
 class StrataRow(TypedDict):
-    """`strata`: one row per signature, stratum, its value and candidate: scores there, the most papers first."""
+    """`strata`: one row per signature, stratum, its value and candidate: scores in it, the value with most papers
+    first.
+    """
 
     signature_id: str
     stratum: str
@@ -218,7 +218,7 @@ SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
 
 
 class CleanGapRow(TypedDict):
-    """One row per signature asked for that has both in one group: contaminated candidates against the others of their
+    """One row per requested signature that has both in one group: contaminated candidates against the others of their
     group, paired by paper and reference.
     """
 
@@ -234,7 +234,7 @@ CLEAN_GAP = Query("clean_gap", CleanGapRow)
 
 
 class HumanDifferenceRow(TypedDict):
-    """One row per candidate and paper of one signature: how far its mean score is above the human baseline's."""
+    """One row per candidate and paper of one signature: its mean score less the human baseline's."""
 
     candidate_id: str
     paper_id: str

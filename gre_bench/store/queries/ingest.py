@@ -62,7 +62,7 @@ TEXTS = Query("texts", PaperTextRow)
 
 
 class TextStateRow(TypedDict):
-    """One row per paper whose text was read from a snapshot: what became of the reading, papers without text first."""
+    """One row per paper whose text was read from a snapshot: the outcome of reading it, papers without text first."""
 
     paper_id: str
     origin: str
@@ -80,7 +80,7 @@ TEXT_STATES = Query("text_states", TextStateRow)
 
 
 class TextWordsRow(TypedDict):
-    """One row per paper, page and fate of words there."""
+    """One row per paper, page and outcome: how many words on that page had it."""
 
     paper_id: str
     page: int
@@ -92,7 +92,7 @@ TEXT_WORDS = Query("text_words", TextWordsRow)
 
 
 class ImportedDomainRow(TypedDict):
-    """At most one row: what is reviewed, by the last imported file that tells."""
+    """At most one row: the domain, as stated by the last imported file that states one."""
 
     domain: str | None
 

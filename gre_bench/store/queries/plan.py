@@ -54,7 +54,9 @@ CANDIDATES = Query("candidates", CandidateRow)
 
 
 class KnownCandidateRow(TypedDict):
-    """One row per candidate with reviews or planned pairs. Single graded reviews do not count."""
+    """One row per candidate with reviews or planned pairs; candidates that stand for a single graded review do not
+    count.
+    """
 
     candidate: str
 
@@ -72,7 +74,7 @@ CANDIDATE_MODELS = Query("candidate_models", CandidateModelRow)
 
 
 class ChangeMakerRow(TypedDict):
-    """One row per candidate that a change makes: what made it when it was first planned."""
+    """One row per candidate made by a change: the rule or writer that made it when it was first planned."""
 
     candidate_id: str
     prompt: str | None
@@ -82,7 +84,7 @@ CHANGE_MAKERS = Query("change_makers", ChangeMakerRow)
 
 
 class CandidateCountsRow(TypedDict):
-    """One row: how much of a candidate there is."""
+    """One row: how many records of a candidate there are."""
 
     reviews: int
     judgments: int | None
@@ -94,8 +96,9 @@ CANDIDATE_COUNTS = Query("candidate_counts", CandidateCountsRow)
 
 
 class SignatureRow(TypedDict):
-    """One row per signature that the last refresh planned (the last run of any kind, if none did): what a leaderboard
-    shows unless asked otherwise.
+    """One row per signature that the last refresh planned, or the last run of any kind if none did.
+
+    A leaderboard shows these by default.
     """
 
     signature_id: str
@@ -120,7 +123,7 @@ CURRENT_SIGNATURES = Query("current_signatures", SignatureRow)
 
 
 PLANNED_SIGNATURES = Query("planned_signatures", SignatureRow)
-"""One row per signature that has planned pairs, the one planned last first."""
+"""One row per signature that has planned pairs, the latest plan first."""
 
 
 CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
@@ -142,7 +145,7 @@ PLANNED_CANDIDATE = Query("planned_candidate", PlannedCandidateRow)
 
 
 class CandidateNameRow(TypedDict):
-    """One row per candidate that has planned pairs under every one of the signatures asked for."""
+    """One row per candidate that has planned pairs under every requested signature."""
 
     candidate_id: str
 
@@ -151,7 +154,7 @@ PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
 
 
 class WaitingTextRow(TypedDict):
-    """One row per reason for which pairs of a candidate wait for a text: how many papers, and what was said of one."""
+    """One row per reason for which pairs of a candidate wait for a text: the number of papers, and one message."""
 
     reason: str | None
     papers: int
@@ -162,7 +165,7 @@ WAITING_TEXTS = Query("waiting_texts", WaitingTextRow)
 
 
 class UncoveredRow(TypedDict):
-    """One row per candidate that lacks reviews of papers that were planned for it: how many of how many, and the first
+    """One row per candidate that lacks reviews of planned papers: the numbers of missing and planned ones, the first
     three.
     """
 

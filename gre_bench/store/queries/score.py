@@ -8,7 +8,7 @@ from gre_bench.store.queries import Query
 
 
 class AnySpanRow(TypedDict):
-    """One row if anything is known of what an evaluation LM says."""
+    """One row if any answer of an evaluation LM is known."""
 
     known: int
 
@@ -17,7 +17,7 @@ ANY_SPAN = Query("any_span", AnySpanRow)
 
 
 class SpanRow(TypedDict):
-    """One row per known prediction among those asked for."""
+    """One row per known prediction among the requested ones."""
 
     prediction: str
     total: float
@@ -57,7 +57,7 @@ PROGRESS = Query("progress", ProgressRow)
 
 
 PROGRESS_OF = Query("progress_of", ProgressRow)
-"""One row per signature: the planned pairs of the candidates asked for, by state."""
+"""One row per signature: the planned pairs of the requested candidates, by state."""
 
 
 class ReasonRow(TypedDict):
@@ -75,7 +75,7 @@ REASONS = Query("reasons", ReasonRow)
 
 
 REASONS_OF = Query("reasons_of", ReasonRow)
-"""The same among the pairs of the candidates asked for."""
+"""One row per metric, state and reason, as `ReasonRow`, among the pairs of the requested candidates."""
 
 
 class ScoredPairRow(TypedDict):
@@ -102,7 +102,7 @@ FINISHED_PAIRS = Query("finished_pairs", FinishedPairRow)
 
 
 class CandidatePairRow(TypedDict):
-    """One row per planned pair of one signature and the candidates asked for, with its state, score or reason."""
+    """One row per planned pair of one signature and the requested candidates, with its state, score or reason."""
 
     candidate_id: str
     paper_id: str
@@ -116,9 +116,7 @@ CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
 
 
 class ChancePairRow(TypedDict):
-    """One row per pair that is scored under a metric and under its specific form: both scores, and the unit it belongs
-    to.
-    """
+    """One row per pair scored under a metric and under its specific form: both scores, and the pair's unit."""
 
     candidate_id: str
     paper_id: str
@@ -143,7 +141,7 @@ BOARD_PAIRS = Query("board_pairs", BoardPairRow)
 
 
 class PairLogprobsRow(TypedDict):
-    """One row per scored pair of one signature of GEM: the log-probabilities that its score is the difference of, in
+    """One row per scored pair of one signature of GEM: the two log-probabilities whose difference is its score, in
     nats.
     """
 

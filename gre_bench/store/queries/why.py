@@ -41,7 +41,7 @@ WHY_PAPER = Query("why_paper", WhyPaperRow)
 
 
 class WhyReviewRow(TypedDict):
-    """One row per review among those asked for: which version of which text it is, and the judgments by one writer."""
+    """One row per requested review: its version, its text, and its judgments by one writer."""
 
     review_id: str
     candidate: str
@@ -58,9 +58,7 @@ WHY_REVIEWS = Query("why_reviews", WhyReviewRow)
 
 
 class WhySpanRow(TypedDict):
-    """One row per evaluation LM and prediction among those asked for: the log-probabilities of its reply, token by
-    token.
-    """
+    """One row per evaluation LM and requested prediction: the log-probabilities of its reply, token by token."""
 
     lm_id: str
     prediction: str
@@ -88,7 +86,7 @@ WHY_RUN = Query("why_run", WhyRunRow)
 
 
 class MovedReviewRow(TypedDict):
-    """One row per paper: the review of another paper that one candidate is scored with there."""
+    """One row per paper: the review of another paper that stands for chance there."""
 
     paper_id: str
     review_id: str

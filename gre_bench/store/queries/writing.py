@@ -19,8 +19,8 @@ JUDGMENTS = Query("judgments", JudgmentsRow)
 
 
 class DescribedJudgmentsRow(TypedDict):
-    """One row per candidate of the reviews given: how many have judgments, their median of lines, and the words that
-    they keep.
+    """One row per candidate of the given reviews: how many have judgments, their median of lines, the share of words
+    kept.
     """
 
     candidate_id: str
@@ -35,7 +35,7 @@ DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
 
 
 class JudgedExampleRow(TypedDict):
-    """One row per candidate and writer: the first judgment of its review that has most of them, in the sample."""
+    """One row per candidate and writer: the first judgment of its longest set of judgments in the sample."""
 
     candidate_id: str
     writer: str
@@ -56,7 +56,7 @@ SYNOPSES = Query("synopses", SynopsisRow)
 
 
 class AskedForRow(TypedDict):
-    """One row per candidate and writer that was asked for reviews; in a review's item the candidate stands last."""
+    """One row per candidate and writer that was asked for reviews; the item of a review ends in its candidate."""
 
     candidate: str
     writer: str
@@ -67,7 +67,7 @@ ASKED_FOR = Query("asked_for", AskedForRow)
 
 
 class UnwrittenRow(TypedDict):
-    """One row per text of a task and writer that was asked for in vain."""
+    """One row per text that a writer was asked for in vain, with its task."""
 
     item: str
     outcome: str
@@ -79,9 +79,7 @@ UNWRITTEN = Query("unwritten", UnwrittenRow)
 
 
 class TextOutcomesRow(TypedDict):
-    """One row per task, writer and outcome of the texts that were asked for; a text cut at the token limit counts as
-    cut.
-    """
+    """One row per task, writer and outcome of the requested texts; a text cut at the token limit counts as cut."""
 
     task: str
     writer: str
@@ -97,7 +95,7 @@ TEXT_OUTCOMES = Query("text_outcomes", TextOutcomesRow)
 
 
 class OutcomesRow(TypedDict):
-    """One row per candidate, purpose and LM that was asked: what became of the texts and grades, by the last attempt at
+    """One row per candidate, purpose and LM: the outcomes of the requested texts and grades, by the last attempt at
     each.
     """
 

@@ -17,7 +17,7 @@ from gre_bench.studies.examiners.settings import Baseline
 
 
 def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
-    """Returns the column of the metric *name* over *items*; the source takes the place of the reference."""
+    """Returns the column of the metric *name* over *items*; each text is compared with its source as reference."""
     started = time.monotonic()
     cases = [Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items]
     scores = _metric(name, embedder).score(cases)

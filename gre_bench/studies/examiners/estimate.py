@@ -1,6 +1,6 @@
 """Estimates the requests and the cost of a study of examiners, and which limits it may exceed; sends nothing.
 
-Chats that write instructions are not counted. Examiners with such instructions count as not yet asked.
+Chats that write instructions are not counted. Examiners with such instructions are listed without an estimate.
 """
 
 from __future__ import annotations
@@ -39,9 +39,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """Returns the chats of *examiner* with the LM *name* about *items*, for each of its samplings, and those of its
-    filter.
-    """
+    """Returns the chats that *examiner* needs about *items* with the LM *name*, for each sampling and its filter."""
     plain = open_examiner(name, writer_context)
     writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
     item_chats = [chat for item in items for chat in chats(examiner, item)]

@@ -1,6 +1,6 @@
 """The grid of a study: its examiners, and which row of which published table each of them fills.
 
-Rows of different tables that put the same texts to the same LM in the same way share one examiner.
+Rows of different tables share one examiner if they ask the same LM about the same texts in the same way.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
 
 
 def _whole(paper: PaperRow, read: PaperTextRow | None) -> str:
-    """Returns a paper as every LM is given it, with the text that the last run read; empty without text."""
+    """Returns a paper as every LM reads it, with the text that the last run extracted; empty without text."""
     text = (read and read["text"]) or paper["text"]
     known = Paper(paper["paper_id"], paper["title"], paper["abstract"] or (read and read["abstract"]), text)
     return known.whole if text else ""

@@ -1,4 +1,4 @@
-"""Prompts that LMs write for a study, from nothing or to improve given ones (Kotonya et al. 2023, §3.2)."""
+"""Prompts that LMs write for a study, from scratch or to improve given ones (Kotonya et al. 2023, §3.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.writing.catalog import WriterContext
 def instructions(
     settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Returns the instructions that LMs have written, by examiner, and for the others why there are none."""
+    """Returns the instructions that LMs have written, by examiner, and the problem of each that has none."""
     written: dict[str, str] = {}
     unsound: dict[str, Problem] = {}
     for name, generated in settings.generated.items():
@@ -34,7 +34,7 @@ def instructions(
 
 
 def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
-    """Returns columns for the examiners without instructions: every text has the reason."""
+    """Returns columns for the examiners without instructions, with the problem as reason for every text."""
     return [
         Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
         for name, problem in unsound.items()

@@ -21,7 +21,7 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class ExaminerJob:
     """A study: its *name*, its *settings*, and its texts: those of the file *items*, or an *edition*'s reviews.
 
-    *again*: ask again where earlier runs got a refusal or an empty reply.
+    *again*: ask again if earlier runs got a refusal or an empty reply.
     """
 
     name: str
@@ -40,7 +40,10 @@ class ExaminerJob:
 
 
 def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
-    """Returns what is to be graded, and the models; raises `SettingsError` or `SourceError` if it cannot be asked."""
+    """Returns the texts to be graded, and the models.
+
+    Raises `SettingsError` or `SourceError` if they cannot be used.
+    """
     if (job.items is None) == (job.edition is None):
         raise SettingsError("name the texts: --items FILE, or --edition EDITION for its graded reviews (one of them)")
     models = load_models(job.settings.models_file)

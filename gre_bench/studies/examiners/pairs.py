@@ -26,8 +26,9 @@ Report = dict[str, Any]
 
 
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pair]:
-    """Returns pairs of texts about one source by different players, in a seeded order; `SettingsError` if there are
-    none.
+    """Returns pairs of texts about one source by different players, in a seeded order.
+
+    Raises `SettingsError` if there are none.
     """
     by_group: dict[str, list[GradedText]] = {}
     for text in texts:
@@ -137,7 +138,7 @@ def _game(pair: Pair, score: float) -> Game:
 def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
     """Returns the report of *played* games.
 
-    Bradley-Terry has no strengths if somebody has won or lost every game; *problem* then says so.
+    Bradley-Terry has no strengths if a player has won or lost every game; *problem* then says so.
     """
     games = list(played)
     report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}

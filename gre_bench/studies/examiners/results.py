@@ -1,8 +1,8 @@
-"""What an examiner study leaves in ``state/studies/examiners/NAME``.
+"""The files that an examiner study leaves in ``state/studies/examiners/NAME``.
 
 ``grades.csv`` one row per examiner, LM and text · ``outcomes.csv`` one row per examiner and LM · ``differences.csv`` ·
-``tables.md`` all tables, the papers' layouts too · ``rationales-*.csv`` sheets for a human to fill in · ``study.json``
-what it was made of, and all numbers. Each file is put in place whole.
+``tables.md`` all tables, also in the papers' layouts · ``rationales-*.csv`` sheets for a human to fill in ·
+``study.json`` settings, sources and all numbers. Each file is replaced in one step.
 """
 
 from __future__ import annotations

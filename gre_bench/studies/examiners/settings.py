@@ -29,24 +29,26 @@ class GeneratedSettings(_Group):
     instructions: str | None = Field(
         default=None, min_length=1, description="instructions to improve; without them, new ones are written"
     )
-    phrase: Phrase = Field(default="improve", description="how it is asked to improve them")
+    phrase: Phrase = Field(default="improve", description="wording of the request to improve them")
 
 
 class PanelSettings(_Group):
     """Peer review, after PRE: an exam by gold labels and by a second prompt, then the chair's weighted decision."""
 
-    examiners: tuple[str, ...] | None = Field(default=None, description="who sits on it; all examiners if not given")
-    human: tuple[float, float] = Field(description="lowest and highest human score that there can be")
-    questions: int = Field(default=40, ge=2, description="items of the exam, whole sources; the rest is decided upon")
-    measure: Literal["exact", "squared_error"] = Field(default="squared_error", description="what agreement is")
-    threshold: float = Field(default=0.6, ge=0, le=1, description="agreement that each part of the exam needs")
+    examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
+    human: tuple[float, float] = Field(description="lowest and highest possible human score")
+    questions: int = Field(
+        default=40, ge=2, description="items of the exam, in whole sources; the panel decides on the others"
+    )
+    measure: Literal["exact", "squared_error"] = Field(default="squared_error", description="measure of agreement")
+    threshold: float = Field(default=0.6, ge=0, le=1, description="lowest agreement that passes each part of the exam")
     second: dict[str, str] = Field(
-        default={}, description="second prompt of an examiner, by its name: inner consistency"
+        default={}, description="examiner → examiner with a second prompt, to measure inner consistency"
     )
     rules: tuple[Rule, ...] = Field(
         default=("uniform", "log", "exp", "poly"), min_length=1, description="the chair's weights"
     )
-    alpha: float = Field(default=1.0, gt=0, description="of the rules exp and poly")
+    alpha: float = Field(default=1.0, gt=0, description="parameter of the rules exp and poly")
     seed: int = Field(default=0, ge=0, description="seed of the sample of questions")
 
     @model_validator(mode="after")
@@ -60,7 +62,7 @@ class PairwiseSettings(_Group):
     """Preferences between two texts about one source, each pair asked in both orders."""
 
     games: int | None = Field(
-        default=None, ge=1, description="number of pairs to sample; every pair of a source if not given (full round)"
+        default=None, ge=1, description="number of pairs to sample; default: every pair of a source (full round)"
     )
     orders: int = Field(default=1000, ge=2, le=100_000, description="shuffled orders of the games for Elo's spread")
     seed: int = Field(default=0, ge=0, description="seed of the sample of pairs")
@@ -69,9 +71,9 @@ class PairwiseSettings(_Group):
 class StudySettings(_Group):
     """The LMs to ask, the examiners, and what to compare."""
 
-    item: ItemKind | None = Field(default=None, description="summary or review; what the items are, if not given")
-    models: tuple[str, ...] = Field(default=(), description="LMs of the models file, each asked as every examiner says")
-    models_file: Path | None = Field(default=None, description="models file; data/models.toml if not given")
+    item: ItemKind | None = Field(default=None, description="summary or review; default: the kind of the items")
+    models: tuple[str, ...] = Field(default=(), description="LMs of the models file; every examiner asks each of them")
+    models_file: Path | None = Field(default=None, description="models file; default: data/models.toml")
     layouts: tuple[str, ...] = Field(
         default=(), description="published tables whose rows are examiners, such as 001_table1"
     )
@@ -83,15 +85,14 @@ class StudySettings(_Group):
         default=("length", "rouge_l", "bertscore"), description="metrics without an LM"
     )
     probabilities: Literal["endpoint", "evaluation_lm"] = Field(
-        default="endpoint", description="logprob: by the likeliest tokens an endpoint shows, or by the evaluation LM"
+        default="endpoint",
+        description="source of probabilities for logprob: an endpoint's likeliest tokens, or the evaluation LM",
     )
     evaluation_lm: EvaluationLMSettings | None = Field(default=None, description="with probabilities = evaluation_lm")
     embedder: EmbedderSettings = EmbedderSettings()
     panel: PanelSettings | None = Field(default=None, description="peer review by the examiners")
     pairwise: PairwiseSettings | None = Field(default=None, description="preferences by the models")
-    budget: BudgetSettings = Field(
-        default=BudgetSettings(), description="limits of all runs of the study together, as of an edition's"
-    )
+    budget: BudgetSettings = Field(default=BudgetSettings(), description="limits over all runs of the study together")
     resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by source")
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
     rationales: int = Field(
@@ -108,9 +109,7 @@ class StudySettings(_Group):
 
 
 def load_study(path: Path) -> StudySettings:
-    """Returns the settings of the file *path*, with relative paths resolved from its folder; `SettingsError` in one
-    line.
-    """
+    """Returns the settings of the file *path*, with relative paths resolved from its folder; raises `SettingsError`."""
     path = settings_file(path)
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))

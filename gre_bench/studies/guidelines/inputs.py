@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gre_bench.core.errors import ReplyError, SourceError
 from gre_bench.core.records import HUMAN, Paper
+from gre_bench.core.terminal import counted
 from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.ingest.datasets.rated_reviews import HUMAN_FILE, REVIEW_FILES, read_human_ratings, read_rated_reviews
@@ -31,13 +32,15 @@ class RatedPapers:
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
     """Returns the papers of the file *papers* (format of ``import papers``) with the human ratings of *ratings*.
 
-    They are the papers in both files, in the order of *papers*. References and appendices are cut off.
+    Only papers in both files are returned, in the order of *papers*. References and appendices are cut off.
     """
     human = read_human_ratings(ratings)
     imported = papers_from(papers, {})
     if imported.refusals:
         first = imported.refusals[0]
-        raise SourceError(f"{papers.name}: {len(imported.refusals)} rows refused, first {first.item}: {first.reason}")
+        raise SourceError(
+            f"{papers.name}: {counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}"
+        )
     chosen = [paper for paper in imported.papers if human.get(paper.paper_id)][:limit]
     if not chosen:
         raise SourceError(f"no paper of {papers.name} has a human rating in {ratings.name}")
@@ -73,7 +76,7 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
-    """Returns ratings of reviews written elsewhere, the human ratings beside them, and the digests of the files."""
+    """Returns the ratings in reviews written elsewhere, the human ratings by paper, and the digests of the files."""
     if not folder.is_dir():
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
     human = read_human_ratings(folder / HUMAN_FILE)
@@ -90,7 +93,7 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 
 
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
-    """Returns the conditions *names*, the user's own from *files*.
+    """Returns the conditions *names*; *files* hold the user's own guidelines by name.
 
     Raises `SourceError` for a rubric whose guideline is no checklist of ten good and ten bad questions.
     """
@@ -120,7 +123,7 @@ def _check_checklist(chosen: Condition) -> None:
 
 
 def _without_references(paper: Paper) -> str:
-    """Returns a paper as an LM is given it, without references; empty without text."""
+    """Returns a paper as an LM reads it, without references; empty without text."""
     body = body_of(paper.text or "")
     whole = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
     return whole.whole if body.text else ""

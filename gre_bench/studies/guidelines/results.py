@@ -1,8 +1,8 @@
-"""What a guideline study leaves in ``state/studies/guidelines/NAME``: every rating, the outcomes, tables, a picture.
+"""The files that a guideline study leaves in ``state/studies/guidelines/NAME``.
 
 ``ratings.csv`` one row per model, condition and planned paper · ``outcomes.csv`` one row per model and condition ·
 ``differences.csv`` · ``tables.md`` in the paper's layout · ``distributions.svg`` · ``reviews.jsonl`` the texts ·
-``study.json`` what it was made of, and all numbers. Each file is put in place whole.
+``study.json`` settings, sources and all numbers. Each file is replaced in one step.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Study:
 
 
 def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
-    """Returns the folder of the study *name*, made if need be.
+    """Returns the folder of the study *name*, made if necessary.
 
     Raises `SettingsError` if it holds a study of other material.
     """
@@ -109,7 +109,7 @@ def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
 
 
 def put(path: Path, text: str) -> None:
-    """Writes *text* to *path*, whole or not at all."""
+    """Writes *text* to *path*, completely or not at all."""
     beside = path.with_name(f".{os.getpid()}-{path.name}")
     with beside.open("w", encoding="utf-8", newline="") as file:
         file.write(text)

@@ -33,7 +33,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
 
 
 def yardstick_lines(measure: Yardstick | None) -> list[str]:
-    """Returns what an RMSE is to be compared with, in words."""
+    """Returns lines with the reference values for an RMSE."""
     if measure is None:
         return []
     lines = [

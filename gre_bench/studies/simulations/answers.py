@@ -12,7 +12,7 @@ from gre_bench.studies.simulations.simulation import Array, Simulation
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The divergence of P_LM(y | x, synopsis) from P, in nats: the largest over (x, synopsis).
+    """The divergence of P_LM(y | x, synopsis) from P in nats, the largest over (x, synopsis).
 
     *forward*: KL(truth ‖ LM), which the proof of Prop. 3.1 needs. *printed*: KL(LM ‖ truth), which the proposition
     prints (Xu et al. 2025, §3.1 and appendix B).
@@ -23,12 +23,17 @@ class Divergence:
 
 
 def expected_score(scores: Array, joint: Array) -> float:
-    """Returns Σ P(s, x, y) · score; *scores* has the shape of *joint*, or (reviews, reviews) without a synopsis."""
+    """Returns Σ P(s, x, y) · score.
+
+    *scores* has the shape of *joint* (synopses, reviews, reviews), or (reviews, reviews) without a synopsis.
+    """
     return float((joint * scores).sum())
 
 
 def divergence(simulation: Simulation, lm: TabulatedLM, with_synopsis: bool) -> Divergence:
-    """Returns the divergence of *lm*'s predictions of the reference from the candidate's review in *simulation*."""
+    """Returns how far *lm*'s predictions of the reference from the candidate's review diverge from those of
+    *simulation*.
+    """
     truth = conditionals(simulation.joint())
     places = slice(0, -1) if with_synopsis else slice(-1, None)
     p, q = truth[places, :-1], lm.table[places, :-1]

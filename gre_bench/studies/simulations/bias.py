@@ -1,7 +1,7 @@
-"""The exact bias of an evaluation LM: its expected score minus the information, without sampling a paper.
+"""The exact bias of an evaluation LM: its expected score minus the information, computed without sampling papers.
 
-E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), means over s and (x, s). An LM that is worse
-at the marginal than at the conditional scores too high; one that misreads x scores too low.
+E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), as means over s and (x, s). An LM whose
+marginal is worse than its conditional scores too high; one that misreads x scores too low.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gre_bench.studies.simulations.simulation import (
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """*truth* and *expected* score in nats; *expected* = *truth* + *marginal_error* − *conditional_error*."""
+    """The *truth* and the *expected* score in nats; *expected* = *truth* + *marginal_error* − *conditional_error*."""
 
     truth: float
     expected: float

@@ -1,9 +1,9 @@
 """Checks the level of the test against chance, and its power at a known effect.
 
 The candidate knows its papers with probability *share*; otherwise it writes as it would of any paper. The distribution
-of its reviews does not depend on the share. So the expected excess over chance is the share times that of a candidate
-who always knows. That is E[score] under the joint distribution minus E[score] with the candidate's review independent
-of the rest.
+of its reviews does not depend on the share. The expected excess over chance is therefore the share times that of a
+candidate who always knows. This latter excess is E[score] under the joint distribution, minus E[score] if the
+candidate's review is independent of everything else.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from gre_bench.studies.simulations.simulation import Array, Simulation
 
 ALPHA, POWER = 0.05, 0.8
 FEWEST = 8
-"""Least number of papers on which the test is tried."""
+"""The fewest papers on which the test is tried."""
 
 PROBED = 4000
-"""Papers sampled to estimate the standard deviation of a simulation's differences."""
+"""How many papers are sampled to estimate the standard deviation of a simulation's differences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class AgainstChance:
 
 
 def excess(scores: Array, joint: Array) -> float:
-    """Returns the expected score above chance, in nats; *scores* and *joint* as in `expected_score`."""
+    """Returns the expected score above chance, in nats; *scores* and *joint* are those of `expected_score`."""
     of_x = joint.sum(axis=(0, 2), keepdims=True)
     return expected_score(scores, joint) - expected_score(scores, of_x * joint.sum(axis=1, keepdims=True))
 
@@ -88,7 +88,7 @@ def _scored(simulation: Simulation, scores: Array, share: float, sources: Number
 
 
 def _of(scores: Array, papers: Papers, reviews: Numbers) -> Array:
-    """Returns scores of *reviews* on the references of *papers*, shape (papers, references)."""
+    """Returns the scores of *reviews* on the references of *papers*, shape (papers, references)."""
     synopses = papers.synopses if len(scores) > 1 else np.zeros_like(papers.synopses)
     return np.asarray(scores[synopses[:, None], reviews[:, None], papers.references])
 

@@ -9,7 +9,7 @@ from gre_bench.studies.simulations.papers import Papers
 from gre_bench.studies.simulations.simulation import REVIEWS, SYNOPSES, Array
 
 PRIOR = 2.0
-"""Weight of the coarser distribution, in pairs."""
+"""Weight of the coarser distribution, in counted pairs."""
 
 
 def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:

@@ -37,8 +37,8 @@ def exactness(trials: Iterable[Trial]) -> list[Row]:
 def coverage(trials: Iterable[Trial]) -> list[Row]:
     """Returns by metric, quantity and interval: the share of simulations whose interval holds the truth.
 
-    *verdict*: ``inside`` nominal ± 2 points; ``outside`` if beyond that by more than two standard errors; else
-    ``unsure``.
+    *verdict*: ``inside`` if the share is within 2 points of nominal; ``outside`` if it is beyond that by more than two
+    standard errors; else ``unsure``.
     """
     groups: dict[tuple[str, str, str], list[Covered]] = {}
     for trial in trials:
@@ -88,8 +88,8 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
 def ordering(trials: Iterable[Trial]) -> list[Row]:
     """Returns by metric and LM: in how many simulations a garbled candidate's expected score is higher.
 
-    *beyond_allowed*: by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out. *beyond_printed*:
-    by more than max KL(LM ‖ truth), the ε that the proposition prints.
+    *beyond_allowed*: higher by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out.
+    *beyond_printed*: higher by more than max KL(LM ‖ truth), the ε that the proposition prints.
     """
     groups: dict[tuple[str, str], list[Ordered]] = {}
     for trial in trials:

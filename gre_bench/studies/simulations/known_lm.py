@@ -1,7 +1,7 @@
 """Evaluation LMs of a simulation: one that knows its joint distribution, and two with a known divergence from it.
 
-They answer through the protocol, one token per line: log P(line | lines before, x, synopsis), by enumeration. A text
-outside the simulation is refused.
+They answer through the protocol of evaluation LMs, one token per line: log P(line | lines before, x, synopsis), by
+enumeration. A text outside the simulation is refused.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class TabulatedLM:
 
 
 def exact_lm(simulation: Simulation, candidate: Array | None = None) -> TabulatedLM:
-    """Returns an LM that knows the joint distribution of synopsis, candidate (or another P(x | w)) and references."""
+    """Returns an LM that knows the joint distribution P(s, x, y); *candidate*, if given, replaces P(x | w)."""
     return TabulatedLM("exact", conditionals(simulation.joint(candidate)))
 
 
@@ -72,7 +72,7 @@ def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
 def blind_lm(simulation: Simulation, rare: float = 0.1, left: float = 1e-6) -> TabulatedLM:
     """Returns the exact LM except for the candidate's commonest review: given it, one reply is almost impossible.
 
-    It is the reply whose probability is nearest to *rare*; a share of *left* of that probability remains. KL(truth ‖
+    That reply is the one whose probability is nearest to *rare*; a share *left* of its probability remains. KL(truth ‖
     LM) is large, while KL(LM ‖ truth) hardly changes.
     """
     table = conditionals(simulation.joint())
@@ -84,7 +84,7 @@ def blind_lm(simulation: Simulation, rare: float = 0.1, left: float = 1e-6) -> T
 
 
 def conditionals(joint: Array) -> Array:
-    """Returns P(y | x, synopsis) of P(s, x, y) > 0, with an absent x and an absent synopsis as the last of each."""
+    """Returns P(y | x, synopsis) of P(s, x, y) > 0; the last x and the last synopsis stand for an absent one."""
     with_absent = np.concatenate([joint, joint.sum(axis=0, keepdims=True)])
     with_absent = np.concatenate([with_absent, with_absent.sum(axis=1, keepdims=True)], axis=1)
     return np.asarray(with_absent / with_absent.sum(axis=2, keepdims=True))

@@ -72,5 +72,5 @@ def case_of(synopsis: int | None, x: int, y: int, paper_id: str, reference_id: s
 
 
 def _pass(random: np.random.Generator, channel: Array, given: Numbers) -> Numbers:
-    """Samples from the row of *channel* that each of *given* names."""
+    """Returns a sample from the row of *channel* that each of *given* indexes."""
     return np.asarray((random.random((len(given), 1)) > channel.cumsum(axis=1)[given, :-1]).sum(axis=1))

@@ -34,7 +34,7 @@ SYNOPSES = (
     "We propose a new architecture and train it from scratch.",
 )
 _LEAST = 1e-3
-"""Share of each channel that is uniform, so that nothing is impossible and every logarithm is finite."""
+"""The uniform share of each channel, so that nothing is impossible and every logarithm is finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ class Simulation:
         return self.candidate @ np.linalg.matrix_power(self.garbling, steps)
 
     def joint(self, candidate: Array | None = None) -> Array:
-        """Returns P(s, x, y), shape (synopses, reviews, reviews); with *candidate*, that P(x | w) replaces its own."""
+        """Returns P(s, x, y), shape (synopses, reviews, reviews); *candidate*, if given, replaces the simulation's P(x
+        | w).
+        """
         of_x = self.candidate if candidate is None else candidate
         return np.einsum("w,ws,wx,wy->sxy", self.states, self.synopsis, of_x, self.reference)
 
@@ -67,7 +69,7 @@ class Simulation:
     def evading(self) -> Array:
         """Returns P(x | w) of a candidate that replaces `common_review` by the review with the most similar P(y | x).
 
-        That is a garbling too, by a channel that moves one review. It gains if an LM misreads just that review.
+        The candidate is garbled too, by a channel that moves one review. It gains if an LM misreads just that review.
         """
         joint = self.joint().sum(axis=0)
         of_y = joint / joint.sum(axis=1, keepdims=True)
@@ -108,7 +110,9 @@ def conditional_information(joint: Array) -> float:
 
 
 def _channel(random: np.random.Generator, fitting: Array, share: float) -> Array:
-    """Returns a channel that says what fits with probability *share*, and else samples from a random distribution."""
+    """Returns a channel that emits the *fitting* review with probability *share*, else a sample from a random
+    distribution.
+    """
     rows, size = fitting.shape
     mixed = share * fitting + (1 - share) * random.dirichlet(np.full(size, 0.5), rows)
     return np.asarray((1 - _LEAST) * mixed + _LEAST / size)

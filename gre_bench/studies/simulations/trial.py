@@ -26,7 +26,7 @@ ScoreCases = Callable[[str, EvaluationLM, Sequence[Case]], list[float]]
 """Metric name (``gem``, ``gem_s_abstract``), LM and cases → values in order, by the product's own scoring."""
 
 METRICS = {"gem": False, "gem_s_abstract": True}
-"""Metric under test → whether it is given the synopsis."""
+"""Metric under test → whether it uses the synopsis."""
 
 GARBLINGS = 3
 LEVEL = 0.90
@@ -34,12 +34,12 @@ NOISE = 0.25
 """Share of the wrong channel in the noisy LM."""
 
 BLUR = 1e-9
-"""Scores that differ by less count as equal, because of rounding."""
+"""Scores that differ by less than this count as equal, because of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """An interval and the truth that it should hold; `holds` is whether it does."""
+    """An interval and the truth that it should hold; `holds` says whether it does."""
 
     metric: str
     quantity: str
@@ -55,7 +55,7 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Expected scores in nats: the candidate's, then its garblings', and last that of `Simulation.evading`.
+    """Expected scores in nats: the candidate's, then those of its garblings, and last that of `Simulation.evading`.
 
     Each garbling passed through Γ once more than the one before. *allowed*: how much higher a garbling may score: 0, or
     the LM's ε. *printed_epsilon*: the ε that the proposition prints.
@@ -141,7 +141,7 @@ def look_up(table: Array, papers: Papers, garbled: int) -> Array:
 
 
 def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Covered]:
-    """Returns the intervals that the leaderboard prints: flat, and clustered by paper."""
+    """Returns the intervals that the leaderboard prints: one by pairs, and one clustered by paper."""
     flat = flat_interval(scores.ravel().tolist(), LEVEL)
     clustered = clustered_interval(
         scores.ravel().tolist(), np.repeat(np.arange(len(scores)), REFERENCES).tolist(), LEVEL

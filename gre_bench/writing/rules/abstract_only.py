@@ -1,7 +1,7 @@
 """Writes a review from title and abstract alone, in ICLR 2023's form, by rule.
 
-It is the built-in stand-in for D.3.3's prompt. It holds the findings of the extractive reviewer of abstracts. A third
-and a fourth section claim only what holds for any abstract.
+It is the built-in replacement for an LM with D.3.3's prompt. The review holds the findings of the extractive reviewer
+of abstracts. Its third and fourth sections claim only what holds for any abstract.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The ways in which reviews word their judgments, and what of each follows "The reviewer criticizes" and the like.
+"""Patterns of clauses that judge, each with the words that follow "The reviewer criticizes" and the like.
 
-Each row: a pattern of the whole clause, what is made of it, and what the part marked ``X`` has to be, or the row does
-not count: ``noun`` without a verb of its own, ``clause`` with one, ``verb`` a base form (it becomes a gerund), ``wh``
-a question ("how it works", "whether it works"), ``any``. Made from ``X`` by `judgment_claims`.
+Each row holds a pattern of the whole clause, its replacement, and the required kind of the part marked ``X``. If the
+part is of another kind, the row does not apply. Kinds: ``noun`` without a verb of its own, ``clause`` with one,
+``verb`` a base form (it becomes a gerund), ``wh`` a question ("how it works", "whether it works"), ``any``.
+`judgment_claims` makes the claim from ``X``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Part = Literal["noun", "clause", "verb", "wh", "any"]
 
 
 class Form(NamedTuple):
-    """A pattern with a group ``X``, what its match becomes, and what ``X`` is."""
+    """A pattern with a group ``X``, the replacement of its match, and the kind of ``X``."""
 
     pattern: re.Pattern[str]
     made: str

@@ -1,6 +1,7 @@
-"""Replaces deleted sentences by rule with sentences that fit any review (the built-in stand-in for D.3.2's prompt).
+"""Replaces deleted sentences by rule with sentences that fit any review (the built-in replacement for D.3.2's prompt).
 
-They neither praise nor blame nor name anything. The deleted content is therefore gone while the length is restored.
+They neither praise nor criticise nor name anything. The deleted content is therefore gone, while the length is
+restored.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ VAGUE = (
 
 
 def completed(material: ChangeInput) -> str:
-    """Returns the review of *material* with a vague sentence for each deleted one; repeats start once all were used."""
+    """Returns the review of *material* with a vague sentence for each deleted one; they repeat once all are used."""
     chance = material.chance("completion")
     pieces = blanked(material).split(MISSING)
     fillers: list[str] = []

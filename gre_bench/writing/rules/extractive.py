@@ -1,4 +1,4 @@
-"""Reviewers by rule, which serve as controls: they show what reading for cues achieves without understanding.
+"""Reviewers by rule, which serve as controls: they show what finding cue words achieves without understanding.
 
 ``full`` reads the whole paper: its claims, its stated limitations, the experiments it reports, and common items it
 never mentions (an ablation, error bars, code, cost). ``abstract`` reads title and abstract alone. It can only praise

@@ -1,6 +1,7 @@
-"""What a clause says of a thing, as one noun: "the proofs are long" as "the long proofs", "X is not shown" as its lack.
+"""Makes a clause about a thing into one noun: "the proofs are long" into "the long proofs", "X is not shown" into its
+lack.
 
-That is how judgments are usually worded; where a clause has another form, nothing is made of it here.
+Judgments are usually worded as nouns. For a clause of another form, nothing is made here.
 """
 
 from __future__ import annotations
@@ -46,19 +47,19 @@ _ACTS = {
         )
     )
 }
-"""Verbs, and the nouns of what they do."""
+"""Verbs, and the nouns of their actions."""
 
 _GIVES = listed("provide present introduce include report write state")
-"""Verbs whose object is what is judged, not the act."""
+"""Verbs whose object is judged, not the action."""
 
 _UNDONE = listed("provided included given available present presented shown")
-"""What is not so is lacking itself, not its provision."""
+"""Participles whose negation means that the thing itself is lacking, not its provision."""
 
 _QUALITY = {
     "novel": "novelty", "original": "originality", "reproducible": "reproducibility", "readable": "readability",
     "sound": "soundness", "technically sound": "technical soundness", "correct": "correctness",
 }  # fmt: skip
-"""Adjectives whose nouns are more usual before "of the method" than the adjectives before the method."""
+"""Adjectives whose nouns are more usual before "of the method" than the adjectives before "method"."""
 
 _QUALITY_FOR = _QUALITY | {
     "important": "importance", "useful": "usefulness", "effective": "effectiveness", "relevant": "relevance",
@@ -66,7 +67,7 @@ _QUALITY_FOR = _QUALITY | {
     "robust": "robustness", "valuable": "value", "beneficial": "benefit", "close": "closeness", "simple": "simplicity",
     "crucial": "importance", "helpful": "helpfulness",
 }  # fmt: skip
-"""The same before what the quality is for or to: "important for robotics"."""
+"""The same adjectives and others, before "for" or "to": "important for robotics"."""
 _DENIED = {
     "clear": "unclear", "convincing": "unconvincing", "sufficient": "insufficient", "consistent": "inconsistent",
     "fair": "unfair", "necessary": "unnecessary", "realistic": "unrealistic", "surprising": "unsurprising",
@@ -103,7 +104,7 @@ _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", r
 
 
 def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
-    """The noun that *text* says something of, with what it says; empty if *text* has another form."""
+    """Returns the noun that *text* is about, with what it says of it; empty if *text* has another form."""
     found = _SAYS.fullmatch(text)
     if not found:
         return ""
@@ -130,7 +131,9 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
 
 
 def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
-    """``the exploration of four tasks`` for ``the authors explore four tasks``; or empty."""
+    """Returns ``the exploration of four tasks`` for ``the authors explore four tasks``; empty if *text* has another
+    form.
+    """
     found = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
     if not found or (found["N"] and stance == "appreciates"):
         return ""
@@ -146,7 +149,7 @@ def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", 
 
 
 def _undone(subject: str, whole: str, said: str) -> str:
-    """What is criticized where *subject* is not *said*; empty if that is not to be told."""
+    """Returns the criticized thing if *subject* is not *said*; empty if the words do not show it."""
     if said in _UNDONE:
         return f"the lack of {whole}"
     if said in _DENIED:
@@ -161,7 +164,7 @@ def _undone(subject: str, whole: str, said: str) -> str:
 
 
 def _manner(adverb: str | None) -> str:
-    """``clear `` for ``clearly``; empty without an *adverb*."""
+    """Returns ``clear `` for ``clearly``; empty without an *adverb*."""
     word = (adverb or "").strip().lower()
     if word in ("", "only", "also"):
         return ""
@@ -169,13 +172,13 @@ def _manner(adverb: str | None) -> str:
 
 
 def _article(thing: str) -> str:
-    """*thing* with a small first letter unless it is a name."""
+    """Returns *thing* with a small first letter, unless it is a name."""
     first = thing.split(" ", 1)[0]
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
 
 def describes(said: str) -> bool:
-    """Whether *said* describes, and can stand before a noun: adjectives alone, joined by commas, "and" and "but"."""
+    """Whether *said* can stand before a noun: only adjectives, joined by commas, "and" and "but"."""
     words = re.split(r"[ ,]+", said.lower())
     if not words or len(words) > 7 or words[-1] in _DEGREE:
         return False
@@ -186,7 +189,7 @@ def describes(said: str) -> bool:
 
 
 def _thing(subject: str) -> str:
-    """*subject* without its article; empty if it is a pronoun or more than a noun and what hangs on it."""
+    """Returns *subject* without its article; empty for a pronoun, or for more than a noun and its attributes."""
     words = subject.split()
     while words and words[0].lower() in _ARTICLES:
         words = words[1:]
@@ -213,7 +216,7 @@ _SHOULD = re.compile(
 
 
 def request_of(text: str) -> str:
-    """``moving the proofs to an appendix`` for ``the proofs should be moved to an appendix``; or empty."""
+    """Returns ``moving the proofs to an appendix`` for ``the proofs should be moved to an appendix``; else empty."""
     found = _SHOULD.fullmatch(text)
     first = found["S"].split()[0].lower() if found else ""
     if not found or first in _NO_SUBJECT | PREPOSITIONS or finite(found["S"]) > 0 or " if " in found["R"]:

@@ -1,4 +1,4 @@
-"""Rephrases a review by rule in two styles (the built-in stand-in for D.4.1's two LMs).
+"""Rephrases a review by rule in two styles (the built-in replacement for D.4.1's two LMs).
 
 In each sentence, phrases are replaced by others of the same meaning (`rephrasing_lexicon`). A movable clause changes
 its place: "Although A, B." becomes "B, although A.", or "B because A." becomes "Because A, B.". Headings, list marks,

@@ -1,7 +1,7 @@
 """Sums up a review's strengths and its weaknesses in one phrase each, by rule.
 
-It is the built-in stand-in for D.4.2's summaries. Each phrase holds the first two points that the rule for judgments
-finds praised, or blamed, shortened and joined by "and".
+It is the built-in replacement for D.4.2's summaries. Each phrase holds the first two points that the rule for judgments
+calls praised, or criticized, shortened and joined by "and".
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ WRITER = "rule-elongation-2"
 
 _NAMED = 2
 _LONGEST = 12
-"""Most words in a point."""
+"""The most words in a point."""
 
 
 def summaries_of(review: str) -> tuple[str, str]:
-    """Returns the strengths and weaknesses of *review*; empty where there are none.
+    """Returns the strengths and the weaknesses of *review*, each empty if there are none.
 
-    If nothing is blamed, the weaknesses are the suggestions or questions.
+    If nothing is criticized, the weaknesses are the suggestions or questions.
     """
     lines = [line.removeprefix("The reviewer ").rstrip(".").split(" ", 1) for line in judgments_of(review).splitlines()]
     claims = {stance: [claim for said, claim in lines if said == stance] for stance in {said for said, _ in lines}}

@@ -1,4 +1,4 @@
-"""Finds by rule the strengths and weaknesses that a paper states about itself (the built-in stand-in for C.4).
+"""Finds by rule the strengths and weaknesses that a paper states about itself (the built-in replacement for C.4).
 
 A strength is a sentence that claims a contribution or result of the authors. A weakness is one that states a limitation
 or leaves something to future work. They are the paper's own sentences without citations and connectives.
@@ -14,10 +14,10 @@ from gre_bench.core.review_text import sentences
 
 WRITER = "rule-assw-1"
 MOST = 8
-"""Most points in a list."""
+"""The most points in a list."""
 
 LONGEST_POINT = 45
-"""Most words in a point."""
+"""The most words in a point."""
 
 _I = re.IGNORECASE
 _LONGEST_TEXT = 400_000
@@ -120,7 +120,7 @@ def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
-    """Returns both lists as the text of a synopsis: one point a line, a blank line between the lists."""
+    """Returns both lists as the text of a synopsis: one point per line, a blank line between the lists."""
     return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
 
 

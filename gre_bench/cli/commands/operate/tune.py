@@ -12,9 +12,10 @@ from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.commands.operate import tune_options
 from gre_bench.cli.views import screen
 from gre_bench.core.pretrained.cache import placed
+from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
-app = Commands("Train an evaluation LM on judgments of your own.")
+app = Commands("Train an evaluation LM on your own judgments.")
 
 
 @app.command("cache-ngram")
@@ -42,9 +43,8 @@ def tune_cache_ngram(
     )
     if as_json:
         return screen.print_json(report)
-    screen.out.print(
-        f"trained on {report['trained_on']} papers, written to {report['folder']}; on the papers kept aside:"
-    )
+    trained_on = counted(report["trained_on"], "paper")
+    screen.say(f"trained on {trained_on}, written to {report['folder']}; on the papers kept aside:")
     screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in report["held_out"].items()))
     screen.say("use it with: --set evaluation_lm.folder=" + report["folder"])
 
@@ -108,7 +108,7 @@ def _tell(report: dict[str, Any]) -> None:
     loss, conversations = report["loss"], report["conversations"]
     screen.say(
         f"trained ({report['method']}, base {report['base']['quantisation']} {report['base']['dtype']}, "
-        f"{report['optimiser']}) on {conversations['learnt']} conversations of {report['trained_on']} papers in "
+        f"{report['optimiser']}) on {conversations['learnt']} conversations of {report['trained_on']:,} papers in "
         f"{report['steps']} steps"
     )
     for kind, reasons in report["excluded"].items():
@@ -117,7 +117,7 @@ def _tell(report: dict[str, Any]) -> None:
     screen.say(f"training loss: {loss['first step']:.4f} at the first step, {loss['last step']:.4f} at the last")
     if loss["held out before"] is not None:
         screen.say(
-            f"loss on the {report['kept_aside']} papers kept aside, nats a token: {loss['held out before']:.4f} "
+            f"loss on the {report['kept_aside']:,} papers kept aside, nats a token: {loss['held out before']:.4f} "
             f"before, {loss['held out after']:.4f} after"
         )
     screen.say(f"it is in {report['folder']}, with loss.svg and training.json; use it with:")

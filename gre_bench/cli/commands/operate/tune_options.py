@@ -27,11 +27,11 @@ ChooseRows = Annotated[
 HeldOutRows = Annotated[
     str | None,
     typer.Option(
-        "--choose", metavar="FIRST:END", help="Rows of the first --judgments to measure the loss on, held out."
+        "--choose", metavar="FIRST:END", help="Held-out rows of the first --judgments, to measure the loss on."
     ),
 ]
 Base = Annotated[
-    Path, typer.Option("--model", metavar="NAME", help="Model to start from: a folder, or a name of models list.")
+    Path, typer.Option("--model", metavar="NAME", help="Model to start from: a folder, or a name from models list.")
 ]
 ModelFolder = Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder to write the model to.")]
 TuningFile = Annotated[

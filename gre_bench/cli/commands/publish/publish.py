@@ -14,6 +14,7 @@ from gre_bench.cli.commands.running import stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_of
+from gre_bench.core.terminal import counted
 from gre_bench.store import Frozen
 
 if TYPE_CHECKING:
@@ -40,16 +41,14 @@ Sign = Annotated[
 ]
 Erratum = Annotated[
     str | None,
-    typer.Option(
-        "--erratum", metavar="TEXT", help="Publish no release; add this line to the log, about the release of --of."
-    ),
+    typer.Option("--erratum", metavar="TEXT", help="Publish no release; note this erratum on the release of --of."),
 ]
 Release = Annotated[
     str | None,
     typer.Option("--of", metavar="RELEASE", help="Release of --erratum, such as ICLR-2025-r1, or its folder."),
 ]
 Retire = Annotated[
-    bool, typer.Option("--retire", help="With --erratum: the release is no longer the latest. It stays in its place.")
+    bool, typer.Option("--retire", help="With --erratum: the release is no longer the latest. It is not deleted.")
 ]
 
 
@@ -71,7 +70,7 @@ def publish(
     """Publish an edition as a numbered release, or note an erratum.
 
     A release is immutable: database, Parquet, manifest and page. The link EDITION-latest points to the newest. A text
-    is included only if its licence lets anyone pass it on; otherwise its SHA-256 stands in its place. While a run is
+    is included only if its licence lets anyone pass it on; otherwise its SHA-256 replaces it. While a run is
     writing the edition, nothing is published (exit code 3). An erratum is kept beside the releases, and later pages
     show it.
     """
@@ -130,9 +129,9 @@ def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
         from gre_bench.reports.recount import recount_some
         from gre_bench.tasks import steps
 
-        screen.say(f"scoring {count} pairs once more, sampled with --seed {seed}", screen.err)
+        screen.say(f"scoring {counted(count, 'pair')} once more, sampled with --seed {seed}", screen.err)
         compared = recount_some(edition, steps.undecorated(), count, seed, state.resolve())
-        screen.say(f"{compared} pairs came out as they are in the store", screen.err)
+        screen.say(f"{counted(compared, 'pair')} came out as they are in the store", screen.err)
 
     return recheck
 

@@ -11,6 +11,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.snapshots import show_changes, show_counts
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.terminal import counted
 
 Folder = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a snapshot, or of a release.")]
 Against = Annotated[
@@ -30,7 +31,9 @@ Keys = Annotated[
 ]
 SeenHead = Annotated[
     str | None,
-    typer.Option("--log-head", metavar="DIGEST", help="For a release: a head of its log that you noted earlier."),
+    typer.Option(
+        "--log-head", metavar="DIGEST", help="For a release: an earlier head of its log, which verify printed."
+    ),
 ]
 
 
@@ -70,7 +73,7 @@ def verify(
         report |= {"public": write_public(opened, venue_of(manifest.venue, manifest.year), public)}
     if as_json:
         return screen.print_json(report)
-    screen.say(f"{folder}: {report['files']} files are as they were written; digest {opened.digest}")
+    screen.say(f"{folder}: {counted(report['files'], 'file')} as written; digest {opened.digest}")
     screen.say(f"{manifest.venue} {manifest.year}, {manifest.source}, made {manifest.created_at}")
     show_counts(manifest.counts)
     for remark in manifest.remarks:
@@ -78,7 +81,8 @@ def verify(
     if against:
         show_changes(report["changes"])
     if public:
-        screen.say(f"{public}: {report['public']['texts']} texts, {report['public']['withheld']} withheld by licence")
+        texts = counted(report["public"]["texts"], "text")
+        screen.say(f"{public}: {texts}, {report['public']['withheld']:,} withheld by licence")
 
 
 def _verify_release(folder: Path, state: Path | None, keys: list[Path], log_head: str | None, as_json: bool) -> None:
@@ -90,12 +94,12 @@ def _verify_release(folder: Path, state: Path | None, keys: list[Path], log_head
 
 
 def _show_verified(folder: Path, report: dict[str, Any]) -> None:
-    screen.say(f"{folder}: {report['files']} files are as they were written; digest {report['digest']}")
+    screen.say(f"{folder}: {counted(report['files'], 'file')} as written; digest {report['digest']}")
     if report["agrees_with_store"]:
         screen.say(f"its tables are those of the store of {report['release'].rpartition('-')[0]}")
     screen.say(f"{report['release']}, made {report['created_at']}; texts: {report['texts']}")
     screen.say(f"signed by {report['signed_by']}" if report["signed_by"] else "not signed")
     if report["log_lines"]:
-        screen.say(f"its log: {report['log_lines']} lines, head {report['log_head']}")
+        screen.say(f"its log: {counted(report['log_lines'], 'line')}, head {report['log_head']}")
     for entry in report["errata"]:
         screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")

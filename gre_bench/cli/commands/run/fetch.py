@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import threading
@@ -58,9 +59,10 @@ def fetch(
 ) -> None:
     """Download a venue-year's papers and reviews from OpenReview.
 
-    The result is a snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and
-    OPENREVIEW_PASSWORD, or with OPENREVIEW_TOKEN. If the account asks for a second factor, set OPENREVIEW_TOTP_SECRET
-    or OPENREVIEW_MFA_CODE too. If the command is stopped, the same command continues it.
+    It contacts the venue's live host in data/venues.toml at once, unless --host names another. The result is a
+    snapshot. Requests stay within the service's limits. Log in with OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or
+    with OPENREVIEW_TOKEN. If the account asks for a second factor, set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE
+    too. If the command is stopped, the same command continues it.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
@@ -73,7 +75,7 @@ def fetch(
     from gre_bench.tasks import steps
 
     job = FetchJob(chosen, state.resolve(), again)
-    with _followed(run_of(job) / "status.json", as_json):
+    with _noticed(as_json), _followed(run_of(job) / "status.json", as_json):
         summary = perform(
             not no_prefect,
             lambda: fetch_flow(chosen, job.state, again),
@@ -108,8 +110,28 @@ def _sample(papers: str | None) -> dict[str, Any]:
 
 
 @contextmanager
+def _noticed(quiet: bool) -> Iterator[None]:
+    """Prints on standard error whom the fetch contacts, unless *quiet*, and when nothing answers."""
+
+    class Said(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            screen.say(record.getMessage(), screen.err)
+
+    log, said = logging.getLogger("gre_bench.fetch"), Said()
+    log.addHandler(said)
+    log.setLevel(logging.WARNING if quiet else logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(said)
+        log.setLevel(logging.NOTSET)
+        log.propagate = True
+
+
+@contextmanager
 def _followed(status: Path, quiet: bool) -> Iterator[None]:
-    """Shows the fetch's progress, and the wait that the known limits impose; shows nothing without a terminal."""
+    """Shows the fetch's progress, and the wait that the known limits cause; shows nothing without a terminal."""
     if quiet or not screen.err.is_terminal:
         yield
         return

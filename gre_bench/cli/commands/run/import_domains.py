@@ -19,7 +19,7 @@ Each = Annotated[
 ]
 Enough = Annotated[int, typer.Option("--min-reviews", metavar="N", min=1, help="Long reviews that a restaurant needs.")]
 Long = Annotated[int, typer.Option("--min-characters", metavar="N", min=1, help="Characters of a long review.")]
-File = Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl, or one of them gzipped; one row a review.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help=".csv or .jsonl, also gzipped; one row per review.")]
 DomainName = Annotated[
     str | None,
     typer.Option(

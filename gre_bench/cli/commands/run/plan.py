@@ -27,6 +27,7 @@ Experiments = Annotated[
     typer.Option("--experiment", metavar="NAME", help="Published experiment, such as 004_board; repeatable."),
 ]
 AllExperiments = Annotated[bool, typer.Option("--all", help="All published experiments, in one table.")]
+Again = Annotated[bool, typer.Option("--again", help="Estimate as if nothing had been fetched yet.")]
 
 
 def plan(
@@ -39,7 +40,7 @@ def plan(
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
-    again: options.Again = False,
+    again: Again = False,
     rates: Rates = None,
     state: options.State = Path("state"),
     as_json: options.Json = False,

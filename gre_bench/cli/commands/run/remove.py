@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,9 @@ import typer
 from gre_bench.cli.commands import options
 from gre_bench.cli.commands.running import confirm, settings_of, stored_edition
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.one_candidate import say
+from gre_bench.cli.views.screen import say
+from gre_bench.core.terminal import counted
+from gre_bench.store import Row
 
 TheCandidate = Annotated[
     str, typer.Argument(metavar="CANDIDATE", help="Candidate, or the end of its name after a slash.")
@@ -35,14 +38,18 @@ def remove(
 
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, None, state)
-    counted = find_candidate(store, candidate)
-    name = counted["candidate"]
+    found = find_candidate(store, candidate)
+    name = found["candidate"]
     if not yes:
-        confirm(f"remove {name} from {store.key}: {counted['reviews']} reviews, {counted['scores']} scores")
+        confirm(f"remove {name} from {store.key}: {_counts(found, ('review', 'score'))}")
     report = remove_from(store, chosen, state.resolve(), name, wait)
     if as_json:
         return screen.print_json(report)
-    counts = ", ".join(f"{report[what]:,} {what}" for what in ("reviews", "judgments", "scores"))
+    counts = _counts(report, ("review", "judgment", "score"))
     say(f"removed {name} from {store.key}: {counts}; the others' ranks were tested again")
     for note in report["notes"]:
         say(f"note: {note}")
+
+
+def _counts(report: Row, nouns: Sequence[str]) -> str:
+    return ", ".join(counted(report[f"{noun}s"], noun) for noun in nouns)

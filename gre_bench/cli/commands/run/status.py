@@ -14,8 +14,7 @@ def status(
 ) -> None:
     """Show the progress and spending of editions and studies.
 
-    For each it shows what is done, running and missing, what it has cost, and what is left of its budget. It never
-    waits.
+    Each has what is done, running and missing, its cost, and the rest of its budget. The command never waits for a run.
     """
     from gre_bench.cli.views.studies import show_study
     from gre_bench.pipeline.runs import spending, studies

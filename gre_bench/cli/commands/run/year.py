@@ -18,7 +18,7 @@ from gre_bench.cli.views.snapshots import show_plan
 
 Roster = Annotated[
     str | None,
-    typer.Option("--roster", metavar="NAME", help="Who is ranked: a shipped roster, or your NAME.toml."),
+    typer.Option("--roster", metavar="NAME", help="Models to rank: an included roster, or your NAME.toml."),
 ]
 Year = Annotated[
     int | None,
@@ -49,8 +49,9 @@ def year(
 ) -> None:
     """Fetch, score, validate and publish the board of a year.
 
-    A metric is published only if it passed validation with this evaluation LM and writer (release.unvalidated changes
-    that). If the command is stopped, the same command continues it. Nothing is published twice.
+    Without --host, the fetch contacts the venue's live host at once. A metric is published only if it passed validation
+    with this evaluation LM and writer (release.unvalidated changes that). If the command is stopped, the same command
+    continues it. Nothing is published twice.
     """
     from gre_bench.core.settings import load
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform

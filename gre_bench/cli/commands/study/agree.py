@@ -25,8 +25,8 @@ def agree(
     """Correlate metrics with human grades of reviews.
 
     Import the grades first, with `gre-bench import graded`. A review's score is its mean over the other reviews of the
-    same item. Intervals resample items with their reviews. Three more coefficients stand beside each: within items, at
-    fixed length, and less the coefficient of length alone.
+    same item. Intervals resample items with their reviews. Three more coefficients are given: within items, at fixed
+    length, and less the coefficient of length alone.
     """
     chosen = settings_of(settings, edition, override, state)
     configure_prefect(state)

@@ -28,7 +28,7 @@ def claims(
 
     The verdict on each claim is: holds, does not hold, or cannot be told. For the last, the number of papers that would
     decide it is estimated. The claims and their sources are in data/claims.toml. A claim about several comparisons
-    holds if all their 95% intervals lie on the right side of zero.
+    holds if all their 95% intervals lie above zero.
     """
     from gre_bench.catalogs.claims import claims as load
     from gre_bench.cli.views.claims import show

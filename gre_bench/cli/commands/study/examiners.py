@@ -34,7 +34,7 @@ Layouts = Annotated[
 ]
 Limit = Annotated[int | None, typer.Option("--limit", metavar="N", min=1, help="Only the first N texts.")]
 Filled = Annotated[
-    list[str], typer.Argument(metavar="NAME=FILE", help="A sheet of rationales that somebody filled in.")
+    list[str], typer.Argument(metavar="NAME=FILE", help="A sheet of rationales that a human has filled in.")
 ]
 
 app = Commands("Compare LMs that grade texts with human scores.")

@@ -13,7 +13,7 @@ GivenReviews = Annotated[
     Path | None,
     typer.Option(
         "--reviews", metavar="FOLDER",
-        help="Ask no model; read reviews that exist: human_ratings.tsv (paper_id, then one human rating a column, "
+        help="Ask no model; read existing reviews: human_ratings.tsv (paper_id, then one human rating per column, "
         "optionally decision) and llm_reviews.parquet or .jsonl (paper_id, model, Overall, optionally run; texts in "
         "Summary, Strengths, Weaknesses, Questions, Limitations or review). Each run is a condition.",
     ),
@@ -21,7 +21,7 @@ GivenReviews = Annotated[
 StudyName = Annotated[str, typer.Option("--name", metavar="NAME", help="Name of the study that sampled the groups.")]
 Ratings = Annotated[
     Path | None,
-    typer.Option("--ratings", metavar="FILE", help="Human ratings: .tsv with paper_id and one rating a column."),
+    typer.Option("--ratings", metavar="FILE", help="Human ratings: .tsv with paper_id and one rating per column."),
 ]
 Conditions = Annotated[
     list[str] | None,
@@ -35,7 +35,7 @@ Guidelines = Annotated[
     list[str] | None,
     typer.Option(
         "--guideline", metavar="NAME=FILE",
-        help="A guideline of your own; arr_official, neurips_official and iclr_official stand in table 1.",
+        help="A guideline of your own; arr_official, neurips_official and iclr_official fill table 1.",
     ),
 ]  # fmt: skip
 VenueYear = Annotated[

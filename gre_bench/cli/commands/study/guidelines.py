@@ -11,6 +11,7 @@ from gre_bench.cli.commands.running import ended, named_files, study_budget
 from gre_bench.cli.commands.study import guideline_options as option
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
 app = Commands("Compare reviewer guidelines, and make them from good reviews.")
@@ -85,7 +86,7 @@ def quality(
     """Grade human reviews by five criteria; sample three groups.
 
     The groups are good (17 points), middle (11) and bad (6 or fewer). Two criteria are rules (date, length); a model
-    judges the other three. Where a field, a date or a verdict is missing, a review has no total and no group.
+    judges the other three. If a field, a date or a verdict is missing, a review has no total and no group.
     """
     configure_prefect(state)
     from gre_bench.cli.views.guidelines import show_quality
@@ -132,7 +133,7 @@ def generate(
     report = make(name, group, model, out, writer_context, steps.undecorated(), state.resolve())
     if as_json:
         return screen.print_json(report)
-    screen.say(f"{out}: a guideline by {model} from {report['reviews']} reviews of group {group}")
+    screen.say(f"{out}: a guideline by {model} from {counted(report['reviews'], 'review')} of group {group}")
 
 
 def _finish(summary: dict[str, Any], as_json: bool) -> None:
@@ -143,7 +144,9 @@ def _finish(summary: dict[str, Any], as_json: bool) -> None:
 
 
 def _show_estimate(plan: dict[str, Any]) -> None:
-    screen.say(f"{plan['papers']} papers under {', '.join(plan['conditions'])}; {plan['without_text']} have no text")
+    screen.say(
+        f"{counted(plan['papers'], 'paper')} under {', '.join(plan['conditions'])}; {plan['without_text']} have no text"
+    )
     _show_models(plan)
 
 

@@ -15,6 +15,7 @@ from gre_bench.cli.views import comparison as shown
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.board_formats import show_written
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import edition_parts
 from gre_bench.ranking import comparison
 from gre_bench.reports.comparisons.boards import correlated, ranked
 from gre_bench.reports.comparisons.sides import Side, from_run, from_table
@@ -33,7 +34,7 @@ Published = Annotated[
     list[str] | None,
     typer.Option(
         "--published", metavar="TABLE", autocompletion=completion.published_tables,
-        help="Table of Xu et al. 2025 (table1 to table14), or beside a study 001_table1, 003_table8, ...; repeatable.",
+        help="Table of Xu et al. 2025 (table1 to table14), or for a study 001_table1, 003_table8, ...; repeatable.",
     ),
 ]  # fmt: skip
 Benchmarks = Annotated[
@@ -81,14 +82,29 @@ def compare(
 
         report = compare_releases((runs[0], runs[1]), state)
         return screen.print_json(report) if as_json else show_releases(report)
+    _look_like_boards(runs or ())
     report = _compared(_sides(runs or (), table or (), benchmarks, state), benchmarks)
     if as_json:
         return screen.print_json(report)
     shown.show(report)
 
 
+def _look_like_boards(names: Sequence[str]) -> None:
+    """Raises `SettingsError` for a name that can be no edition and is no file, such as a candidate's."""
+    for name in names:
+        try:
+            Path(name).exists() or edition_parts(name)
+        except SettingsError as error:
+            if Path(name).suffix or ("/" in name and Path(name).parent.is_dir()):
+                continue
+            raise SettingsError(
+                f"{name} is no edition, release or file; two candidates of an edition: "
+                "gre-bench compare A B --edition EDITION"
+            ) from error
+
+
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """Returns what is compared: published tables and runs. A run gives its effects if a table holds effects."""
+    """Returns the two sides to compare: published tables and runs. A run gives its effects if a table holds effects."""
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
@@ -107,7 +123,8 @@ def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
         report = correlated(sides, benchmarks)
     elif len(sides) != 2:
         raise SettingsError(
-            f"compare sets two things beside each other, got {len(sides)}; see: gre-bench compare --help"
+            f"compare sets two things beside each other, got {len(sides)}; name two editions, "
+            "releases or files, or two candidates with --edition"
         )
     elif {side.kind for side in sides} == {"board"}:
         report = ranked(*sides)

@@ -13,10 +13,10 @@ from gre_bench.store import Store
 
 NEXT = (
     "",
-    "Next:",
-    "  gre-bench leaderboard SAMPLE-2026 --json        # the same numbers for machines",
-    "  gre-bench rank --help                           # rank the reviews of your own model",
-    "  gre-bench refresh --dry-run --limit 4           # what a pilot would do, and how long it takes",
+    "next:",
+    "  gre-bench why {edition} gem_s_abstract human   # from a score to its pairs",
+    "  gre-bench rank REVIEWS.csv --edition {edition} --as NAME   # your own model",
+    "  gre-bench publish {edition}   # the board as a page",
 )
 
 
@@ -33,5 +33,5 @@ def demo(
     else:
         board.summary(summary, Store(state, summary["edition"]))
         for line in NEXT:
-            screen.say(line)
+            screen.say(line.format(edition=summary["edition"]))
     raise ended(summary)

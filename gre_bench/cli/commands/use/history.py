@@ -38,7 +38,7 @@ def history(
     Scores do not compare across years, because each year has other papers. Differences to the anchors do.
     """
     from gre_bench.reports.history import history as followed
-    from gre_bench.stats.intervals import FEW_MEANS
+    from gre_bench.stats.intervals import few_papers
 
     report = followed(state, editions, metric, anchor or [HUMAN])
     if as_json:
@@ -53,7 +53,7 @@ def history(
     if not any(len(table["editions"]) > 1 for table in report["tables"]):
         say("no candidate was scored in two years of a venue under one signature: nothing compares across years")
     for key, papers in report["few"].items():
-        say(f"few papers: {key} has {papers}. {FEW_MEANS}")
+        say(f"{key}: {few_papers([papers])}")
     for key, why in report["left_out"].items():
         say(f"left out: {key}: {why}")
 

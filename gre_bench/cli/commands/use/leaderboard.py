@@ -69,6 +69,13 @@ Which = Annotated[
 Details = Annotated[bool, typer.Option("--details", help="Also length, cost, contamination, scores by kind of paper.")]
 
 
+IN_A_TEXT = (
+    "metric", "rank", "candidate", "group_name", "mean", "low", "high", "difference", "difference_p_holm",
+    "above_chance", "scored", "expected", "unranked",
+)  # fmt: skip
+"""The columns of a board in Markdown, which people read; the other formats have all."""
+
+
 def leaderboard(
     edition: options.OneEdition = None,
     metric: options.Metric = None,
@@ -87,7 +94,7 @@ def leaderboard(
     """Show an edition's board: scores, intervals and ranks.
 
     The tests behind the ranks are shown too. The command never waits for a run. With --figures it writes the figures of
-    the board, and prints their names instead.
+    the board instead, and prints their names.
     """
     store = Store(state, the_edition(edition, state))
     if figures is not None:
@@ -101,7 +108,7 @@ def leaderboard(
     rows = store.read(LEADERBOARD if board is Board.clean else WHOLE_BOARD, signature_ids=ids)
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
-        return write(rows, list(rows[0]), form, out, state)
+        return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
     separations, gaps = store.read(SEPARATION, signature_ids=ids), store.read(CLEAN_GAP, signature_ids=ids)
     exposures, uncovered = store.read(EXPOSURES), store.read(UNCOVERED, signature_ids=ids)
     if as_json:

@@ -10,7 +10,7 @@ import typer
 from gre_bench.cli.commands import completion, options
 from gre_bench.cli.commands.running import confirm, ended, progress_bar, settings_of, stored_edition
 from gre_bench.cli.views import screen
-from gre_bench.cli.views.one_candidate import say, show_one, show_understood
+from gre_bench.cli.views.one_candidate import show_one, show_understood
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 from gre_bench.store.queries.plan import CANDIDATE_COUNTS
 
@@ -31,7 +31,7 @@ OnEdition = Annotated[
 ]  # fmt: skip
 Name = Annotated[
     str,
-    typer.Option("--as", metavar="NAME", help="Name on the board. If the file has several candidates, which of them."),
+    typer.Option("--as", metavar="NAME", help="Name on the board; the candidate to take if the file has several."),
 ]
 Replace = Annotated[
     bool, typer.Option("--replace", help="Replace all reviews that the candidate has there with those of the file.")
@@ -82,5 +82,5 @@ def rank(
     else:
         show_one(report)
         if summary["outcome"] != "done":
-            say(f"{summary['outcome']}: {summary['message']}")
+            screen.say(f"{summary['outcome']}: {summary['message']}")
     raise ended(summary)

@@ -14,7 +14,7 @@ from gre_bench.core.errors import SettingsError, Stopped
 Port = Annotated[
     int, typer.Option("--port", metavar="N", min=0, max=65535, help="Port on this machine; 0: any free one.")
 ]
-Private = Annotated[bool, typer.Option("--all-texts", help="Show texts of any licence, for your eyes alone.")]
+Private = Annotated[bool, typer.Option("--all-texts", help="Show texts of any licence, for yourself alone.")]
 
 
 def view(port: Port = 8642, all_texts: Private = False, state: options.State = Path("state")) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 
 from gre_bench.cli.commands import completion, options
-from gre_bench.cli.views import screen
-from gre_bench.cli.views.screen import escape, say
+from gre_bench.cli.views import fitted, screen
+from gre_bench.cli.views.screen import say
+from gre_bench.core.terminal import counted
 from gre_bench.reports.signatures import shown_signatures
 from gre_bench.store import Row, Store
 
@@ -28,7 +28,7 @@ LONGEST_LINE = 10_000
 Metric = Annotated[
     str, typer.Argument(metavar="METRIC", autocompletion=completion.metrics, help="Metric, such as gem.")
 ]
-Candidate = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate, as the board calls it.")]
+Candidate = Annotated[str, typer.Argument(metavar="CANDIDATE", help="Candidate, by its name on the board.")]
 Paper = Annotated[
     str | None, typer.Option("--paper", "-p", metavar="ID", help="Also tokens, texts and digests of this paper.")
 ]
@@ -76,38 +76,37 @@ def show(explanation: Why) -> None:
     run = explanation.run
     say(f"scored by run {run['run_id']} ({run['command']}, version {run['code_version']})")
     _pairs(explanation.pairs, whole=bool(explanation.details))
-    for detail in explanation.details:
-        _detail(detail)
+    for index, detail in enumerate(explanation.details):
+        before = explanation.details[index - 1] if index else {}
+        _detail(detail, {name: detail[name] != before.get(name) for name in ("x", "moved")})
     _digests(explanation)
     for row in explanation.checks:
-        mark = "[green]holds[/green]" if row["holds"] else "[red]DOES NOT HOLD[/red]"
-        detail = f" ({escape(row['detail'])})" if row["detail"] else ""
-        screen.out.print(f"{mark} {escape(row['what'])}{detail}", soft_wrap=True, highlight=False)
+        detail = f" ({row['detail']})" if row["detail"] else ""
+        verdict = ("holds", "green") if row["holds"] else ("DOES NOT HOLD", "red")
+        screen.mark(*verdict, row["what"] + detail)
 
 
 def _pairs(pairs: Sequence[Row], whole: bool) -> None:
     scored = sorted((row for row in pairs if row["state"] == "scored"), key=lambda row: row["value"], reverse=True)
     shown = scored if whole or len(scored) <= 2 * SHOWN_PAIRS else [*scored[:SHOWN_PAIRS], *scored[-SHOWN_PAIRS:]]
-    table = Table("paper", "reference", box=None, padding=(0, 2, 0, 0))
-    for name in ("score", "recount"):
-        table.add_column(name, justify="right")
-    for row in shown:
-        again = row.get("recount")
-        table.add_row(
-            escape(row["paper_id"]), escape(row["reference_id"]), f"{row['value']:+.4f}",
-            "" if again is None else f"{again:+.4f}",
-        )  # fmt: skip
-    say("pairs:" if len(shown) == len(scored) else f"pairs, best and worst {SHOWN_PAIRS} of {len(scored)}:")
-    screen.out.print(table)
+    title = "pairs" if len(shown) == len(scored) else f"pairs, best and worst {SHOWN_PAIRS} of {len(scored)}"
+    cells = [
+        (row["paper_id"], row["reference_id"], f"{row['value']:+.4f}",
+         "" if row.get("recount") is None else f"{row['recount']:+.4f}")
+        for row in shown
+    ]  # fmt: skip
+    fitted.table(("paper", "reference", "score", "recount"), cells, names=("reference",), title=title)
     for row in pairs:
         if row["state"] != "scored":
             say(f"{row['state']}: paper {row['paper_id']}, reference {row['reference_id']}: {row['reason']}")
 
 
-def _detail(detail: Row) -> None:
+def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
+    """Prints one pair; the candidate's texts only where they are *fresh*, not those of the pair before."""
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
-        say(f"  {term['total']:+.4f} nats over {len(term['logprobs'])} tokens, {term['of']} ({term['prediction']})")
+        tokens = counted(len(term["logprobs"]), "token")
+        say(f"  {term['total']:+.4f} nats over {tokens}, {term['of']} ({term['prediction']})")
     tokens = sorted(detail["tokens"], key=lambda row: row["gain"], reverse=True)
     for title, rows in (("gained", tokens[:SHOWN_TOKENS]), ("lost", tokens[::-1][:SHOWN_TOKENS])):
         tokens_shown = ", ".join(
@@ -115,15 +114,20 @@ def _detail(detail: Row) -> None:
         )
         if tokens_shown:
             say(f"  {title} most: {tokens_shown}")
-    texts = [("the candidate's review (x)", detail["x"]), ("the reference (y)", detail["y"])]
-    texts += [("the candidate's review of another paper", detail["moved"])] if detail["moved"] else []
+    texts = [("the candidate's review (x)", detail["x"])] if fresh["x"] else []
+    texts += [("the reference (y)", detail["y"])]
+    texts += (
+        [("the candidate's review of another paper", detail["moved"])] if detail["moved"] and fresh["moved"] else []
+    )
+    if not fresh["x"]:
+        say("  the candidate's review (x): as above")
     for name, text in texts:
         say(f"  {name}:")
         lines = text.splitlines()
         for line in lines[:SHOWN_LINES]:
             say(f"    {line[:LONGEST_LINE]}")
         if len(lines) > SHOWN_LINES:
-            say(f"    and {len(lines) - SHOWN_LINES:,} lines more; --json gives them all")
+            say(f"    and {counted(len(lines) - SHOWN_LINES, 'line')} more; --json gives them all")
 
 
 def _moved(row: Row, title: str) -> bool:

@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(asked: argparse.Namespace) -> None:
-    """Serves; raises `SettingsError` for what cannot be served."""
+    """Serves; raises `SettingsError` for files or options that cannot be served."""
     if not 0 <= asked.port <= 65534 or asked.every < 0 or asked.seconds < 0 or asked.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
     limits = {
@@ -88,7 +88,7 @@ def _account() -> Account:
 
 
 def _held(source: Path, pdfs: Path | None) -> dict[str, Any]:
-    """Returns the contents of a snapshot, or of a file of notes and a folder of PDFs, as arguments of a loopback."""
+    """Returns the contents of a snapshot, or of a file of notes and a folder of PDFs, as arguments of `Loopback`."""
     if source.is_dir():
         if pdfs is not None:
             raise SettingsError(f"{source} is a snapshot and has PDFs of its own; leave out --pdfs")

@@ -98,7 +98,7 @@ def browser_check() -> HttpResponse:
 
 
 def challenge() -> HttpResponse:
-    """Returns the same refusal as JSON."""
+    """Returns the browser check as JSON."""
     return refusal(403, "ChallengeRequiredError", "Challenge verification required")
 
 

@@ -38,7 +38,7 @@ _CLOSED = Limit(36, 3600)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Affects request *first* of the kinds *on*, then each *every*-th after it (0: no other), *times* in all (0: no
+    """Affects request *first* of the kinds *on*, then every *every*-th after it (0: no other), *times* in total (0: no
     end).
 
     *seconds*: how long a closed window or a slow body lasts.
@@ -53,7 +53,7 @@ class Fault:
     seconds: float = 1.0
 
     def affects(self, place: int) -> bool:
-        """Whether the request at *place* (from 1) among those of its kinds is affected."""
+        """Whether the fault affects the request at *place* (from 1) among those of its kinds."""
         past = place - self.first
         if past < 0 or (past and not self.every) or (self.every and past % self.every):
             return False
@@ -196,7 +196,7 @@ def _repeated(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -
 
 
 def _one_on(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -> HttpResponse:
-    """Returns the page one note further on, as if a note at the front had left the listing: one note is skipped."""
+    """Returns the page shifted by one, as if a note at the front had left the listing: one note is skipped."""
     tree, whole = json.loads(answer.body), _whole(query, fixture_store)
     at = int(query["offset"]) + 1
     return replace(answer, body=json.dumps(tree | {"notes": whole[at : at + len(tree["notes"])]}).encode())

@@ -28,7 +28,7 @@ from gre_bench.ingest.openreview.loopback.answers import (
 from gre_bench.ingest.openreview.loopback.query import Api, Note, Query, check, fits, ordered, page
 
 BATCH = 50
-"""Most files in an archive."""
+"""The most files in an archive."""
 
 
 class FixtureStore:
@@ -61,7 +61,7 @@ class FixtureStore:
         self._versions = {note_id: [dict(one) for one in versions.get(note_id, ())] for note_id in self._notes}
 
     def listing(self, query: Query) -> HttpResponse:
-        """``/notes``: one page of the notes that pass the filters, newest first or as *sort* says."""
+        """Answers ``/notes``: one page of the notes that pass the filters, newest first or as *sort* says."""
         check(query)
         with self._lock:
             if "id" in query and query["id"] not in self._notes:
@@ -72,15 +72,15 @@ class FixtureStore:
         return self._counted("notes", listed, len(results), query)
 
     def edits(self, query: Query) -> HttpResponse:
-        """``/notes/edits`` of API v2: the edits of a note, or one by its id."""
+        """Answers ``/notes/edits`` of API v2: the edits of a note, or one by its id."""
         return self._listed("edits", "note.id", query) if self.api == 2 else say({"edits": []})
 
     def references(self, query: Query) -> HttpResponse:
-        """``/references`` of API v1: the versions of a note, or one by its id."""
+        """Answers ``/references`` of API v1: the versions of a note, or one by its id."""
         return self._listed("references", "referent", query) if self.api == 1 else say({"references": []})
 
     def groups(self, query: Query) -> HttpResponse:
-        """``/groups?id=``: the venue, with content and domain on the host of its notes' API."""
+        """Answers ``/groups?id=``: the venue, with content and domain on the host of its notes' API."""
         name = query.get("id", "")
         with self._lock:
             papers = [note for note in self._notes.values() if note["id"] == note["forum"]]
@@ -98,7 +98,7 @@ class FixtureStore:
         return say({"groups": [group], "count": 1})
 
     def file(self, item: str) -> HttpResponse:
-        """The PDF of a note, or of a version."""
+        """Answers with the PDF of a note, or of a version."""
         with self._lock:
             here = item in self._notes or any(one["id"] == item for those in self._versions.values() for one in those)
         self._allow(item)
@@ -108,7 +108,7 @@ class FixtureStore:
         return HttpResponse(data, kind=PDF)
 
     def archive(self, items: Sequence[str]) -> HttpResponse:
-        """A zip of the PDFs of up to 50 notes, ``<number>_pdf.pdf``; notes without a PDF are left out."""
+        """Answers with a zip of the PDFs of up to 50 notes, ``<number>_pdf.pdf``; notes without a PDF are left out."""
         if len(set(items)) > BATCH:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
         if len(set(items)) == 1:  # like the service, which then sends no archive
@@ -125,7 +125,7 @@ class FixtureStore:
         return HttpResponse(whole.getvalue(), kind=ZIP)
 
     def add(self, note: Mapping[str, Any]) -> None:
-        """A new note."""
+        """Adds a new note."""
         with self._lock:
             self._notes[note["id"]] = dict(note)
             self._forums[note["forum"]].append(note["id"])
@@ -149,7 +149,7 @@ class FixtureStore:
             self._notes[note_id] = self._notes[note_id] | {"ddate": at_ms or int(time.time() * 1000)}
 
     def reviews(self) -> list[str]:
-        """Ids of the official reviews, sorted."""
+        """Returns the ids of the official reviews, sorted."""
         with self._lock:
             return sorted(key for key, note in self._notes.items() if creating(note).endswith("Official_Review"))
 
@@ -200,7 +200,7 @@ class FixtureStore:
         return self._counted(name, some, len(found), query)
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
-        """Returns a page with the *count* of all pages: always under API v1, on request or with an offset under v2."""
+        """Returns a page with the number of all matching notes: always in v1, on request or with an offset in v2."""
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
         tree = {name: listed} | ({"count": count} if counted else {})
         return say(tree, chunked=query.get("stream") == "true")

@@ -1,4 +1,4 @@
-"""Request limits like the service's: a number of requests of a kind in a window that opens with the first of them."""
+"""Request limits like the service's: a number of requests of a kind in a window that opens with the first request."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ Note = dict[str, Any]
 Query = Mapping[str, str]
 
 PAGE = 1000
-"""Most notes on a page; requests for more are refused."""
+"""The most notes on a page; requests for more are refused."""
 
 _PAGING = {"details", "sort", "limit", "offset", "after", "count", "stream", "trash"}
 _FIELDS = {"forum", "replyto", "number", "domain", "original"}
@@ -23,7 +23,7 @@ _SORTED_BY = {"id", "number", "cdate", "mdate", "tcdate", "tmdate", "ddate"}
 
 
 def check(query: Query) -> None:
-    """Refuses a *query* with an unknown parameter, which would otherwise be ignored unnoticed."""
+    """Refuses a *query* with an unknown parameter, which would otherwise be ignored in silence."""
     unknown = [key for key in query if key not in _PAGING | _FILTERS and not key.startswith("content.")]
     if unknown:
         raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
@@ -52,7 +52,7 @@ def fits(note: Note, query: Query, api: Api) -> bool:
 
 
 def ordered(notes: list[Note], sort: str) -> list[Note]:
-    """*notes* by the field and the direction of *sort*, such as ``tcdate:desc``."""
+    """Returns *notes* sorted by the field and the direction of *sort*, such as ``tcdate:desc``."""
     field, _, way = sort.partition(":")
     if field not in _SORTED_BY:
         raise invalid("sort", f"sort must be one of {', '.join(sorted(_SORTED_BY))}")
@@ -78,7 +78,7 @@ def page(notes: list[Note], query: Query) -> list[Note]:
 
 
 def number(query: Query, key: str, default: int) -> int:
-    """The whole number that *query* has under *key*."""
+    """Returns the whole number that *query* has under *key*."""
     value = query.get(key, str(default))
     if not value.isdecimal():
         raise invalid(key, f"{key} must be integer", invalidValue=value)

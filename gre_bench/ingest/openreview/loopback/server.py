@@ -219,7 +219,7 @@ class Loopback:
 
 
 def _token(payload: dict[str, Any]) -> str:
-    """A token of the service's form, which openreview-py reads without checking its signature."""
+    """Returns a token of the service's form, which openreview-py reads without checking its signature."""
     parts = ({"alg": "HS256", "typ": "JWT"}, payload | {"jti": secrets.token_hex(8)})
     written = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
     return ".".join([*written, secrets.token_urlsafe(16)])

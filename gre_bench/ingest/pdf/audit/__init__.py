@@ -1,1 +1,1 @@
-"""What a PDF's page carries that no human reader sees."""
+"""Finds content of a PDF's pages that no human reader sees."""

@@ -1,4 +1,4 @@
-"""What MuPDF draws and the format says is not drawn: layers by visibility expressions, and colours without ink."""
+"""Makes MuPDF leave out what the format does not draw: layers by visibility expressions, and colours without ink."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 NONE = re.compile(r"/Separation\s*/None(?![\w.-])|/DeviceN\s*\[((?:\s*/None(?![\w.-]))+)\s*\]")
 TOKEN = re.compile(r"\[|\]|/And|/Or|/Not|(\d+) \d+ R")
 DEEPEST = 20
-"""Arrays within arrays of a visibility expression that are followed."""
+"""How deep nested arrays of a visibility expression are followed."""
 
 
 def conform(document: Any) -> bool:
     """Changes *document* (a PyMuPDF document, in memory only) so that MuPDF draws it as ISO 32000-2 says.
 
-    What a membership of layers hides, by its expression (``/VE``) or policy (``/P``, 8.11.2.2), is no longer shown;
-    True where there is some. What is painted in the colorants ``/None`` (8.6.6.4, 8.6.6.5) becomes white: on paper that
-    is as good as not painted.
+    Content of a layer membership that its expression (``/VE``) or policy (``/P``, 8.11.2.2) hides is no longer shown.
+    Returns True if there is any. Paint in the colorants ``/None`` (8.6.6.4, 8.6.6.5) becomes white, which on paper
+    equals no paint.
     """
     on = layers_on(document)
     hidden = False
@@ -35,7 +35,7 @@ def conform(document: Any) -> bool:
 
 
 def layers_on(document: Any) -> dict[int, bool]:
-    """For each layer of *document*, by its number, whether it is on when the file is opened."""
+    """Returns for each layer of *document*, by its number, whether it is on when the file is opened."""
     groups = document.get_ocgs()
     if not groups:
         return {}
@@ -45,7 +45,7 @@ def layers_on(document: Any) -> dict[int, bool]:
 
 
 def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
-    """Whether a membership of layers shows what is in it."""
+    """Whether a layer membership shows its content."""
     kind, expression = document.xref_get_key(xref, "VE")
     if kind in ("array", "xref"):
         return _visible(document, expression, on)
@@ -57,7 +57,7 @@ def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
 
 
 def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
-    """Whether what a visibility *expression* rules is shown; one that is malformed hides nothing."""
+    """Whether the content under a visibility *expression* is shown; a malformed expression hides nothing."""
     tokens = [(found.group(), found.group(1)) for found in TOKEN.finditer(expression)]
 
     def read(place: int, depth: int) -> tuple[bool, int]:
@@ -86,7 +86,7 @@ def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
 
 
 def _white(document: Any, found: re.Match[str], functions: dict[int, int]) -> str:
-    """The start of a colour space with as many colorants as *found* has, all of which paint white."""
+    """Returns the start of a colour space with as many colorants as *found* has, all of which paint white."""
     inks = len(re.findall("/None", found.group(1))) if found.group(1) else 1
     if inks not in functions:
         functions[inks] = document.get_new_xref()

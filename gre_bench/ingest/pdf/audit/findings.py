@@ -1,4 +1,4 @@
-"""What an audit of a PDF can find: text that no reader sees, and passages that give orders."""
+"""The findings of a PDF's audit: text that no reader sees, and passages that give orders."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ INVISIBLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One hidden text, or one passage in plain sight that instructs reviewers or models.
+    """One hidden text, or one visible passage that instructs reviewers or models.
 
-    *page* counts from 1. *box* is where it stands (x0, y0, x1, y1 in points from the top left of the page as shown),
-    of a passage the whole page. *instructs* names the rule by which the text is addressed to reviewers or models.
+    *page* counts from 1. *box* is the position: x0, y0, x1, y1 in points from the top left of the page as shown; for a
+    passage, the whole page. *instructs* names the rule by which the text addresses reviewers or models.
     """
 
     kind: Kind
@@ -67,7 +67,7 @@ class Finding:
         return self.kind != "instruction"
 
     def line(self, letters: int = 160) -> str:
-        """The finding in one line, its text cut after *letters*."""
+        """Returns the finding in one line, its text cut after *letters* characters."""
         shown = " ".join(self.text.split())
         shown = shown if len(shown) <= letters else f"{shown[:letters]}… ({len(shown)} characters)"
         order = f" [instruction: {self.instructs}]" if self.instructs and self.hidden else ""
@@ -76,13 +76,13 @@ class Finding:
 
 
 def rounded(sides: Iterable[float]) -> Box:
-    """*sides* x0, y0, x1, y1 in tenths of a point."""
+    """Returns *sides* (x0, y0, x1, y1 in points), rounded to tenths."""
     x0, y0, x1, y1 = (round(float(side), 1) for side in sides)
     return x0, y0, x1, y1
 
 
 def readable(text: str) -> str:
-    """*text* with tag characters as the ASCII they are twins of, and what else has no shape as its number."""
+    """Returns *text* with tag characters as their ASCII twins, and other invisible characters as their numbers."""
     letters = []
     for letter in text:
         code = ord(letter)

@@ -1,4 +1,4 @@
-"""Every character that a page of a PDF draws, seen or not, with all that tells whether it can be seen."""
+"""Every character that a page of a PDF draws, visible or not, with all properties that decide its visibility."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ if TYPE_CHECKING:
 
 FILLED, STROKED, CLIPPING = 16, 32, 64
 ENDLESS = 1e6
-"""Half the side, in points, of the sheet that is looked at: text far off the page must be found too."""
+"""Half the side, in points, of the sheet that is searched, because text far off the page must be found too."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glyphs:
     """The n characters of a page in reading order; boxes and origins in points from the top left of the page.
 
-    *blocks* are PyMuPDF's blocks of lines of spans of characters, in the same order. *extent* is the height of a
-    letter m in points, by the geometric mean of both directions. *painted* says whether the character is filled or
-    stroked at all, *clipping* whether it bounds what is drawn next, *direction* where its line runs (n × 2, of length
-    1), *even* whether that is from left to right, *solid* whether it is a letter or digit. A *word* has no white
-    inside.
+    *blocks* are PyMuPDF's blocks of lines of spans of characters, in the same order. *extent* is the height of a letter
+    m in points, by the geometric mean of both directions. *painted*: whether the character is filled or stroked at all.
+    *clipping*: whether it clips what is drawn next. *direction*: that of its line (n × 2, of length 1). *even*: whether
+    that is from left to right. *solid*: whether it is a letter or digit. A *word* holds no white space.
     """
 
     blocks: list[dict[str, Any]]
@@ -42,10 +41,10 @@ class Glyphs:
 
 
 def glyphs_of(page: Any) -> Glyphs:
-    """All characters in the contents of *page* (a PyMuPDF page), without its annotations and form fields.
+    """Returns all characters in the contents of *page* (a PyMuPDF page), without its annotations and form fields.
 
-    What lies off the page or is clipped away is there too. Replacements that the file gives for what it shows
-    (ActualText) are not followed.
+    Characters off the page, or clipped away, are included. The file's own replacements for shown text (ActualText) are
+    not followed.
     """
     import numpy as np
 
@@ -93,9 +92,10 @@ def glyphs_of(page: Any) -> Glyphs:
 
 
 def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many words of each line of *glyphs* are seen, and of how many every letter and digit is *hidden*.
+    """Returns for each line of *glyphs* the number of visible words, and of words whose letters and digits are all
+    *hidden*.
 
-    What has neither letter nor digit, as the leaders of a table of contents, is no word.
+    A piece without letter or digit, such as the leaders of a table of contents, is no word.
     """
     import numpy as np
 
@@ -111,7 +111,7 @@ def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def shown_as(page: Any) -> str:
-    """The text of *page* as readers give it that follow the file's replacements of what it shows (ActualText)."""
+    """Returns the text of *page* as a reader extracts it that follows the file's replacements (ActualText)."""
     return str(_text_page(page, followed=True).extractText())
 
 

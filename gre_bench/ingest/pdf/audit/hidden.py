@@ -1,7 +1,8 @@
-"""Which characters of a page a human cannot see, and why.
+"""Decides which characters of a page a human cannot see, and why.
 
-A character is judged by how it is set (size, opacity, render mode, place, code point) and by what it does to the page:
-drawn with and without text, the page must differ where the character stands, and its colour from what is beneath it.
+A character is judged by its setting (size, opacity, render mode, position, code point) and by its effect on the page.
+The page is drawn with and without text. It must differ where the character is, and the character's colour must differ
+from what is beneath it.
 """
 
 from __future__ import annotations
@@ -21,27 +22,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PALE = 20
-"""Steps of 255 by which text must differ from its ground in one of red, green and blue."""
+"""By how many of 255 steps text must differ from its ground in red, green or blue."""
 PALER, CONTRAST = 110, 1.3
-"""Steps of 255, and the contrast ratio, below which together text is as good as gone. WCAG asks for 4.5."""
+"""Text is as good as invisible below both limits: steps of 255, and the contrast ratio (WCAG asks for 4.5)."""
 TINY = 0.95
-"""Points: type that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
+"""Size in points that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
-"""Points of type, and words a line, that together no figure has: running text too small to be meant for eyes."""
+"""Size in points, and words per line, that together mean hidden running text; no figure has both."""
 FINE = 3.6
-"""Points of type in which an x has fewer than four pixels at 100 dots an inch: labels of figures, or sentences."""
+"""Size in points at which an x has fewer than four pixels at 100 dots per inch: labels of figures, or sentences."""
 SMALLER = 1.35
-"""Points of type in which a line of a few letters is enough: the labels of shrunk figures are numbers by then."""
+"""Size in points at which a line of a few letters suffices; labels of shrunk figures are only numbers at that size."""
 FAINT = 0.1
-"""Opacity below which text is not looked at any closer."""
+"""Text below this opacity counts as hidden without further checks."""
 USUAL, FINER = 100 / 72, 3.0
-"""Pixels a point of the first look, at 100 dots an inch, and of the second."""
+"""Pixels per point of the first look, at 100 dots per inch, and of the second."""
 MARGIN = 6.0
-"""Points around what is looked at a second time."""
+"""Points around a place that is looked at a second time."""
 SCAN = 0.6
-"""Share of a page that pictures cover if it is a scan."""
+"""The share of a page that pictures cover if it is a scan."""
 WRITTEN = 20
-"""Steps of 255 between neighbouring pixels of a scan where something is written."""
+"""Steps of 255 between neighbouring pixels of a scan that mean writing."""
 KINDS: tuple[Kind | None, ...] = (
     None, "pale", "tiny", "transparent", "unpainted", "covered", "clipped", "off_page", "zero_width", "packed",
     "illegible",
@@ -50,10 +51,10 @@ KINDS: tuple[Kind | None, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """A page as its readers see it. *hidden* marks characters to leave out; *scan* says that it is a picture.
+    """A page as its readers see it. *hidden* marks characters to leave out; *scan* says whether it is a picture.
 
-    *pictured* is the share of the page that pictures cover.
-    *recognised* counts the characters laid invisibly over a scan's own writing, as text recognition does: they stay.
+    *pictured* is the share of the page that pictures cover. *recognised* counts the characters that text recognition
+    laid invisibly over a scan's own writing; they are kept.
     """
 
     glyphs: Glyphs
@@ -65,7 +66,7 @@ class Sight:
 
 
 def look_at(page: Any, number: int) -> Sight:
-    """What of *page* (a PyMuPDF page), the *number*-th of its file, can be seen."""
+    """Returns what can be seen of *page* (a PyMuPDF page), the *number*-th of its file."""
     import numpy as np
 
     glyphs = glyphs_of(page)
@@ -89,7 +90,7 @@ def look_at(page: Any, number: int) -> Sight:
 
 
 def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.int64]:
-    """For each character the place of its kind in `KINDS`: 0 for what can be seen."""
+    """Returns for each character the index of its kind in `KINDS`; 0 means visible."""
     import numpy as np
 
     band = _bands(glyphs)
@@ -133,10 +134,11 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
 def _unseen(
     glyphs: Glyphs, ink: Ink, band: NDArray[np.float64], among: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Of the characters *among*: those in words without a mark or in the colour of their ground; the latter; strays.
+    """Returns which characters *among* those given are in words without a mark, or in the colour of their ground.
 
-    Stretches of a few letters count where their words have the colour of their ground, or are sentences together.
-    The others are the strays: signs of sums stand elsewhere than letters do.
+    The second array marks those in the colour of their ground. The third marks strays: a few letters without a mark,
+    which mathematical signs are too, as they are positioned unlike letters. Words in the colour of their ground are
+    no strays, however short, nor are strays that are sentences together.
     """
     import numpy as np
 
@@ -154,7 +156,7 @@ def _unseen(
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The contrast ratio of colours (n × 3, steps of 255), from 1 to 21 (WCAG 2.2, with luminance of sRGB)."""
+    """Returns the contrast ratio of colours (n × 3, steps of 255), from 1 to 21 (WCAG 2.2, with luminance of sRGB)."""
     import numpy as np
 
     def luminance(colours: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -167,13 +169,15 @@ def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArra
 
 
 def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
-    """What holds all *boxes*, with a margin for letters that stand out of them."""
+    """Returns the rectangle around all *boxes*, with a margin for letters that extend beyond their boxes."""
     (left, top), (right, bottom) = boxes[:, :2].min(axis=0) - MARGIN, boxes[:, 2:].max(axis=0) + MARGIN
     return float(left), float(top), float(right), float(bottom)
 
 
 def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
-    """The middle of each character's lower half, where almost every letter has ink and its neighbours have none."""
+    """Returns the middle of each character's lower half, where almost every letter has ink and its neighbours have
+    none.
+    """
     import numpy as np
 
     box = glyphs.box
@@ -187,7 +191,7 @@ def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
 
 
 def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Letters below the least size, and whole lines of running text that are a little larger."""
+    """Whether each character is below the least size, or in a whole line of running text that is a little larger."""
     import numpy as np
 
     small = glyphs.extent < SMALL
@@ -205,7 +209,7 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Sentences in fine print, in lines however short."""
+    """Whether each character is in sentences in fine print, however short the lines."""
     import numpy as np
 
     fine = glyphs.extent < FINE
@@ -221,7 +225,7 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Characters that share the place of one: four or more without a width of their own, and the one before them."""
+    """Whether each character shares the place of others: four or more without width, and the one before them."""
     import numpy as np
 
     box = glyphs.box
@@ -236,7 +240,7 @@ def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _pictured(page: Any, log: list[Any]) -> float:
-    """Share of the page that its pictures cover, each counted by itself."""
+    """Returns the share of the page that its pictures cover, each counted separately."""
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
         if kind in ("fill-image", "fill-imgmask"):
@@ -247,7 +251,7 @@ def _pictured(page: Any, log: list[Any]) -> float:
 
 
 def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Finding]:
-    """The hidden characters as texts: those that follow one another and are hidden alike."""
+    """Returns the hidden characters as texts; consecutive characters with the same reason form one text."""
     import numpy as np
 
     found: list[Finding] = []

@@ -1,4 +1,4 @@
-"""What of a page's text reaches the eye: the page drawn as it is, and drawn without any text."""
+"""Draws a page as it is and without any text, to see which text leaves a mark."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SEEN = 6
-"""Steps of 255 by which a pixel must change in the darkest channel for text to have left a mark."""
+"""By how many of 255 steps a pixel's darkest channel must change for text to leave a mark."""
 
 LARGEST = 6e6
-"""Pixels of a picture: a sheet of paper in any usual size at three pixels a point."""
+"""The most pixels of a picture: a sheet of paper of usual size at three pixels per point."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ink:
-    """Two pictures of a page, height × width × RGB.
+    """Two pictures of a page, with and without text; height × width × RGB.
 
-    *scale* pixels are a point, *corner* is the pictures' top left in pixels of the page.
+    There are *scale* pixels per point; *corner* is the pictures' top left in pixels of the page.
     """
 
     whole: NDArray[np.uint8]
@@ -31,14 +31,16 @@ class Ink:
     corner: tuple[int, int]
 
     def marks(self, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """For each of *boxes* (n × 4, in points) whether text leaves a mark in it."""
+        """Returns for each of *boxes* (n × 4, in points) whether text leaves a mark in it."""
         import numpy as np
 
         changed = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground) > SEEN
         return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
 
     def letters(self, origin: NDArray[np.float64], *sides: NDArray[np.float64], channel: int) -> NDArray[np.float32]:
-        """`shapes.samples` of letters at *origin* with *sides* advance and down, in points; channel 3 is their mean."""
+        """Returns `shapes.samples` of letters at *origin*, with *sides* (advance and down) in points; channel 3 is the
+        mean.
+        """
         import numpy as np
 
         if channel == 3:
@@ -49,7 +51,7 @@ class Ink:
         return samples(picture, origin * self.scale - np.array(self.corner), *(side * self.scale for side in sides))
 
     def contrasts(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.bool_]:
-        """For each of *boxes* whether neighbouring pixels of the whole page differ by *least* there."""
+        """Returns for each of *boxes* whether neighbouring pixels of the whole page differ by *least* in it."""
         import numpy as np
 
         grey = self.whole.astype(np.int16).sum(axis=2) // 3
@@ -59,7 +61,7 @@ class Ink:
         return self._count(edges, boxes) > 0
 
     def beneath(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The mean colour (n × 3) of the page without text at five places in each of *boxes*."""
+        """Returns the mean colour (n × 3) of the page without text, at five places in each of *boxes*."""
         import numpy as np
 
         height, width = self.ground.shape[:2]
@@ -71,7 +73,7 @@ class Ink:
         return total / 5
 
     def rough(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.float64]:
-        """For each of *boxes* the share of pixels of the ground that differ from a neighbour by *least*."""
+        """Returns for each of *boxes* the share of the ground's pixels that differ from a neighbour by *least*."""
         import numpy as np
 
         grey = self.ground.astype(np.int16).sum(axis=2) // 3
@@ -83,7 +85,7 @@ class Ink:
         return self._count(edges, boxes) / np.maximum(self._count(np.ones_like(edges), boxes), 1)
 
     def _count(self, mask: NDArray[np.bool_], boxes: NDArray[np.float64]) -> NDArray[np.int64]:
-        """How many pixels of *mask* lie in each box; a box of no width has one column."""
+        """Returns how many pixels of *mask* lie in each box; a box without width has one column."""
         import numpy as np
 
         height, width = mask.shape
@@ -97,9 +99,9 @@ class Ink:
 
 
 def ink_of(page: Any, scale: float = 1.0, region: tuple[float, float, float, float] | None = None) -> Ink:
-    """Draws *page* (a PyMuPDF page), with its annotations, or a *region* of it (in points).
+    """Draws *page* (a PyMuPDF page) with its annotations, or a *region* of it (in points).
 
-    *scale* is that of the pictures, in pixels a point; it is lowered where they would be huge.
+    *scale* is in pixels per point; it is lowered if the pictures would be huge.
     """
     from pymupdf import mupdf
 

@@ -1,8 +1,8 @@
-"""Passages of a paper that instruct its reviewers, or the language models that review it, found by rule.
+"""Finds passages of a paper that instruct its reviewers, or the language models that review it, by rule.
 
-A rule is a pattern with a name. Those of `ANYWHERE` hold for any text: they need both a reviewer or model that is
-spoken to, or its instructions, and what it is to do. Those of `UNSEEN` are for text that no reader of the page sees,
-where an order alone is enough: in plain sight, papers on language models are full of such sentences.
+A rule is a pattern with a name. The rules of `ANYWHERE` apply to any text. They need both an addressed reviewer or
+model (or its instructions) and an order. The rules of `UNSEEN` apply to text that no reader sees, where an order alone
+suffices. In visible text, papers on language models are full of such sentences.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ UNSEEN = _compiled(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a text, ``text[start:end]``, that the *rule* of that name calls an instruction."""
+    """A stretch of a text, ``text[start:end]``, that the rule named *rule* calls an instruction."""
 
     rule: str
     start: int
@@ -119,9 +119,9 @@ class Passage:
 
 
 def instructions_in(text: str, *, unseen: bool = False) -> list[Passage]:
-    """The passages of *text* that instruct reviewers or models, in order, none inside another.
+    """Returns the passages of *text* that instruct reviewers or models, in order, none inside another.
 
-    *unseen* says that no reader of the page sees the text: then an order alone is enough.
+    *unseen*: no reader of the page sees the text, so an order alone suffices.
     """
     rules = ANYWHERE | UNSEEN if unseen else ANYWHERE
     found = [Passage(name, *match.span()) for name, rule in rules.items() for match in rule.finditer(text)]

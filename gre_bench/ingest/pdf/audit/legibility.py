@@ -1,11 +1,10 @@
-"""Letters that are drawn and cannot be read: by their pictures, or, where no picture tells, by how they are set."""
+"""Finds letters that are drawn but cannot be read: by their pictures, or without references by their setting."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
-from unicodedata import category
 
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs
 from gre_bench.ingest.pdf.audit.ink import Ink
@@ -29,29 +28,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ODDS = 4.0
-"""Log of the odds, summed over a word, from which it is not readable; of neighbouring such words twice that."""
+"""The sum of a word's log odds from which it is unreadable; for neighbouring such words, twice that."""
 STRANGE = 0.1
-"""Mean rank of the letters of neighbouring such words: typefaces unlike the usual ones stay below."""
+"""The lowest mean rank of the letters of neighbouring unreadable words; readable but unusual typefaces stay below."""
 REST = 0.6
-"""Share of the letters of a line from which its other letters go with the unreadable ones."""
+"""The share of a line's letters that must be unreadable for its other letters to count too."""
 SHORT = 3
-"""Letters of a word that is judged by itself; shorter ones that follow one another are judged together."""
+"""The fewest letters of a word that is judged alone; consecutive shorter words are judged together."""
 FAINT = 36
-"""Steps of 255 between the lightest and darkest samples of letters, on average over a word, that a reader needs."""
+"""Steps of 255 that a reader needs between the lightest and darkest samples of letters, on average over a word."""
 SMALL_TYPE = 7.5
-"""Points of type that is looked at once more and larger: at 100 dots an inch it has few pixels."""
+"""Type up to this size in points is looked at again, enlarged: at 100 dots per inch it has few pixels."""
 FEW = 16
-"""Letters of a line of which something can be said by how they are set."""
+"""The fewest letters of a line that can be judged by their setting."""
 MOST = 0.75
-"""Share of the letters of a line that must be so for all of it to be unreadable."""
+"""The share of a line's letters that must be affected for the whole line to be unreadable."""
 NARROW = 0.09
-"""Mean width of the letters of a line, in units of their height, below which nobody reads them."""
-NEAR = 0.36
-"""Distance of the baselines of two letters, in units of their size, within which they stand on one another."""
+"""The mean width of a line's letters, in units of their height, below which nobody can read them."""
+SHARED, CLOSE = 0.35, 0.4
+"""Share of a width, and distance of baselines in units of the size, at which two letters collide."""
+ROW, REACH = 6.0, 12
+"""Height in points of the rows in which colliding letters are sought, and how many of a row are compared with each."""
 SMALL_PRINT = 3.6
-"""Points of type of the labels of shrunk figures: running text in it is hidden by its size, the rest is no text."""
+"""Size in points of labels in shrunk figures, which are no text; running text of this size is hidden by its size."""
 NOISE, NOISY = 60, 0.4
-"""Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter is read."""
+"""Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter can be read.
+"""
 MEAN, EACH = 3, (0, 1, 2)
 """Channels of a picture: their mean, and red, green and blue."""
 
@@ -59,9 +61,10 @@ MEAN, EACH = 3, (0, 1, 2)
 def illegible(
     glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], closer: Callable[[NDArray[np.bool_]], Ink]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which characters *among* the page's are drawn so that no reader makes them out, and which few seem so alone.
+    """Returns which characters *among* those given are drawn so that no reader can make them out, and the strays.
 
-    *closer* draws the page once more, larger, where the characters given stand.
+    Strays seem unreadable too, but are a few letters alone. *closer* draws the page again, enlarged, at the characters
+    given.
     """
     import numpy as np
 
@@ -70,6 +73,10 @@ def illegible(
     strays = np.zeros(len(found), dtype=bool)
     if not len(letters.places):
         return found, strays
+    inside = letters.pictured | (among & ~glyphs.solid)
+    crowded = overlaid(glyphs, letters.pictured)
+    if crowded.any():
+        found |= without_strays(glyphs, by_word(glyphs, crowded, inside))
     bad = _unread(letters, ink, closely=False)
     if bad.any():
         bad[bad] = _unread(letters.some(bad), ink, closely=True)
@@ -83,7 +90,6 @@ def illegible(
         unread[letters.places[bad]] = True
         share = np.bincount(glyphs.line, unread) / np.maximum(np.bincount(glyphs.line, letters.pictured), 1)
         unread |= letters.pictured & (share > REST)[glyphs.line]
-        inside = letters.pictured | (among & ~glyphs.solid)
         words = by_word(glyphs, unread, inside)
         found |= without_strays(glyphs, words)
         strays = words & ~found
@@ -92,10 +98,10 @@ def illegible(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Letters:
-    """The n letters of a page that have references: *places* among its characters, alphabet and place in it.
+    """The n letters of a page that have references: *places* among its characters, alphabet and index in it.
 
-    *unit* numbers what they are judged in: words, or several short ones. *sides* are advance and size in points (n × 2
-    each), *pictured* marks the letters among all characters.
+    *unit* numbers the unit in which each is judged: a word, or several short ones. *sides* are advance and size in
+    points (n × 2 each). *pictured* marks the letters among all characters.
     """
 
     places: NDArray[np.int64]
@@ -129,7 +135,7 @@ class _Letters:
 
 
 def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Numbers, from 0 and rising, of what the letters at *places* are judged in: words, or several short ones."""
+    """Returns the number of each letter's unit, rising from 0: a word, or several short ones."""
     import numpy as np
 
     word = glyphs.word[places]
@@ -142,9 +148,10 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
-    """Which *letters* are in a unit that nobody reads.
+    """Returns which *letters* are in an unreadable unit.
 
-    *closely* looks for letters light on dark, told apart by hue alone, underlined, or of other typefaces.
+    *closely* also tests light letters on dark ground, letters that differ only in hue, underlined ones, and other
+    typefaces.
     """
     import numpy as np
 
@@ -176,7 +183,7 @@ def _strange_stretches(
     letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
     odds: NDArray[np.float64],
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Which units stand in stretches, of those that follow one another in a line and are *strange*, that are so too."""
+    """Returns which units are in unreadable stretches of consecutive *strange* units of a line."""
     import numpy as np
 
     line = np.zeros(len(strange), dtype=np.int64)
@@ -189,7 +196,7 @@ def _strange_stretches(
 
 
 def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Advance of the letters at *places*, and their size downwards: vectors in points."""
+    """Returns advance and downward size of the letters at *places*, as vectors in points."""
     import numpy as np
 
     size = glyphs.box[places, 2:] - glyphs.box[places, :2]
@@ -204,7 +211,9 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
 
 
 def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Lines of letters squeezed, and of letters of other scripts than those *pictured* on one another or in noise."""
+    """Returns the characters in lines of squeezed letters, and letters without references that cover one another or lie
+    in noise.
+    """
     import numpy as np
 
     letters = glyphs.solid & among
@@ -216,39 +225,42 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
     width, height = (np.bincount(glyphs.line, letters * size[:, side], minlength=lines) for side in (0, 1))
     upright = np.bincount(glyphs.line, letters & glyphs.even, minlength=lines) > 0
     whole = upright & (width < NARROW * height)
-    other, upon = letters & ~pictured, overlaid(glyphs, letters)
+    other = letters & ~pictured
     if other.sum() >= FEW:
-        bad = other & (upon | (ink.rough(glyphs.box, NOISE) > NOISY))
+        bad = other & (overlaid(glyphs, other) | (ink.rough(glyphs.box, NOISE) > NOISY))
         whole |= np.bincount(glyphs.line, bad, minlength=lines) > MOST * np.maximum(count, 1)
-    out = (whole & (count >= FEW))[glyphs.line] & among
-    return out | without_strays(glyphs, by_word(glyphs, upon, among)) if upon.any() else out
+    return (whole & (count >= FEW))[glyphs.line] & among
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Those of *letters* that share half the width of one with another letter on about the same baseline.
+    """Returns those of *letters* that another letter is printed on; the same letter twice is bold print.
 
-    The same letter twice is bold print, and type of another size is a mark behind the text.
+    Two letters collide if they share `SHARED` of the narrower width, and their baselines are less than `CLOSE` of the
+    smaller size apart. Superscripts stand beside, not above. At most `REACH` letters of a row are compared with each,
+    so that a hostile page costs no more than its letters.
     """
     import numpy as np
-    from scipy.spatial import cKDTree
 
     out = np.zeros(len(letters), dtype=bool)
-    # No accents: those of category Lm, such as the hat over a symbol, are letters by name alone.
-    real = {letter for letter in set(glyphs.text) if letter.isalpha() and category(letter) != "Lm"}
-    letters = letters & np.fromiter((letter in real for letter in glyphs.text), dtype=bool, count=len(out))
     places = np.flatnonzero(letters & glyphs.even & (glyphs.extent >= SMALL_PRINT))
-    if len(places) < FEW:
+    if len(places) < 2:
         return out
+    places = places[np.argsort(glyphs.origin[places, 0], kind="stable")]
     left, right = glyphs.box[places, 0], glyphs.box[places, 2]
-    size, base = glyphs.extent[places], glyphs.origin[places, 1]
+    base, size = glyphs.origin[places, 1], glyphs.extent[places]
     code = np.fromiter((ord(glyphs.text[place]) for place in places), dtype=np.int64, count=len(places))
-    spots = np.stack([(left + right) / 2, base], axis=1)
-    # Middles of letters that share half of a width are at most half the wider one apart, and few are wider than high.
-    pairs = cKDTree(spots).query_pairs(0.5 * float(np.percentile(size, 95)), output_type="ndarray")
-    one, other = pairs[code[pairs[:, 0]] != code[pairs[:, 1]]].T
-    shared = np.minimum(right[one], right[other]) - np.maximum(left[one], left[other])
-    narrow = np.minimum(right[one] - left[one], right[other] - left[other])
-    low, high = np.minimum(size[one], size[other]), np.maximum(size[one], size[other])
-    near = (shared > 0.5 * narrow) & (np.abs(base[one] - base[other]) < NEAR * low) & (high < 2 * low)
-    out[places[one[near]]] = out[places[other[near]]] = True
+    row = np.floor(base / ROW).astype(np.int64)
+    for shift in (0, 1):
+        order = np.lexsort((left, (row + shift) // 2))
+        band = ((row + shift) // 2)[order]
+        for step in range(1, REACH + 1):
+            one, other = order[:-step], order[step:]
+            both = np.minimum(right[one], right[other]) - np.maximum(left[one], left[other])
+            width = np.minimum(right[one] - left[one], right[other] - left[other])
+            met = (band[:-step] == band[step:]) & (both > SHARED * np.maximum(width, 0.01))
+            if not met.any():
+                break
+            met &= code[one] != code[other]
+            met &= np.abs(base[one] - base[other]) < CLOSE * np.minimum(size[one], size[other])
+            out[places[one[met]]] = out[places[other[met]]] = True
     return out

@@ -1,4 +1,4 @@
-"""What is drawn over text: the order of drawing tells it where the finished page cannot."""
+"""Finds text under later drawing, by the order of drawing, which the finished page does not show."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 COVERS = ("fill-path", "fill-image", "fill-shade")
 LEAST = (30.0, 4.0)
-"""Width and height, in points, of what can cover a passage."""
+"""Smallest width and height, in points, of an object that can cover a passage."""
 MOST = 200
-"""Covers looked at on a page, the largest first."""
+"""The most covers that are checked on a page, the largest first."""
 
 
 def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
-    """Which characters stand inside the box of something drawn after the text there; *log* is PyMuPDF's bbox log."""
+    """Returns which characters are inside the box of something drawn after them; *log* is PyMuPDF's bbox log."""
     import numpy as np
 
     middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
@@ -32,9 +32,9 @@ def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
 
 
 def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
-    """Characters under something drawn over them, on which other text stands at the same place.
+    """Returns the characters under a later drawing on which other text is printed at the same place.
 
-    The finished page shows ink there, that of the later text; only the order of drawing gives the earlier one away.
+    The finished page shows the ink of the later text there. Only the order of drawing reveals the earlier text.
     """
     import numpy as np
 
@@ -67,7 +67,7 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
 
 
 def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """*found* widened to all that was drawn in one stroke with it, where that is mostly found: else nothing."""
+    """Returns *found* widened to everything drawn in the same stroke, if most of that is found; else nothing of it."""
     import numpy as np
 
     out = np.zeros(len(found), dtype=bool)
@@ -80,7 +80,7 @@ def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.
 
 
 def _order(page: Any) -> dict[tuple[str, float, float], int]:
-    """When each character was drawn first, by its letter and origin."""
+    """Returns when each character was first drawn, by its letter and origin."""
     found: dict[tuple[str, float, float], int] = {}
     for span in page.get_texttrace():
         for code, _, (x, y), _ in span["chars"]:
@@ -90,7 +90,7 @@ def _order(page: Any) -> dict[tuple[str, float, float], int]:
 
 
 def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]]:
-    """Place in the order and box of what can cover a passage and is no background drawn before all text."""
+    """Returns order and box of each object that can cover a passage, without backgrounds drawn before all text."""
     first = next((place for place, (kind, *_) in enumerate(log) if kind.endswith("-text")), len(log))
     found = [
         (place, box)
@@ -102,7 +102,7 @@ def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]
 
 
 def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
-    """x0, y0, x1, y1 and place in the order of what is of one of *kinds*."""
+    """Returns x0, y0, x1, y1 and order of the objects of one of *kinds*."""
     import numpy as np
 
     return np.array([(*box, place) for place, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float).reshape(
@@ -115,7 +115,7 @@ def _meets(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
 
 
 def _within(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
-    """Which of *boxes* lie in *box*, give or take a point."""
+    """Returns which of *boxes* lie in *box*, with a tolerance of one point."""
     across = (boxes[:, 0] > box[0] - 1) & (boxes[:, 2] < box[2] + 1)
     return across & (boxes[:, 1] > box[1] - 1) & (boxes[:, 3] < box[3] + 1)
 

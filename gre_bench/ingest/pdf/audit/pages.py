@@ -1,4 +1,4 @@
-"""A page of a PDF as a human sees it, and all that is found on it that a human does not see or that gives orders."""
+"""Audits a page of a PDF: the page as a human sees it, its hidden text, and passages that give orders."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gre_bench.ingest.pdf.audit.instructions import instructions_in
 from gre_bench.ingest.pdf.audit.unshown import annotated, replacements
 
 LONGEST = 2000
-"""Characters of a finding's text that are kept."""
+"""The most characters of a finding's text that are kept."""
 SIGNS = 8
-"""Characters without width on a page from which they can carry a letter; fewer are left out in silence."""
+"""From this many zero-width characters on a page, they can carry a message; fewer are removed without a finding."""
 
 
 def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> tuple[Sight, list[Finding], list[str]]:
-    """What can be seen on *page*, the *number*-th; its findings; notes on what could not be looked at."""
+    """Returns what can be seen on *page*, the *number*-th; its findings; notes on parts that could not be checked."""
     sight = look_at(page, number)
     findings, notes = [], []
     invisible = sum(finding.text.count("\\u{") for finding in sight.findings if finding.kind == "zero_width")
@@ -37,14 +37,14 @@ def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> t
 
 
 def judged(finding: Finding) -> Finding:
-    """*finding* with the rule by which its text is an instruction, and its text cut to a usable length."""
+    """Returns *finding* with the rule by which its text is an instruction, and its text cut to a usable length."""
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
 
 
 def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
-    """The passages of the text that is seen which instruct reviewers or models."""
+    """Returns the passages of the visible text that instruct reviewers or models."""
     text, places = _running(sight.glyphs, sight.hidden)
     found = []
     for passage in instructions_in(text):
@@ -57,7 +57,7 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
 
 
 def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
-    """The text that is seen as one line, words broken at the ends of lines joined; the place of each character."""
+    """Returns the visible text as one line, with words joined across line ends, and the index of each character."""
     text: list[str] = []
     places: list[int | None] = []
     line = None

@@ -1,4 +1,4 @@
-"""Pages of a PDF as pictures with the findings of its audit marked."""
+"""Draws the pages of a PDF with the findings of its audit marked."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     import pymupdf
 
 HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
-"""Red around what is hidden, orange around what instructs."""
+"""Red for hidden text, orange for instructions."""
 
 
 def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
-    """Writes ``page-NNN.png`` into *folder* for each page of *data* that has findings; the names.
+    """Writes ``page-NNN.png`` into *folder* for each page of *data* that has findings; returns the names.
 
-    A finding has the number by which it is listed beside its box; what is off the page is marked at its edge.
+    Each finding's number is drawn beside its box; a finding off the page is marked at the edge.
     """
     import pymupdf
 
@@ -39,7 +39,7 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
 
 
 def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
-    """*picture* on a sheet of its own, where marks can be drawn whatever the page does to drawings."""
+    """Returns *picture* on a new sheet, where marks can be drawn whatever the page does to drawings."""
     import pymupdf
 
     with pymupdf.open() as sheet:

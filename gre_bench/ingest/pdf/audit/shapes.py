@@ -1,8 +1,8 @@
-"""How far letters look like what they are said to be: their pictures beside those of common typefaces.
+"""Compares the pictures of letters with those of common typefaces.
 
 A letter is sampled from the rendered page and gets a rank: the share of the other letters of its alphabet that its
-picture resembles more than itself. Letters that can be read have ranks near 0 (0.006 on average in research papers).
-Under overprints, slits or noise, or set in a font that draws something else, they have 1/2 on average.
+picture resembles more than itself. Readable letters have ranks near 0 (0.006 on average in research papers). Letters
+under overprints, slits or noise, or in a font that draws something else, have 1/2 on average.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
-"""Each with its capitals, which count as the same letter: small capitals are drawn as them."""
+"""The alphabets; capitals count as their small letters, because small capitals are drawn like them."""
 FACES = ("helv", "heit", "hebo", "tiro", "tiit", "tibo", "cour")
-"""Typefaces of the references, by PyMuPDF's names: they come with it, so that every machine has the same."""
+"""Typefaces of the references, by PyMuPDF's names; PyMuPDF includes them, so every machine has the same."""
 HEIGHTS = (1.0, 1.18, 0.85)
-"""Sizes in which each is compared: typefaces of one size differ so much in the height of an x."""
+"""Sizes in which each letter is compared, because typefaces of one size differ in the height of an x."""
 COLUMNS, ROWS = 6, 10
-"""Samples across the advance of a letter, and from ABOVE to BELOW its base line."""
+"""Samples across the advance of a letter, and from `ABOVE` to `BELOW` its base line."""
 ABOVE, BELOW = 0.78, 0.26
-"""Top and bottom of the picture of a letter, in units of its size from the base line."""
+"""Top and bottom of a letter's picture, in units of its size from the base line."""
 SHIFTS = (-0.1, -0.05, 0.0, 0.05)
 """The shifts of a closer look."""
 UPPER = 7
-"""Rows above the base line: what is ruled off or underlined is read by them."""
+"""Rows above the base line, by which letters over a rule or underline are read."""
 SECOND = 0.085
-"""Rank of a letter that two others of an alphabet of 26 resemble more."""
+"""The rank of a letter that two others of an alphabet of 26 resemble more."""
 BLANK = 3.0
-"""Norm of the samples, in steps of 255, below which nothing is drawn."""
+"""The norm of the samples, in steps of 255, below which nothing is drawn."""
 
 
 @cache
 def letter_of(character: str) -> tuple[int, int]:
-    """Alphabet and place in it of *character*, whatever its case, accents or mathematical style; -1, -1 for others."""
+    """Returns alphabet and index of *character*, ignoring case, accents and mathematical style; -1, -1 for others."""
     base = [part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part)]
     small = base[0].lower() if len(base) == 1 else ""
     for number, alphabet in enumerate(ALPHABETS):
@@ -49,9 +49,9 @@ def letter_of(character: str) -> tuple[int, int]:
 
 @cache
 def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = ROWS) -> NDArray[np.float32]:
-    """Pictures of the letters of an alphabet: letters × variants (case, face, height, shift) × samples.
+    """Returns pictures of the letters of an alphabet: letters × variants (case, face, height, shift) × samples.
 
-    *shifts* are to the right in units of the size: italics stand otherwise over their base line in each typeface. Only
+    *shifts* are to the right, in units of the size, because italics are positioned differently in each typeface. Only
     the upper *rows* of samples are taken.
     """
     import numpy as np
@@ -86,9 +86,10 @@ def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = RO
 def samples(
     picture: NDArray[np.uint8], origin: NDArray[np.float64], advance: NDArray[np.float64], down: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    """Darkness of n letters in a grey *picture* (height × width) at ROWS × COLUMNS places each, in steps of 255.
+    """Returns the darkness of n letters in a grey *picture* (height × width) at ROWS × COLUMNS places, in steps of 255.
 
-    *origin*, *advance* and *down* (a vector as long as the size) are n × 2, in pixels. Between pixels it is linear.
+    *origin*, *advance* and *down* (a vector as long as the size) are n × 2, in pixels. Values between pixels are
+    interpolated linearly.
     """
     import numpy as np
 
@@ -111,7 +112,7 @@ def samples(
 
 
 def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Samples with mean 0 and norm 1; all 0 where nothing is drawn."""
+    """Returns samples with mean 0 and norm 1; all 0 if nothing is drawn."""
     import numpy as np
 
     out = found - found.mean(axis=1, keepdims=True)
@@ -124,7 +125,8 @@ def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
 def compared(
     found: NDArray[np.float32], alphabet: int, letter: NDArray[np.int64], shifts: tuple[float, ...] = (0.0,)
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """The rank of each *letter* (places in the *alphabet*) by its normal samples, 1/2 for a blank; and its likeness.
+    """Returns the rank of each *letter* (indices in the *alphabet*) by its normal samples, 1/2 for a blank; and its
+    likeness.
 
     The likeness, from -1 to 1, is the correlation with the reference that it resembles most.
     """
@@ -140,9 +142,9 @@ def compared(
 
 
 def surplus(rank: NDArray[np.float64], likeness: NDArray[np.float32]) -> NDArray[np.float64]:
-    """What a letter says for not being readable: about the log of the odds, from -3.5 to 4.5.
+    """Returns how strongly a letter speaks for being unreadable: about the log of the odds, from -3.5 to 4.5.
 
-    Set by research papers' letters (92% have rank 0, and a likeness of 0.88 on average) beside overprinted ones (10%,
+    Fitted to letters of research papers (92% have rank 0, with a mean likeness of 0.88) and overprinted ones (10%,
     0.6).
     """
     import numpy as np

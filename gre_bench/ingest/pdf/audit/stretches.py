@@ -1,4 +1,4 @@
-"""What is found of single characters, widened to words and cleared of stray ones."""
+"""Widens findings on single characters to words, and removes stray ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gre_bench.ingest.pdf.audit.glyphs import Glyphs
 
 LETTERS = 6
-"""Letters that a stretch must have to count as hidden by what is drawn around it."""
+"""The fewest letters of a stretch that counts as hidden by what is drawn around it."""
 
 PROSE, COMMON = 8, 0.3
 """Words that sentences have, and the share of COMMON_WORDS among them: labels of figures are names and numbers."""
@@ -27,7 +27,9 @@ COMMON_WORDS = frozenset(
 
 
 def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Characters of *among* in words of which at least half the letters are *found*; signs go with the words beside."""
+    """Returns characters of *among* in words with at least half of their letters *found*; signs follow the words beside
+    them.
+    """
     import numpy as np
 
     words = glyphs.word - glyphs.word[0]
@@ -49,7 +51,7 @@ def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) 
 
 
 def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """*found* without stretches of a few letters, but for those of lines that have many."""
+    """Returns *found* without stretches of a few letters, except in lines that have many."""
     import numpy as np
 
     found = found.copy()

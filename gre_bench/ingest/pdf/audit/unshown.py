@@ -1,4 +1,4 @@
-"""What a PDF carries beside what its pages show: annotations, layers switched off, and words that stand for others."""
+"""Finds content of a PDF besides its shown pages: annotations, layers switched off, and words that replace others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from gre_bench.ingest.pdf.audit.findings import Finding, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of, shown_as
 
 LEAST = 12
-"""Letters that a replacement must add to be reported; ligatures and hyphens are replaced by a few."""
+"""The fewest letters that a reported replacement adds; ligatures and hyphens are replaced by fewer."""
 
 
 def annotated(page: Any, number: int) -> list[Finding]:
-    """The texts of the annotations and form fields of *page*: what a click shows, and what is printed over it."""
+    """Returns the texts of the annotations and form fields of *page*, whether shown on a click or printed over it."""
     found = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
@@ -29,7 +29,7 @@ def annotated(page: Any, number: int) -> list[Finding]:
 
 
 def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
-    """Words that readers find in *page* which follow the file's replacements, and that are not shown."""
+    """Returns words that the file's replacements give to readers of *page* although they are not shown."""
     plain, followed = (_words(text) for text in (_lines(glyphs), shown_as(page)))
     if not Counter(followed) - Counter(plain):
         return []
@@ -42,9 +42,9 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 
 
 def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> list[Finding]:
-    """The text of the first *most* pages of *data* that is in layers which are off when the file is opened.
+    """Returns the text of the first *most* pages of *data* in layers that are off when the file is opened.
 
-    *document* is open and conforms; *expressed* says that visibility expressions hide some of it.
+    *document* is open and conforms to the format. *expressed*: visibility expressions hide some of the text.
     """
     import pymupdf
 
@@ -74,7 +74,7 @@ def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> li
 
 
 def _words(text: str) -> list[str]:
-    """The words of letters in *text*, whatever signs and control characters stand between and before them."""
+    """Returns the words of letters in *text*, whatever signs and control characters are between and before them."""
     return re.findall(r"[^\W\d_]+", text)
 
 
@@ -84,7 +84,7 @@ def _keys(glyphs: Glyphs) -> list[tuple[str, float, float]]:
 
 
 def _lines(glyphs: Glyphs) -> str:
-    """The text with white between lines."""
+    """Returns the text, with white space between lines."""
     parts = []
     for place, letter in enumerate(glyphs.text):
         if place and glyphs.line[place] != glyphs.line[place - 1]:

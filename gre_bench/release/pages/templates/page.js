@@ -154,6 +154,10 @@ for (const button of all("[popovertarget]")) {
   });
 }
 
+byId("sections").addEventListener("click", ({ target }) => {
+  if (target.closest("a") && target.closest(":popover-open")) byId("sections").hidePopover();
+});
+
 // The points of a picture are reached by the arrow keys, from left to right; Enter opens one that is a link.
 for (const picture of all(".picture")) {
   let at = null;

@@ -41,8 +41,8 @@ const strip = (board, leads, test, width) => {
     ...ticks(low - room, high + room, width / 110).map((tick) => make("svg:text", { x: across(tick), y: height - 8, "text-anchor": "middle" }, plainly(tick))));
 };
 
-const furthest = (title, found, board) => make("div", {}, make("h3", {}, title), make("ol", { class: "extremes" },
-  ...found.map(([paper, lead]) => make("li", {}, make("a", { href: data.papers[paper][1] }, data.papers[paper][0]), make("span", { class: "soft" }, ` ${signed(lead, board.digits)}`)))));
+const furthest = (title, found, board) => make("div", {}, make("h3", {}, title), found.length ? make("ol", { class: "extremes" },
+  ...found.map(([paper, lead]) => make("li", {}, make("a", { href: data.papers[paper][1] }, data.papers[paper][0]), make("span", { class: "soft" }, ` ${signed(lead, board.digits)}`)))) : make("p", {}, "On no paper."));
 
 const drawPair = (open) => {
   const models = data.boards[open].points.filter((one) => one.kind === "model"), rest = data.boards[open].points.filter((one) => one.kind !== "model");
@@ -55,17 +55,17 @@ const drawPair = (open) => {
   if (one === other) return out.replaceChildren(make("p", {}, "These are the same candidate: choose two."));
   if (!leads.length) return out.replaceChildren(make("p", {}, `They share no scored pair of ${board.title}.`));
   const won = leads.filter(([, lead]) => lead > 0).length, lost = leads.filter(([, lead]) => lead < 0).length;
-  const apart = test && (test.low > 0 || test.high < 0), bold = (text) => make("strong", {}, text);
+  const apart = test && test.p < 0.05, bold = (text) => make("strong", {}, text);
   const answer = test
     ? make("p", { class: "answer" }, bold(one), ` scores `, bold(`${signed(test.difference, board.digits)} ${board.unit}`), ` against `, bold(other),
-      `: 90% interval ${signed(test.low, board.digits)} to ${signed(test.high, board.digits)}, p ${inText(test.p)}, ${test.papers.toLocaleString("en")} papers; higher on ${won}, lower on ${lost}. ${apart ? "" : "The interval holds zero: neither is shown to be better."}`)
+      `: 90% interval ${signed(test.low, board.digits)} to ${signed(test.high, board.digits)}, p ${inText(test.p)}, ${test.papers.toLocaleString("en")} papers; higher on ${won}, lower on ${lost}. ${apart ? "" : "At 5%, neither is shown to be better."}`)
     : make("p", { class: "answer" }, `They share ${leads.length === 1 ? "one paper" : `${leads.length} papers`} of ${board.title}: too few for a test.`);
   const rows = data.boards.map((each) => [each, testOf(each, one, other)]).map(([each, found]) => make("tr", {},
     make("th", { scope: "row", class: "name" }, each.title, make("span", { class: "soft" }, ` ${each.unit}`)),
     ...(found ? [`${signed(found.difference, each.digits)}`, `${signed(found.low, each.digits)} to ${signed(found.high, each.digits)}`, inText(found.p), String(found.papers)] : ["no test", "", "", ""]).map((text) => make("td", {}, text))));
   out.replaceChildren(answer, make("figure", { class: "wide" }, make("div", { class: "picture", tabindex: 0, role: "group", "aria-label": "Differences paper by paper" }, strip(board, leads, test, Math.max(300, byId("compare").clientWidth - 26))),
     make("figcaption", {}, `${board.title}: ${one} less ${other}, one dot a paper. Dashed: the mean; grey: its 90% interval.`)),
-    make("div", { class: "sides" }, furthest(`${one} leads furthest`, leads.slice(0, 3), board), furthest(`${other} leads furthest`, leads.slice(-3).reverse(), board)),
+    make("div", { class: "sides" }, furthest(`${one} leads furthest`, leads.filter(([, lead]) => lead > 0).slice(0, 3), board), furthest(`${other} leads furthest`, leads.filter(([, lead]) => lead < 0).slice(-3).reverse(), board)),
     make("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "The two by metric" }, make("table", { id: "table-pair" }, make("caption", {}, `${one} less ${other}, by metric; p of each question asked alone.`),
       make("thead", {}, make("tr", {}, ...["Metric", "Difference", "90% interval", "p", "Papers"].map((name, n) => make("th", { scope: "col", class: n ? null : "name" }, name)))), make("tbody", {}, ...rows))));
 };

@@ -1,0 +1,36 @@
+"""Reads JSON and TOML from outside: what no two readers would read alike, or is nested too deeply, is refused."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+TOMLDecodeError = tomllib.TOMLDecodeError
+
+
+def load_json(text: str | bytes) -> Any:
+    """Returns the value in *text*; raises `ValueError` if it is no JSON, nested too deeply, or has a duplicate key.
+
+    RFC 8259, section 4, leaves open what a duplicate key means.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except RecursionError:
+        raise ValueError("arrays or objects are nested too deeply") from None
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Returns the table in *text*; raises `TOMLDecodeError` if it is no TOML, or nested too deeply."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise TOMLDecodeError("arrays or tables are nested too deeply") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!a:.60} occurs twice")
+    return found

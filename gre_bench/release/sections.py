@@ -1,0 +1,50 @@
+"""What a page shows beside its boards: the kinds of papers an edition has, and the papers' claims with their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import duckdb
+
+from gre_bench.release.database import rows
+from gre_bench.release.pages.board import Board
+from gre_bench.release.pages.contents import ClaimLine, ClaimTest, Stratum, StratumCell
+
+VERDICTS = ("holds", "does not hold", "cannot be told")
+
+
+def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
+    """Returns the strata of the sampled papers; with scores if a stratum has several values."""
+    found = []
+    for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
+        own = list(group)
+        values = dict.fromkeys((row["value"], row["sampled"]) for row in own)
+        titles = dict.fromkeys(row["title"] for row in own) if len(values) > 1 else ()
+        tables = []
+        for title in titles:
+            here = [row for row in own if row["title"] == title]
+            cells = {(row["candidate"], row["value"]): StratumCell(row["mean"], row["high"]) for row in here}
+            names = dict.fromkeys(row["candidate"] for row in here)
+            tables.append((title, tuple((who, tuple(cells.get((who, value)) for value, _ in values)) for who in names)))
+        found.append(Stratum(name, tuple(values), tuple(tables)))
+    return tuple(found)
+
+
+def claim_lines(about: Mapping[str, Any], found: Sequence[Board]) -> tuple[ClaimLine, ...]:
+    """Returns a line for each claim of the manifest *about* that was tested under a metric of the boards *found*."""
+    titles = {board.metric: board.title for board in found}
+    lines: dict[str, ClaimLine] = {}
+    for row in about.get("claims", ()):
+        if row["metric"] not in titles:
+            continue
+        test = ClaimTest(
+            titles[row["metric"]], row["verdict"], row["needed"], row["why"],
+            tuple((one["name"], one["value"], one["low"], one["high"], one["n"]) for one in row["comparisons"]),
+        )  # fmt: skip
+        line = lines.get(row["claim"])
+        source = f"{row['paper']}, {row['where']}"
+        tests = (*(line.tests if line else ()), test)
+        lines[row["claim"]] = ClaimLine(row["says"], source, row["note"], tests)
+    return tuple(sorted(lines.values(), key=lambda line: min(VERDICTS.index(test.verdict) for test in line.tests)))

@@ -1,0 +1,49 @@
+"""Lines on a screen: broken between words at its width, commands as a shell reads them, unbroken in a pipe."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from gre_bench.cli.views import screen
+from gre_bench.core.terminal import counted
+
+WORD = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=12)
+
+
+@given(st.lists(WORD, min_size=1), st.integers(14, 60), st.integers(0, 4))
+def test_a_broken_line_keeps_its_words_and_its_width(words, columns, indent):
+    line = " " * indent + " ".join(words)
+    parts = screen.wrapped(line, columns)
+    assert " ".join(parts).split() == words
+    assert all(cell_len(part) <= columns or len(part.split()) == 1 for part in parts)
+    assert all(part.startswith(" " * (indent + 2)) for part in parts[1:])
+    assert screen.wrapped(line, None) == [line]
+
+
+@given(st.lists(st.text("ab c.-[]{}=", min_size=1, max_size=20), max_size=12), st.integers(20, 60))
+def test_a_broken_command_is_the_same_command(arguments, columns):
+    command = "gre-bench " + shlex.join(arguments)
+    parts = screen.wrapped(command, columns)
+    assert shlex.split("\n".join(parts).replace("\\\n", "")) == ["gre-bench", *arguments]
+
+
+def test_a_pipe_gets_whole_lines_unless_columns_are_named(capsys, monkeypatch):
+    screen.say("word " * 40)
+    assert len(capsys.readouterr().out.splitlines()) == 1
+    monkeypatch.setenv("COLUMNS", "40")
+    screen.say("  word " * 40)
+    screen.mark("holds", "green", "word " * 40)
+    assert all(len(line) <= 40 for line in capsys.readouterr().out.splitlines())
+    screen.error("no " * 40)
+    assert capsys.readouterr().err.startswith("error: no no")
+
+
+@pytest.mark.parametrize(("number", "said"), [(0, "0 rows"), (1, "1 row"), (2000, "2,000 rows")])
+def test_counts_agree_with_their_nouns(number, said):
+    assert counted(number, "row") == said
+    assert counted(number, "synopsis", "synopses").endswith("synopsis" if number == 1 else "synopses")

@@ -1,0 +1,136 @@
+"""The year as it is deployed, nothing scripted: SmolLM2 writes, ``gem-smollm2`` scores, and two kills change nothing.
+
+`pytest -s tests/flows/test_year_of_a_real_lm.py` prints when each flow run began and ended.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from gre_bench.core.pretrained.cache import cache
+from gre_bench.flows.year import make_board, plainly
+from gre_bench.release.manifest import verify
+from gre_bench.reports.history import history
+from gre_bench.tasks import steps
+from tests.flows.fetching import ACCOUNT, served
+from tests.flows.making_boards import job
+from tests.flows.refreshing import query
+from tests.flows.test_year_deployed import deployment, killed
+from tests.lm.test_pretrained_real import needed
+from tests.servers.prefect_server import answered, running, serving
+from tests.servers.transformers_server import transformers_command, transformers_server
+
+pytestmark = [pytest.mark.pretrained, pytest.mark.slow, pytest.mark.timeout(8000)]
+
+MODELS = """
+[[endpoint]]
+url = "{url}"
+concurrency = 1
+
+[[model]]
+name = "smollm2-135m"
+endpoint = "{url}"
+model = "smollm2-135m"
+context = 8192
+sampling = {{ temperature = 0.0, max_tokens = 160 }}
+"""
+ROSTER = """
+about = "SmolLM2, judged by its own fine-tuned evaluation LM."
+controls = ["extractive-full"]
+model = [{ name = "smollm2-135m" }]
+
+[writing]
+judgments = "rule"
+models = "models.toml"
+
+[evaluation_lm]
+backend = "gem-smollm2"
+
+[scoring]
+metrics = ["gem", "gem_s_abstract"]
+"""
+CHOSEN = {
+    "edition": {"papers": 4},
+    "release": {"unvalidated": "hide"},
+    "run": {"chunk_papers": 1},
+    "writing": {"chunk": 1},
+}
+LONG_S = 2400.0
+"""SmolLM2 writes 0.5 to 20 tokens a second on a CPU, by what else it does."""
+RUNS = """
+import json
+from prefect.client.orchestration import get_client
+with get_client(sync_client=True) as client:
+    flows = {flow.id: flow.name for flow in client.read_flows()}
+    runs = sorted(client.read_flow_runs(), key=lambda run: run.expected_start_time)
+    print(json.dumps([(flows[run.flow_id], run.state_name, run.work_pool_name, str(run.start_time), str(run.end_time))
+                      for run in runs if run.start_time]))
+"""
+
+
+def test_a_scheduled_year_of_a_real_lm_that_is_killed_twice_ends_in_a_gated_release_and_its_history(tmp_path):
+    name = needed("smollm2-135m", "torch", "transformers", "accelerate", "fastapi", "uvicorn")
+    command = transformers_command()
+    if command is None:
+        pytest.skip("no command `transformers` here: pip install 'transformers[serving]'")
+    state, logs, began = tmp_path / "state", [tmp_path / "cpu.log", tmp_path / "gpu.log"], time.monotonic()
+    login = {"OPENREVIEW_USERNAME": ACCOUNT.username, "OPENREVIEW_PASSWORD": ACCOUNT.password}
+    (tmp_path / "server").mkdir()
+    (tmp_path / "roster.toml").write_text(ROSTER)
+    with (
+        served() as loopback,
+        transformers_server(command, cache() / name, tmp_path / "lm.log") as url,
+        serving(tmp_path / "server") as server,
+    ):
+        (tmp_path / "models.toml").write_text(MODELS.format(url=url))
+        file = deployment(tmp_path, loopback.v2, str(tmp_path / "roster.toml"), **CHOSEN)
+        answered(server | login, "python", "deployments/server_setup.py")
+        answered(server, "prefect", "--no-prompt", "deploy", "--all", "--prefect-file", str(file))
+        with (
+            running("worker", "start", "--pool", "gre-bench-cpu", environment=server, log=logs[0]),
+            running("worker", "start", "--pool", "gre-bench-gpu", environment=server, log=logs[1]),
+        ):
+            writing = killed(state, lambda status: status["command"] == "write" and status["done"] > 0, logs[0], LONG_S)
+            print(f"{time.monotonic() - began:.0f} s: killed while it wrote")
+            scoring = killed(state, lambda status: status["stage"] == "scoring" and status["done"] > 0, logs[1], LONG_S)
+            print(f"{time.monotonic() - began:.0f} s: killed while it scored")
+            assert writing != scoring
+            release, runs = state / "releases" / "SAMPLE-2026-latest", []
+            while not (release.exists() and any(run[:2] == ["year", "Completed"] for run in runs)):
+                assert time.monotonic() < began + 3 * LONG_S, logs[0].read_text()
+                time.sleep(5)
+                runs = json.loads(answered(server, "python", "-c", RUNS))
+        for run in runs:
+            print(*run)
+        gated = json.loads((release / "manifest.json").read_text())
+        assert verify(release)["release"] == "SAMPLE-2026-r1"
+        assert [(row["metric"], row["verdict"]) for row in gated["hidden_boards"]] == [("gem", "fail")]
+        assert gated["validations"]["gem_s_abstract"]["verdict"] == "pass"
+        rows = [row for row in history(state, None, None, ["human"])["rows"] if row["kind"] == "model"]
+        assert {(row["candidate"], row["year"]) for row in rows} == {(name, 2026)}
+        pairs = outcomes(state)
+        print(pairs)
+        assert pairs[name]["scored"] + pairs[name]["failed"] + pairs[name]["excluded"] == pairs["human"]["scored"]
+        refused = make_board(
+            job(loopback.v2, str(tmp_path / "roster.toml"), state, "edition.papers=4"), steps.undecorated(), plainly
+        )
+    assert refused["outcome"] == "refused"
+    assert refused["message"].startswith("verdicts: nothing is published: gem: fail (passes 11 of 13 changes")
+    assert refused["stages"]["score"]["scored_now"] == 0
+    print(f"{time.monotonic() - began:.0f} s in all")
+
+
+def outcomes(state: Path) -> dict[str, dict[str, int]]:
+    """How many pairs of each candidate under GEM-S (abstract) ended how."""
+    found: dict[str, dict[str, int]] = {}
+    counted = (
+        "select candidate_id, state, count(*) from pairs p join signatures s using (signature_id) "
+        "where s.metric = 'gem_s_abstract' group by all"
+    )
+    for candidate, outcome, count in query(state, counted):
+        found.setdefault(candidate, {"scored": 0, "failed": 0, "excluded": 0})[outcome] = count
+    return found
