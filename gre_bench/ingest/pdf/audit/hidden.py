@@ -114,7 +114,8 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
         surely, pale = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
         unseen &= surely
     under = overprinted(glyphs, page, log)
-    legible = drawn & ~unseen & ~under
+    # Text that bounds a pattern is read by its picture as any other.
+    legible = (drawn | (glyphs.clipping & ~outside & ~tiny)) & ~unseen & ~under
     why[illegible(glyphs, ink, legible, lambda places: ink_of(page, FINER, _around(band[places])))] = _code("illegible")
     if unseen.any():
         own = np.abs(glyphs.color - ink.beneath(band)).max(axis=1)
@@ -141,7 +142,8 @@ def _unseen(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Of the characters *among*: those in words that leave no mark or have the colour of their ground; the latter.
 
-    Stretches of a few letters are passed over: they say nothing, and signs of sums stand elsewhere than letters do.
+    A few letters alone are passed over, as signs of sums stand elsewhere than letters do. Many short words of one
+    colour on a page are not.
     """
     import numpy as np
 
@@ -152,7 +154,7 @@ def _unseen(
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
         return pale, pale
-    return without_strays(glyphs, by_word(glyphs, pale | lost, among)), pale
+    return without_strays(glyphs, by_word(glyphs, pale | lost, among), glyphs.color), pale
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -45,8 +45,10 @@ MOST = 0.75
 """Share of the letters of a line that must be so for all of it to be unreadable."""
 NARROW = 0.09
 """Mean width of the letters of a line, in units of their height, below which nobody reads them."""
-NEAR = 0.15
-"""Distance of the middles of two letters, in units of their size, at which they stand on one another."""
+SHARED, CLOSE = 0.35, 0.4
+"""Share of a width, and distance of base lines in units of the size, at which letters stand on one another."""
+ROW, REACH = 6.0, 12
+"""Points of the rows in which letters are sought that meet, and how many of a row are compared with each."""
 SMALL_PRINT = 3.6
 """Points of type of the labels of shrunk figures: running text in it is hidden by its size, the rest is no text."""
 NOISE, NOISY = 60, 0.4
@@ -68,6 +70,10 @@ def illegible(
     found = _by_setting(glyphs, ink, among, letters.pictured)
     if not len(letters.places):
         return found
+    inside = letters.pictured | (among & ~glyphs.solid)
+    crowded = overlaid(glyphs, letters.pictured)
+    if crowded.any():
+        found |= without_strays(glyphs, by_word(glyphs, crowded, inside))
     bad = _unread(letters, ink, closely=False)
     if bad.any():
         bad[bad] = _unread(letters.some(bad), ink, closely=True)
@@ -81,7 +87,6 @@ def illegible(
         unread[letters.places[bad]] = True
         share = np.bincount(glyphs.line, unread) / np.maximum(np.bincount(glyphs.line, letters.pictured), 1)
         unread |= letters.pictured & (share > REST)[glyphs.line]
-        inside = letters.pictured | (among & ~glyphs.solid)
         found |= without_strays(glyphs, by_word(glyphs, unread, inside))
     return found
 
@@ -220,21 +225,33 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Those of *letters* on the middle of which that of another letter stands; the same letter twice is bold print."""
+    """Those of *letters* on the body of which that of another letter stands; the same letter twice is bold print.
+
+    A body reaches from the base line to the height of an x. Two collide if they share `SHARED` of the narrower width
+    and their base lines are less than `CLOSE` of the smaller size apart: superscripts stand beside, not above.
+    """
     import numpy as np
 
     out = np.zeros(len(letters), dtype=bool)
-    places = np.flatnonzero(letters)
-    places = places[glyphs.extent[places] >= SMALL_PRINT]
-    middle = (glyphs.box[places, :2] + glyphs.box[places, 2:]) / 2
-    reach = NEAR * np.maximum(glyphs.extent[places], 0.1)
+    places = np.flatnonzero(letters & glyphs.even & (glyphs.extent >= SMALL_PRINT))
+    if len(places) < 2:
+        return out
+    places = places[np.argsort(glyphs.origin[places, 0], kind="stable")]
+    left, right = glyphs.box[places, 0], glyphs.box[places, 2]
+    base, size = glyphs.origin[places, 1], glyphs.extent[places]
     code = np.fromiter((ord(glyphs.text[place]) for place in places), dtype=np.int64, count=len(places))
-    for shift in product((0.0, 1.0), repeat=2):
-        cells = np.floor((middle + np.array(shift)) / 2).astype(np.int64)
-        order = np.lexsort((cells[:, 0], cells[:, 1]))
-        for step in (1, 2, 3):
+    row = np.floor(base / ROW).astype(np.int64)
+    for shift in (0, 1):
+        order = np.lexsort((left, (row + shift) // 2))
+        band = ((row + shift) // 2)[order]
+        for step in range(1, REACH + 1):
             one, other = order[:-step], order[step:]
-            near = (cells[one] == cells[other]).all(axis=1) & (code[one] != code[other])
-            near &= np.abs(middle[one] - middle[other]).max(axis=1) < np.minimum(reach[one], reach[other])
-            out[places[one[near]]] = out[places[other[near]]] = True
+            both = np.minimum(right[one], right[other]) - np.maximum(left[one], left[other])
+            width = np.minimum(right[one] - left[one], right[other] - left[other])
+            met = (band[:-step] == band[step:]) & (both > SHARED * np.maximum(width, 0.01))
+            if not met.any():
+                break
+            met &= code[one] != code[other]
+            met &= np.abs(base[one] - base[other]) < CLOSE * np.minimum(size[one], size[other])
+            out[places[one[met]]] = out[places[other[met]]] = True
     return out

@@ -20,6 +20,8 @@ ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "абвгдежзийклмнопрс
 """Each with its capitals, which count as the same letter: small capitals are drawn as them."""
 FACES = ("helv", "heit", "hebo", "tiro", "tiit", "tibo", "cour")
 """Typefaces of the references, by PyMuPDF's names: they come with it, so that every machine has the same."""
+MORE_FACES = (*FACES, "hebi", "tibi", "coit", "cobo", "cobi")
+"""Those of a closer look: bold, slanted and typewriter faces besides."""
 HEIGHTS = (1.0, 1.18, 0.85)
 """Sizes in which each is compared: typefaces of one size differ so much in the height of an x."""
 COLUMNS, ROWS = 6, 10
@@ -51,19 +53,20 @@ def letter_of(character: str) -> tuple[int, int]:
 def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = ROWS) -> NDArray[np.float32]:
     """Pictures of the letters of an alphabet: letters × variants (case, face, height, shift) × samples.
 
-    *shifts* are to the right in units of the size: italics stand otherwise over their base line in each typeface. Only
-    the upper *rows* of samples are taken.
+    *shifts* are to the right in units of the size: italics stand otherwise over their base line in each typeface. More
+    than one means a closer look, with `MORE_FACES`. Only the upper *rows* of samples are taken.
     """
     import numpy as np
     import pymupdf
 
     size, cell = 40, 90.0
+    faces = FACES if len(shifts) == 1 else MORE_FACES
     letters = ALPHABETS[alphabet]
     origins = []
     with pymupdf.open() as document:
-        page = document.new_page(width=cell * len(letters), height=cell * 2 * len(FACES))
+        page = document.new_page(width=cell * len(letters), height=cell * 2 * len(faces))
         writer = pymupdf.TextWriter(page.rect)
-        for row, (face, case) in enumerate((face, case) for face in FACES for case in (str.lower, str.upper)):
+        for row, (face, case) in enumerate((face, case) for face in faces for case in (str.lower, str.upper)):
             font = pymupdf.Font(face)
             for column, letter in enumerate(map(case, letters)):
                 origin = (column * cell + 15.0, row * cell + 60.0)

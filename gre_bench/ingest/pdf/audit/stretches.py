@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 LETTERS = 6
 """Letters that a stretch must have to count as hidden by what is drawn around it."""
+SCATTERED = 12
+"""Letters that the short stretches of one colour on a page must have together to count as hidden."""
 
 
 def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -36,15 +38,29 @@ def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) 
     return (state[words] > 0) & among
 
 
-def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """*found* without stretches of a few letters, but for those of lines that have many."""
+def without_strays(
+    glyphs: Glyphs, found: NDArray[np.bool_], colour: NDArray[np.int64] | None = None
+) -> NDArray[np.bool_]:
+    """*found* without stretches of a few letters, except where there are many.
+
+    Short stretches stay if their line has 30 found letters. Given *colour* (n × 3), they also stay if the short
+    stretches of one colour on the page have `SCATTERED` letters together: words hidden one at a time.
+    """
     import numpy as np
 
     found = found.copy()
     letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(found))
     line = np.bincount(glyphs.line, found & letters, minlength=int(glyphs.line[-1]) + 1)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], (found | ~glyphs.solid).astype(np.int8), [0]])))
+    strays: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
     for start, end in zip(edges[::2], edges[1::2], strict=True):
-        if letters[start:end][found[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
-            found[start:end] = False
+        inside = found[start:end]
+        count = int(letters[start:end][inside].sum())
+        if count < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
+            key = () if colour is None or not count else tuple(colour[start:end][inside][0].tolist())
+            strays.setdefault(key, []).append((start, end, count))
+    for key, stretches in strays.items():
+        if not key or sum(count for _, _, count in stretches) < SCATTERED:
+            for start, end, _ in stretches:
+                found[start:end] = False
     return found
