@@ -19,6 +19,7 @@ from gre_bench.ingest.pdf.audit.shapes import COLUMNS, ROWS, compared, normal
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.pdf.text import PdfText, read_pdf
 from tests.conftest import ROOT, SHARED
+from tests.ingest.pdf.hidden_among import AMONG, SEEN, SHORT, TELLING, between, in_lines, page_with, shown
 from tests.ingest.pdf.hidden_further import FURTHER
 from tests.ingest.pdf.hidden_text import BLANK, PHRASE, WAYS, WHITE, with_hidden
 from tests.ingest.pdf.hidden_unseen import OPEN, READABLE, UNSEEN
@@ -99,6 +100,36 @@ def test_a_passage_hidden_by_what_the_rendering_model_allows_is_not_among_what_i
     seen = hidden_in_a_sample(UNSEEN[way])
     assert not [word for word in ("referee", "merits", "outstanding") if word in seen]
     assert "personalisedfederated" in seen
+
+
+def seen_on(data: bytes) -> str:
+    with pymupdf.open(stream=data, filetype="pdf") as document:
+        sight = look_at(document[0], 1)
+    return "".join(letter for letter, out in zip(sight.glyphs.text, sight.hidden, strict=True) if not out)
+
+
+@pytest.mark.parametrize("way", AMONG)
+def test_a_passage_hidden_among_words_that_are_seen_is_left_out_and_they_stay(way):
+    seen = squeezed(seen_on(page_with(AMONG[way])))
+    assert not [word for word in TELLING if word in seen]
+    assert squeezed(" ".join(SEEN[11:])) in seen
+
+
+@pytest.mark.parametrize("before", ["1 g", ".95 g", "3 Tr"])
+def test_short_words_hidden_one_at_a_time_are_one_passage(before):
+    after = "0 Tr" if "Tr" in before else "0 g"
+    words = seen_on(page_with(between(SHORT, before, after))).split()
+    assert words == [*seen_on(page_with("")).split(), *SEEN[: len(SHORT)]]
+
+
+@pytest.mark.parametrize(
+    "operators",
+    [shown(in_lines(SEEN)) + shown(in_lines(SEEN), x=72.4), shown(["na\\357ve caf\\351"]) + shown(["ab"], size=7, x=140, y=403.5),
+     shown(["x"]) + shown(["ij"], size=7, x=77, y=404) + shown(["kl"], size=7, x=77, y=397)],
+)  # fmt: skip
+def test_bold_by_printing_twice_accents_and_stacked_indices_are_seen(operators):
+    with pymupdf.open(stream=page_with(operators), filetype="pdf") as document:
+        assert not look_at(document[0], 1).hidden.any()
 
 
 def test_what_a_visibility_expression_hides_is_told_as_a_layer_that_is_off():
