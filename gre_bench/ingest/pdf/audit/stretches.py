@@ -44,7 +44,8 @@ def without_strays(
     """*found* without stretches of a few letters, except where there are many.
 
     Short stretches stay if their line has 30 found letters. Given *colour* (n × 3), they also stay if the short
-    stretches of one colour on the page have `SCATTERED` letters together: words hidden one at a time.
+    stretches of one colour on the page have `SCATTERED` letters together: words hidden one at a time. Single letters
+    never count, as large signs of sums are often called letters.
     """
     import numpy as np
 
@@ -57,7 +58,7 @@ def without_strays(
         inside = found[start:end]
         count = int(letters[start:end][inside].sum())
         if count < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
-            key = () if colour is None or not count else tuple(colour[start:end][inside][0].tolist())
+            key = () if colour is None or count < 2 else tuple(colour[start:end][inside][0].tolist())
             strays.setdefault(key, []).append((start, end, count))
     for key, stretches in strays.items():
         if not key or sum(count for _, _, count in stretches) < SCATTERED:
