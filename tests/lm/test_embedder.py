@@ -322,6 +322,7 @@ def test_settings_open_the_embedder_and_keep_it_open(models, tmp_path):
     ("settings", "said"),
     [
         (EmbedderSettings(backend="stella"), "no embedder 'stella'; known: hashed-ngrams, sentence-transformers"),
+        (EmbedderSettings(folder=Path("stella")), "set embedder.backend=sentence-transformers too, or leave the folder"),
         (EmbedderSettings(backend="sentence-transformers"), "needs a model folder: --set embedder.folder=FOLDER"),
     ],
 )

@@ -41,6 +41,11 @@ class Embedder(Protocol):
 def _hashed_ngrams(settings: EmbedderSettings) -> Embedder:
     from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams
 
+    if settings.folder is not None:
+        raise SettingsError(
+            f"hashed-ngrams has no folder, but embedder.folder is {settings.folder}: "
+            "set embedder.backend=sentence-transformers too, or leave the folder out"
+        )
     return HashedNgrams()
 
 
