@@ -93,7 +93,8 @@ def _look_like_boards(names: Sequence[str]) -> None:
     """Raises `SettingsError` for a name that can be no edition and is no file, such as a candidate's."""
     for name in names:
         try:
-            Path(name).exists() or edition_parts(name)
+            if not Path(name).exists():
+                edition_parts(name)
         except SettingsError as error:
             if Path(name).suffix or ("/" in name and Path(name).parent.is_dir()):
                 continue
