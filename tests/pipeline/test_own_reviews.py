@@ -344,7 +344,7 @@ def test_a_candidate_is_replaced_by_one_command_and_never_by_accident(ruled):
     assert "m has other reviews of 8 of these papers" in told and "--replace" in told
     assert "say that you mean it with --yes" in line("rank", second, "--edition", EDITION, "--as", "m", "--replace")
     code, out, _ = call("rank", second, "--edition", EDITION, "--as", "m", "--replace", "--yes")
-    assert (code, "its 8 earlier reviews are replaced" in out) == (DONE, True)
+    assert (code, "replaced: its 8 earlier reviews" in out) == (DONE, True)
     assert query(ruled, "select count(*), count(*) filter (text like '%More.') from reviews where candidate = 'm'") == [
         (16, 16)
     ]

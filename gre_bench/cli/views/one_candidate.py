@@ -121,9 +121,9 @@ def _next(report: dict[str, Any], first: Row) -> list[str]:
     if first["rank"] is None:
         lines.append(f"no rank: {first['unranked']}; add the missing reviews to the file and give the command again")
     if first["few_lines"]:
-        lines.append("few judgments a review: look at what the writer makes of the reviews before trusting the score")
+        lines.append("few judgments a review: see what the writer makes of the reviews first")
     if first["surely_above_chance"] is False:
-        lines.append("not above chance: the reviews may say little about their own papers, or the papers are too few")
+        lines.append("not above chance: the reviews say little of their papers, or the papers are few")
     if report["papers"]:
         worst = report["papers"][-1]["paper_id"]
         lines.append(f"gre-bench why {edition} {metric} {name} --paper {worst}")
