@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +43,9 @@ class Score:
     """
 
     nats: float
-    tokens: tuple[str, ...] | None
-    conditional: tuple[float, ...]
-    marginal: tuple[float, ...]
+    tokens: tuple[str, ...] | None = field(repr=False)
+    conditional: tuple[float, ...] = field(repr=False)
+    marginal: tuple[float, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,12 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
 
 
 def judgments(review: str) -> list[str]:
-    """Returns the judgments of *review* by rule, without an LM: one text per judgment, none if nothing is judged."""
+    """Returns the judgments of *review* by rule, without an LM: one text per judgment, none if nothing is judged.
+
+    Raises `SettingsError` for what is no text, such as an empty cell of a data frame.
+    """
+    if not isinstance(review, str):
+        raise SettingsError(f"a review is a text, not {type(review).__name__}")
     return judgments_of(review).splitlines()
 
 
@@ -83,6 +88,8 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
     Raises `SettingsError` for a blank text, and `SpanError` for a text that the LM cannot score, such as one that is
     too long.
     """
+    if not isinstance(lm, OpenedLM):
+        raise SettingsError(f"the evaluation LM is what open_lm returns, not {type(lm).__name__}")
     x, y = _text("candidate", candidate), _text("reference", reference)
     conditional, marginal = _spans(lm.lm, [Prediction(x, synopsis, y), Prediction(None, synopsis, y)])
     tokens = lm.pieces(y, conditional.ids) if lm.pieces else None
@@ -141,6 +148,8 @@ def rank(
     run = steps.undecorated()
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         if not isinstance(reviews, str | Path):
+            if not hasattr(reviews, "to_parquet"):
+                raise SettingsError(f"reviews are a file, a folder or a data frame, not {type(reviews).__name__}")
             file = Path(folder) / "reviews.parquet"
             reviews.to_parquet(file)
             reviews = file
@@ -162,7 +171,10 @@ def _spans(lm: EvaluationLM, predictions: Sequence[Prediction]) -> list[SpanLogp
 
 
 def _text(title: str, given: Text) -> str:
-    text = given if isinstance(given, str) else "\n".join(given)
+    lines = [given] if isinstance(given, str) else given
+    if not isinstance(lines, Sequence) or not all(isinstance(line, str) for line in lines):
+        raise SettingsError(f"the {title}'s judgments are one text or a list of texts, not {type(given).__name__}")
+    text = "\n".join(lines)
     if not text.strip():
         raise SettingsError(f"the {title}'s judgments are blank: there is nothing to score")
     return text

@@ -96,3 +96,28 @@ def test_ones_own_reviews_are_ranked_from_a_frame(state):
     mine = gre_bench.rank(reviews, EDITION, "my-model", state=state)
     assert mine["candidate"].tolist() == ["my-model"]
     assert mine["scored"].item() == mine["planned"].item() > 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (lambda lm: gre_bench.judgments(float("nan")), "a review is a text, not float"),
+        (lambda lm: gre_bench.score(lm, None, "a"), "the candidate's judgments are one text or a list of texts, not NoneType"),
+        (lambda lm: gre_bench.score(lm, "a", [None]), "the reference's judgments are one text or a list of texts"),
+        (lambda lm: gre_bench.score("cache-ngram", "a", "b"), "is what open_lm returns, not str"),
+    ],
+    ids=["a review", "a candidate", "a reference", "an LM"],
+)  # fmt: skip
+def test_what_is_no_text_or_lm_is_one_line(asked, said):
+    with pytest.raises(SettingsError, match=said):
+        asked(gre_bench.open_lm("cache-ngram"))
+
+
+@pytest.mark.parametrize("name", ["human", "generic"])
+def test_own_reviews_never_become_those_of_the_baseline_or_a_control(state, name):
+    before = gre_bench.leaderboard(EDITION, state=state)
+    paper = Store(state, EDITION).read(SAMPLE)[0]["paper_id"]
+    frame = pandas.DataFrame({"paper_id": [paper], "review_id": ["x"], "review": ["The method is sound."]})
+    with pytest.raises(SettingsError, match="cannot be removed or added"):
+        gre_bench.rank(frame, EDITION, name, state=state)
+    pandas.testing.assert_frame_equal(before, gre_bench.leaderboard(EDITION, state=state))

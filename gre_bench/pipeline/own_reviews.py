@@ -22,7 +22,7 @@ from gre_bench.ingest.records.merge_index import CONFLICT, Imported
 from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.import_summary import described
 from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_reviews, unknown_papers
-from gre_bench.pipeline.removal import forgetting
+from gre_bench.pipeline.removal import forgetting, own_name
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
 from gre_bench.store.queries.board import LEADERBOARD
@@ -50,6 +50,7 @@ def take(
     Returns the report of the import, with the sampled papers that have a review and those that have none. Raises
     `SettingsError` or `SourceError` if the reviews cannot be ranked; nothing is changed then.
     """
+    own_name(name)
     if not store.rows(CURRENT_SIGNATURES):
         raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
     known = known_reviews(store)

@@ -301,7 +301,7 @@ def test_an_unknown_backend_is_named_with_the_known_ones(tmp_path):
 def test_refused_rows_of_a_source_stop_the_run_before_the_sample_is_drawn(tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"paper_id": "s01", "slot": 1, "review": ""}\n')
-    with pytest.raises(SourceError, match=r"bad.jsonl: 1 rows refused, first review s01 \(row 1\): empty review"):
+    with pytest.raises(SourceError, match=r"bad.jsonl: 1 row refused, first review s01 \(row 1\): empty review"):
         run(tmp_path, f"sources.reviews={bad}")
     assert query(tmp_path, "select count(*) from sample") == [(0,)]
     assert len(list(tmp_path.rglob("refused/*.jsonl"))) == 1

@@ -104,7 +104,7 @@ def test_the_demo_needs_nothing_but_the_installation(installed, engine):
     assert "validated on ICLR-2023" in shown, (
         "the records of validations come along, and signatures are those of a checkout"
     )
-    assert "gre-bench leaderboard SAMPLE-2026 --json" in shown
+    assert "gre-bench rank REVIEWS.csv --edition SAMPLE-2026 --as NAME" in shown
     assert "done: 0 pairs scored now" in installed.done("refresh", "--settings", "demo", "--no-prefect")
 
 

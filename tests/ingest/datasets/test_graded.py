@@ -204,7 +204,7 @@ def test_a_group_is_told_by_item(tmp_path):
         ("g.csv", b"item_id,grade\np,A\n", "there is no item_id with a review"),
         ("g.csv", b"item_id,review\np,x\n", "there is no column grade; name the grades' with --grade-column"),
         ("g.csv", b"item_id,review,review\np,x,y\n", "two columns have the same name"),
-        ("g.csv", b"item_id,review,grade\np,\xff,A\n", "cannot be read as CSV in UTF-8"),
+        ("g.csv", b"item_id,review,grade\np,\xff,A\n", "line 2 is not UTF-8; save the file as UTF-8"),
         ("g.csv", b'item_id,review,grade\np,"x', "cannot be read as CSV"),
         ("g.csv.gz", b"item_id,review,grade\n", "cannot be read as CSV"),
         ("g.jsonl.gz", b"{}", "cannot be read"),

@@ -82,7 +82,8 @@ def compare(
 
         report = compare_releases((runs[0], runs[1]), state)
         return screen.print_json(report) if as_json else show_releases(report)
-    _look_like_boards(runs or ())
+    if not table:
+        _look_like_boards(runs or ())
     report = _compared(_sides(runs or (), table or (), benchmarks, state), benchmarks)
     if as_json:
         return screen.print_json(report)
