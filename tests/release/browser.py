@@ -66,6 +66,20 @@ class Tab:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
+    def arrive(self, page: str) -> None:
+        """Waits until the page whose path ends with *page* is shown. A question asked while it opens is asked again."""
+        until = time.monotonic() + 60
+        shown = f"document.readyState === 'complete' && location.pathname.endsWith({json.dumps(page)})"
+        while time.monotonic() < until:
+            try:
+                if self.ask(shown):
+                    return
+            except AssertionError as error:
+                if "navigated" not in str(error):
+                    raise
+            time.sleep(0.05)
+        raise AssertionError(f"{page} was not opened")
+
     def press(self, key: str) -> None:
         """One key, down and up."""
         for kind in ("keyDown", "keyUp"):

@@ -140,11 +140,9 @@ def test_all_links_lead_somewhere_and_a_papers_page_leads_back(tab, release):
     assert len([link for link in links if link.startswith("papers/")]) == 12
     assert links_that_lead_nowhere(tab, release / "index.html") == []
     click(tab, "#table-papers a")
-    while not tab.ask("location.pathname").endswith("p00000.html") or tab.ask("document.readyState") != "complete":
-        pass
+    tab.arrive("p00000.html")
     click(tab, ".bar a")
-    while not tab.ask("location.pathname").endswith("index.html") or tab.ask("document.readyState") != "complete":
-        pass
+    tab.arrive("index.html")
 
 
 def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
