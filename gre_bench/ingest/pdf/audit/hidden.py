@@ -15,7 +15,15 @@ from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
 from gre_bench.ingest.pdf.audit.legibility import illegible
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
-from gre_bench.ingest.pdf.audit.stretches import LETTERS, PROSE, by_word, prose, text_of_strays, without_strays
+from gre_bench.ingest.pdf.audit.stretches import (
+    LETTERS,
+    PROSE,
+    by_word,
+    lettered,
+    prose,
+    text_of_strays,
+    without_strays,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,7 +210,7 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     first[1:] = glyphs.word[1:] != glyphs.word[:-1]
     long = np.bincount(glyphs.word, glyphs.solid)[glyphs.word] >= 2
     np.add.at(words, glyphs.line[first & long], 1)
-    alphabetic = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(small))
+    alphabetic = lettered(glyphs)
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
     return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)

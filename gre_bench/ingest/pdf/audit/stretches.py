@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +25,14 @@ COMMON_WORDS = frozenset(
         "will with would you your",
     )
 )
+
+
+def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
+    """Returns which characters are letters, or signs that a reader takes for letters, such as those in brackets."""
+    import numpy as np
+
+    known = {sign: any(map(str.isalpha, normalize("NFKC", sign))) for sign in set(glyphs.text)}
+    return np.fromiter((known[sign] for sign in glyphs.text), dtype=bool, count=len(glyphs.text))
 
 
 def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -55,7 +64,7 @@ def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_
     import numpy as np
 
     found = found.copy()
-    letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(found))
+    letters = lettered(glyphs)
     line = np.bincount(glyphs.line, found & letters, minlength=int(glyphs.line[-1]) + 1)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], (found | ~glyphs.solid).astype(np.int8), [0]])))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
@@ -78,7 +87,7 @@ def text_of_strays(
 
     if not strays.any() or prose(glyphs, np.flatnonzero(strays)):
         return strays
-    letters = np.fromiter(map(str.isalpha, glyphs.text), dtype=bool, count=len(strays))
+    letters = lettered(glyphs)
     words = glyphs.word - glyphs.word[0]
     sure = np.bincount(words, strays & letters & surely)
     whole = (sure >= 2) & (sure == np.bincount(words, letters))
