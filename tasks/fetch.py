@@ -27,7 +27,7 @@ def fetch_papers(request: FetchRequest) -> FetchOutcome:
 
 @task(name="seal snapshot", tags=["cpu"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
-    """Makes the snapshot of what was fetched; returns its folder, digest and counts."""
+    """Makes the snapshot of everything in the journal of *request*; returns its folder, digest and counts."""
     return freeze(request)
 
 

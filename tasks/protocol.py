@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """The backends of metrics: an evaluation LM, an embedder, an examiner. Each is opened at its first use."""
+    """The settings of the backends of metrics: evaluation LM, embedder, and LMs that grade (*writer_context*).
+
+    Each backend is opened when a step first needs it.
+    """
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings

@@ -149,7 +149,7 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 def identity(name: str, material: ChangeInput) -> str:
     """Returns how signatures name a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
-    The hex digits stand for seed and headings; the texts are not part of it.
+    The hex digits are a hash of seed and headings; the texts are not part of it.
     """
     change = named(name)
     settings = digest([material.seed, list(material.headings)])[:8]

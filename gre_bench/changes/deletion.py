@@ -59,7 +59,10 @@ def _blanked(material: ChangeInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Returns the odd sentences; the last one of a line takes the line break of a deleted one after it."""
+    """Returns the odd sentences.
+
+    If a deleted sentence ended its line or the section, the kept sentence before it gets its line break.
+    """
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
     for index, sentence, number in _numbered(sentences):
@@ -76,7 +79,10 @@ def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Yields index, sentence, and its number among the non-empty sentences; an empty one shares the previous number."""
+    """Yields index, sentence, and its number from 1 among the non-empty sentences.
+
+    An empty sentence (a bare list mark) has the number 1, which is odd, so it always stays.
+    """
     number = 0
     for index, sentence in enumerate(sentences):
         number += bool(sentence.text)

@@ -1,4 +1,4 @@
-"""Splits a review into the sections and sentences that changes count, in one of two ways.
+"""Splits a review into sections and sentences for the changes, in one of two ways.
 
 ``authors``: as Xu et al. 2025 split reviews (D.3.1). Every ``. ? !`` and every line break ends a piece, also inside
 "0.85". Blank pieces are skipped. A piece that contains a heading's words is that heading, and the count restarts there.
@@ -40,9 +40,9 @@ def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section
 
 
 def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns heading (with the blanks after it) and body of every section; only blanks before the first are lost.
+    """Returns the heading (with the blanks after it) and the body of every section of *text*.
 
-    The first heading is empty if text precedes every heading.
+    The first heading is empty if text precedes every heading. Only blanks before the first heading are lost.
     """
     results = [(0, 0)]
     for piece in _PIECE.finditer(text):

@@ -19,9 +19,10 @@ Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
 class Recipe:
     """A metric: *source* is the form of reviews it reads, *formula* turns log-probabilities into a score.
 
-    A metric without references is computed once for each response, the others once for each pair. The formula
-    ``specific`` compares a response with the candidate's response to another paper. *measure* locates the
-    `gre_bench.metrics.overlap.Measure` of a metric without an LM: ``module:name``, a module of `gre_bench.metrics`.
+    *asks* is the kind of model that computes it. A metric with *needs_reference* is computed once for each pair, the
+    others once for each response. The formula ``specific`` compares a response with the candidate's response to another
+    paper. *measure* locates the `gre_bench.metrics.overlap.Measure` of a metric without an LM: ``module:name``, a
+    module of `gre_bench.metrics`.
     """
 
     name: str
@@ -91,9 +92,9 @@ EXAMINER = "examiner."
 
 
 def recipe_of(name: str) -> Recipe:
-    """Returns the metric *name*.
+    """Returns the metric *name*; raises `KeyError` for an unknown one.
 
-    ``examiner.NAME`` is the examiner NAME of the settings, which reads paper and review.
+    ``examiner.NAME`` is the examiner NAME of the settings, which reads paper and review. It is not checked here.
     """
     if name.startswith(EXAMINER):
         title = f"Examiner {name.removeprefix(EXAMINER)}"

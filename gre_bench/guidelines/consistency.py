@@ -22,7 +22,12 @@ _AGREES = {2: "consistent", 1: "somewhat inconsistent", 0: "inconsistent"}
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion that an LM judges: its prompt, the fields it *needs*, the *words* of each score, *typed* fields."""
+    """A criterion that an LM judges.
+
+    *prompt* is the name of its prompt, *needs* the fields that a review must have. *word* is the reply's field that
+    holds the word, and *words* the right word for each score. *typed*: further fields of a reply, each with a test of
+    its value.
+    """
 
     name: str
     prompt: str
@@ -43,7 +48,7 @@ class Criterion:
     def points(self, text: str) -> int:
         """Returns the score in the reply *text*.
 
-        Raises `ReplyError` ``no_yaml``, ``no_score``, ``score_off_scale`` and others.
+        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
         """
         tree = mapping(block(without_thinking(text)[0]))
         score = tree.get("quality_score")

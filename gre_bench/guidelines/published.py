@@ -12,7 +12,10 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed RMSE; *anomaly* marks an oddity that *note* explains."""
+    """A printed RMSE with its row and column, and the number of *papers* behind it.
+
+    *anomaly* marks an oddity of the printed table, which *note* explains; both are empty for most cells.
+    """
 
     row: str
     column: str
