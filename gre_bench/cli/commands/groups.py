@@ -32,7 +32,7 @@ MOVED = {
 
 
 class Command(TyperCommand):
-    """A command whose help omits types that the name already tells, and fills each line."""
+    """A command whose help omits the types of flags and named arguments, and fills each line of the terminal."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
