@@ -153,7 +153,7 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
         yield f"automation {wanted.name}"
 
 
-def answering(client: SyncPrefectClient, wait_s: float) -> None:
+def await_server(client: SyncPrefectClient, wait_s: float) -> None:
     """Returns when the server answers; raises `httpx.TransportError` if it does not within *wait_s*."""
     deadline = time.monotonic() + wait_s
     while error := client.api_healthcheck():
@@ -178,7 +178,7 @@ def main() -> None:
         parser.error("name the server: export PREFECT_API_URL=http://127.0.0.1:4200/api")
     try:
         with get_client(sync_client=True) as client:
-            answering(client, arguments.wait)
+            await_server(client, arguments.wait)
             for line in set_up(client, arguments.tell, waits):
                 print(line)
     except httpx.HTTPStatusError as error:

@@ -123,9 +123,10 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 
 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
-    """Returns, without sending anything, the requests that the study still needs, their cost, and limits it may exceed.
+    """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
-    The key ``models`` has one row per model, as `quoted` returns it.
+    ``models`` has one row per model, as `quoted` returns it. ``over_budget`` names the limits that the requests may
+    exceed.
     """
     material, chosen = prepared(job)
     able = [content for content in material.contents.values() if content]

@@ -124,10 +124,10 @@ def _judged(
 
 
 def estimate(job: QualityJob) -> dict[str, Any]:
-    """Returns, without sending anything, the requests to the judge that are still needed, their cost, and limits.
+    """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
-    ``over_budget`` names the limits that they may exceed. The key ``models`` has one row, as `quoted` returns it, or
-    none without a judge.
+    ``models`` has one row, as `quoted` returns it, or none without a judge. ``over_budget`` names the limits that these
+    requests may exceed.
     """
     reviews = fielded(job)
     rows = []
@@ -152,7 +152,7 @@ def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, l
 
 
 def fielded(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews of the notes by their fields; raises `SourceError` if there are none."""
+    """Returns the human reviews in the job's file of notes, split into fields; raises `SourceError` if it has none."""
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)

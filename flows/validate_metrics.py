@@ -136,7 +136,7 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict
 
 
 def as_row(found: ChangeResult) -> dict[str, Any]:
-    """Returns the effect of a change as columns of the table ``effects``."""
+    """Returns *found*, the effect of a change, as columns of the table ``effects``."""
     return asdict(found)
 
 

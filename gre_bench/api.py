@@ -79,7 +79,7 @@ class OpenedLM:
 
 @contextmanager
 def _in_python() -> Iterator[None]:
-    """Rewords the errors raised inside it for a caller in Python."""
+    """Rewords errors that the block raises: what names an option of the command line then names a parameter."""
     try:
         yield
     except GreBenchError as error:
@@ -178,10 +178,10 @@ def rank(
     """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's results.
 
     The frame has one row per metric, as in `leaderboard`; its column *of* is the number of candidates with a rank.
-    *reviews*: a file or folder in a form that ``gre-bench
-    rank`` reads, or a frame with the columns paper_id and review. *replace*: replace all reviews that the candidate
-    already has in the edition. Raises a `GreBenchError` as the command does: `SettingsError` or `SourceError` for
-    unusable input, and `UnfinishedError` if some pairs are not scored yet.
+    *reviews*: a file or folder in a form that ``gre-bench rank`` reads, or a frame with the columns paper_id and
+    review. *replace*: replace all reviews that the candidate already has in the edition. Raises a `GreBenchError` as
+    the command does: `SettingsError` or `SourceError` for unusable input, and `UnfinishedError` if some pairs are not
+    scored yet.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring

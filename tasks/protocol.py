@@ -1,6 +1,6 @@
 """Every step of a run as a typed protocol; `gre_bench.tasks.steps` implements it with and without Prefect.
 
-A step takes and returns plain values, over a batch. No step opens the store.
+A step takes and returns plain values, for a whole batch of items. No step opens the store.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ def score_papers(
 ) -> Scored:
     """Returns the scores of *works*, the cases of some papers by metric.
 
-    *name* is that of the papers in the task's name. *known*: log-probabilities by the address of their prediction,
-    which are not computed again.
+    *name*: what the papers are called in the name of the task. *known*: log-probabilities by the address of their
+    prediction, which are not computed again.
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:

@@ -120,7 +120,7 @@ UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
 
 
 def named(name: str) -> Change:
-    """Returns the change *name*; `ChangeError` lists the known ones."""
+    """Returns the change *name*; raises `ChangeError`, which lists the known ones, if there is none."""
     if name not in CHANGES:
         raise ChangeError("unknown", f"no change {name!r}; known: {', '.join(CHANGES)}")
     return CHANGES[name]

@@ -26,7 +26,7 @@ ICLR_2023 = (
     "Clarity, Quality, Novelty And Reproducibility",
     "Summary Of The Review",
 )
-"""The headings of ICLR 2023's form; the second in the paper's spelling, the third in the form's own."""
+"""The headings of ICLR 2023's form; the second is spelt as in Xu et al. 2025, the third as in the form itself."""
 
 _PIECE = re.compile(r"[^.?!\n]*[.?!\n]|[^.?!\n]+")
 _BLANKS = re.compile(r"\s*")
@@ -54,7 +54,7 @@ def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """Returns the non-blank pieces of *body*: one space after each, and the end of the body after the last."""
+    """Returns the non-blank pieces of *body*; one space follows each, and the body's last blanks follow the last."""
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]
     return tuple(

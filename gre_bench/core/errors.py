@@ -29,8 +29,9 @@ from pathlib import Path
 
 
 class Stopped(BaseException):
-    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM). No failure, so ``except Exception`` lets it
-    pass.
+    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM).
+
+    It is no failure, so ``except Exception`` does not catch it.
     """
 
 
@@ -144,14 +145,14 @@ OF_A_PATH = frozenset(
 
 
 def fault_of_a_path(error: OSError) -> str | None:
-    """Returns one line for *error* if the given path is at fault; None if it may be a bug."""
+    """Returns one line for *error* if a path that the user gave causes it; None if it may be a bug."""
     if error.errno not in OF_A_PATH or not error.filename:
         return None
     return f"{error.filename} cannot be used: {error.strerror}; name another"
 
 
 def fault_of_the_machine(error: OSError) -> str | None:
-    """Returns one line for *error* if the machine is at fault; None if it may be a bug."""
+    """Returns one line for *error* if the machine causes it, such as a full disk; None if it may be a bug."""
     if error.errno not in OF_THE_MACHINE:
         return None
     file = f"{error.filename}: " if error.filename else ""

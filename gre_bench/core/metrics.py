@@ -37,11 +37,11 @@ class Recipe:
 
 
 SPECIFIC = "_specific"
-"""Suffix of a metric that is the excess of another one over chance."""
+"""Suffix of the name of a metric that is the excess of another one over chance."""
 
 
 def _with_specific(recipe: Recipe) -> tuple[Recipe, ...]:
-    """Returns *recipe* and its specific form, if it has one."""
+    """Returns *recipe* and, for a metric by PMI, its specific form: the excess of the metric over chance."""
     if recipe.formula != "pmi":
         return (recipe,)
     title = f"{recipe.title}, specific"
@@ -88,7 +88,7 @@ METRICS = {
 
 
 EXAMINER = "examiner."
-"""Prefix of a metric that is an examiner of the settings."""
+"""Prefix of the name of a metric that is an examiner of the settings."""
 
 
 def recipe_of(name: str) -> Recipe:

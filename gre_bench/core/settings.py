@@ -453,7 +453,7 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
 
 
 _REMOVED = (("evaluation_lm", "mixture"),)
-"""Groups and keys of settings that earlier versions stored with each run."""
+"""Groups and keys of settings that earlier versions stored with each run, and that no longer exist."""
 
 
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:

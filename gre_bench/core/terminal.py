@@ -1,4 +1,4 @@
-"""Texts for a terminal or a page: without characters that must not reach it, and with counts that agree."""
+"""Removes characters from texts that must not reach a terminal or a page, and writes counts with their nouns."""
 
 from __future__ import annotations
 

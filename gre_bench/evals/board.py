@@ -48,7 +48,7 @@ class ReviewScore:
 
 
 class ReviewBoard:
-    """The board of one edition, to score reviews with; see `open_board`."""
+    """Scores single reviews as the board of one edition does; `open_board` opens it, and names the errors."""
 
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)

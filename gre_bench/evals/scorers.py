@@ -22,7 +22,7 @@ from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 
 @contextmanager
 def errors_for_users() -> Iterator[None]:
-    """Turns an expected error into inspect_ai's error for users: one line, without a traceback."""
+    """Turns an expected error of the block into inspect_ai's error for users: one line, without a traceback."""
     try:
         yield
     except GreBenchError as error:

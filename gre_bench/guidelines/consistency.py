@@ -1,6 +1,7 @@
-"""Points that an LM gives a human review, with the prompts and the reply form of listings 2, 3 and 4.
+"""Points that an LM gives to a human review for its consistency and references.
 
-The reply is YAML with a score and a word for it. Both must be present, and the word must be the one that the listing
+Prompts and replies have the form of listings 2, 3 and 4 of "Evaluating the Impact of Reviewer Guideline Design on
+LLM-Based Automated Peer Review". The reply is YAML with a score and a word for it. Both must be present, and the word must be the one that the listing
 assigns to the score. A contradictory reply is rejected.
 """
 

@@ -1,4 +1,7 @@
-"""An LM makes a guideline from a group of reviews, to imitate those reviewers (appendix A.3)."""
+"""An LM makes a guideline from a group of reviews, to imitate those reviewers.
+
+Source: "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.3.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class FieldedReview:
     written_ms: int | None = None
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Returns those of *names* that the review does not have."""
+        """Returns those fields in *names* that the review does not have."""
         return [name for name in names if name not in self.fields]
 
 
@@ -71,6 +71,6 @@ def characters(review: FieldedReview) -> int | None:
 
 
 def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
-    """Returns the median of `characters` over those *reviews* that have them; None if none has."""
+    """Returns the median length of *reviews* in `characters`, over those that have a length; None if none has."""
     lengths = [length for review in reviews if (length := characters(review)) is not None]
     return Fraction(median(map(Fraction, lengths))) if lengths else None

@@ -1,4 +1,4 @@
-"""Rates human reviews by the five criteria of the guideline study (appendix A.2), and groups them by the total.
+"""Rates human reviews by the five criteria of the guideline paper's appendix A.2, and groups them by the total.
 
 A total is 2 to 17. If a criterion has no points, because a field, a date or an LM's verdict is missing, there is no
 total.
@@ -57,7 +57,7 @@ class Quality:
 
     @property
     def total(self) -> int | None:
-        """The sum of all five; None if one is missing."""
+        """The sum of the points for all five criteria; None if there are none for one of them."""
         given = [points for points in self.points.values() if isinstance(points, int)]
         return sum(given) if len(given) == len(NAMES) else None
 

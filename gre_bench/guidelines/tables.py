@@ -1,4 +1,4 @@
-"""RMSE in the layout of tables 1 and 2 of the guideline paper, with the published values below ours.
+"""RMSE in the layout of tables 1 and 2 of the guideline paper (`gre_bench.guidelines`), with its values below ours.
 
 Table 1: no guideline, ARR, NeurIPS, ICLR, as official text and as instructions. Table 2: Base., Good, Mid., Bad,
 without and with a rubric. Other conditions form a table of the same layout, above the published table 1.

@@ -1,4 +1,7 @@
-"""Measures the length of reviews and the variety of their words, an analysis that the guideline paper leaves open."""
+"""Measures the length of reviews and the variety of their words.
+
+The guideline paper (`gre_bench.guidelines`) leaves this analysis open.
+"""
 
 from __future__ import annotations
 

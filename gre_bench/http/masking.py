@@ -1,4 +1,4 @@
-"""Removes secrets from a text in every encoding in which servers and libraries repeat them.
+"""Removes secrets from a text, in every encoding in which servers and libraries may repeat them.
 
 It covers plain text, URL encoding, hex, and base64, also within a longer encoded text. Messages about a request repeat
 its headers, body or address in these ways. It does not find a secret that somebody hides on purpose.

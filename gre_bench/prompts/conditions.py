@@ -35,7 +35,10 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A guideline and the prompt that presents it to an LM; *guideline* is empty if there is none."""
+    """A guideline and the prompt that presents it to an LM; *guideline* is empty if there is none.
+
+    *rubric*: whether the prompt has a rubric, which computes the rating from the answers to a checklist.
+    """
 
     name: str
     kind: Kind

@@ -1,4 +1,4 @@
-"""Shared by commands that run something: settings, the progress bar, and exit codes by outcome."""
+"""Functions that commands share: settings of a run, edition, budget, confirmation, progress bar and exit codes."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def duration(seconds: float | None) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Returns *p* with three decimals, or as a power of ten if below 0.001; empty if None."""
+    """Returns *p* with three decimals, or in scientific notation below 0.001; empty if None."""
     return "" if p is None else "<1e-15" if p < 1e-15 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
 
 

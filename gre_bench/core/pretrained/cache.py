@@ -84,7 +84,7 @@ def held(entry: Pretrained) -> Held | None:
 
 
 def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
-    """Writes `SUMS`, the SHA-256 of all files in *folder*, in the form that ``sha256sum -c`` checks.
+    """Writes the file `SUMS` with the SHA-256 of all files in *folder*, in the form that ``sha256sum -c`` checks.
 
     *folder* holds the model of *entry*. Its *digest*, as in signatures, goes into the first line.
     """

@@ -124,7 +124,10 @@ def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, 
 
 
 def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
-    """Compares two *sides*, or one with *benchmarks*; raises `SettingsError` if they cannot be compared."""
+    """Returns the comparison of two *sides*, or the correlations of one side with the file *benchmarks*.
+
+    Raises `SettingsError` if they cannot be compared.
+    """
     if benchmarks is not None:
         report = correlated(sides, benchmarks)
     elif len(sides) != 2:
