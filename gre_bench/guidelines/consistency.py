@@ -1,8 +1,8 @@
 """Points that an LM gives to a human review for its consistency and references.
 
 Prompts and replies have the form of listings 2, 3 and 4 of "Evaluating the Impact of Reviewer Guideline Design on
-LLM-Based Automated Peer Review". The reply is YAML with a score and a word for it. Both must be present, and the word must be the one that the listing
-assigns to the score. A contradictory reply is rejected.
+LLM-Based Automated Peer Review". The reply is YAML with a score and a word for it. Both must be present, and the word
+must be the one that the listing assigns to the score. A contradictory reply is rejected.
 """
 
 from __future__ import annotations

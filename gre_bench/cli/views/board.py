@@ -167,7 +167,7 @@ def _ties(rows: Sequence[LeaderboardRow]) -> None:
     ties = [row for row in rows if row["tied"]]
     if ties:
         tests = counted(ties[0]["tests"] or 0, "test")
-        say(f"not told apart (p corrected for {tests}; papers, if both go on as here):")
+        say(f"not told apart (p corrected for {tests}; papers, if further scores are like these):")
     for row in ties[:SHOWN_TIES]:
         own, after = row["rank"], ranks.get(row["next_candidate"] or "")
         both = (

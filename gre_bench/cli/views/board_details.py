@@ -21,7 +21,7 @@ OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "fail
 def show_details(rows: Sequence[LeaderboardRow]) -> None:
     """Prints a table of `COLUMNS` for the human baseline and the models in *rows*, and explains them.
 
-    These are length, score at the human length, judgments, unusable texts, tokens, cost and contamination.
+    The columns are length, score at the human length, judgments, unusable texts, tokens, cost and contamination.
     """
     shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
     if not shown:

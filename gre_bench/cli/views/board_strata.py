@@ -1,4 +1,4 @@
-"""Prints scores by stratum, which is a property of papers: the version of the PDF that was read, decision, area."""
+"""Prints scores by stratum. A stratum is a property of papers: the version of the PDF that was read, decision, area."""
 
 from __future__ import annotations
 

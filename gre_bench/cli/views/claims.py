@@ -22,7 +22,7 @@ def show(report: dict[str, Any], details: bool) -> None:
         metrics = ", ".join(row["metric"] for row in rows)
         needs = max((row["needed"] or 0 for row in rows), default=0)
         more = [first["why"]] if first["why"] else []
-        more += [f"{needs:,} would tell, if all goes on as here"] if needs else []
+        more += [f"{needs:,} would tell, if further scores are like these"] if needs else []
         screen.say(f"{first['verdict']}: {first['claim']} ({metrics})" + (f": {'; '.join(more)}" if more else ""))
         if details:
             screen.say(f"  {first['says']} {first['paper']}, {first['where']}. {first['note']}".rstrip())

@@ -38,8 +38,8 @@ def show_understood(report: Row) -> None:
     others = [row for row in report["refusals"] if row["code"] != "unknown_paper"]
     if others:
         first = others[0]
-        say(f"not taken: {counted(len(others), 'row')}, first {first['item']}: {first['reason']}")
-        say(f"all rows not taken: {report['refusals_file']}")
+        say(f"refused: {counted(len(others), 'row')}, first {first['item']}: {first['reason']}")
+        say(f"all refused rows: {report['refusals_file']}")
     judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
     if own := judged.get(report["candidate"]):
         human = f" (human {_lines(judged[HUMAN])})" if HUMAN in judged else ""

@@ -34,11 +34,11 @@ class Held:
 
     @property
     def bytes(self) -> int:
-        """The total size of its existing files in bytes."""
+        """The total size of the model's existing files in bytes."""
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
     def fault(self, thorough: bool = False) -> str | None:
-        """Returns what is wrong with its files, None if nothing.
+        """Returns what is wrong with the model's files, None if nothing.
 
         With *thorough*, each file is read and compared with its SHA-256; else each only has to exist.
         """
