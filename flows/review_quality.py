@@ -165,7 +165,7 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
 def generate(
     name: str, group: str, model: str, out: Path, writer_context: WriterContext, run: Steps, state: Path
 ) -> dict[str, Any]:
-    """Asks *model* for a guideline made from the sampled reviews of a *group*, writes it to the file *out*.
+    """Asks *model* for a guideline made from the sampled reviews of a *group*, and writes it to the file *out*.
 
     The group is that of the study *name* in the folder *state*. Returns the file, the number of reviews, and the LM's
     identity. Raises `SettingsError` if the group is unknown or empty, or *out* cannot be written, and `SourceError` if

@@ -130,7 +130,7 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
-    """Stage *fetch*: fetches papers and reviews of the year into a snapshot; nothing if the settings name sources.
+    """Stage *fetch*: fetches papers and reviews of the year into a snapshot, unless the settings name their files.
 
     The summary has the snapshot's folder (None: not fetched). Its outcome is ``waiting`` while the service allows no
     requests.

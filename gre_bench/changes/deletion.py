@@ -81,7 +81,7 @@ def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
     """Yields index, sentence, and its number from 1 among the non-empty sentences.
 
-    An empty sentence (a bare list mark) has the number 1, which is odd, so it always stays.
+    An empty sentence, such as a bare list mark, has the number 1. That is odd, so it always stays.
     """
     number = 0
     for index, sentence in enumerate(sentences):

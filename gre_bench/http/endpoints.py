@@ -22,7 +22,7 @@ class Limits(BaseModel):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The seconds of each minute's allowance that one request uses, and that one token uses; 0 without a limit."""
+        """The least seconds per request, and per token, that the limits by minute allow on average; 0 without one."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 

@@ -54,7 +54,7 @@ def passes(status: int) -> bool:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Returns the wait in seconds that the header Retry-After states as a number or a date; None without a usable one.
 
-    *headers* has lower-case names.
+    Names in *headers* are in lower case, or their case is ignored.
     """
     stated = headers.get("retry-after", "").strip()
     try:

@@ -47,7 +47,7 @@ class Condition:
 
     @property
     def template(self) -> str:
-        """The name of the prompt: that of listing 5 without a guideline, of listing 13 with a rubric, else 6."""
+        """The name of the prompt: listing 5 without a guideline, listing 13 with a rubric, else listing 6."""
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 
     @property

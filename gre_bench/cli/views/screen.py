@@ -140,7 +140,7 @@ def show_counts(metrics: Iterable[Row]) -> None:
 def show_reasons(reasons: Iterable[Row]) -> None:
     """Prints why pairs have no score: one line for all metrics with the same reason and count.
 
-    A metric's specific form is not named beside the metric, because no board shows it.
+    A metric's specific form, its excess over chance, is not named beside the metric, because no board shows it.
     """
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
