@@ -113,9 +113,9 @@ def _sleep_until(moment: float) -> None:
 
 
 def _difference(state: Path, folder: str) -> dict[str, Any]:
-    """Returns what changed since the previous snapshot, as *changes*: None if there is none, or it no longer exists.
+    """Returns ``changes``, which is what changed in the snapshot in *folder* since the previous one.
 
-    *folder* is that of the new snapshot.
+    It is None if there was no previous snapshot, or it no longer exists.
     """
     snapshot = Snapshot.open(Path(folder))
     if snapshot.manifest.previous is None:

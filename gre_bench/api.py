@@ -79,7 +79,7 @@ class OpenedLM:
 
 @contextmanager
 def _in_python() -> Iterator[None]:
-    """Rewords errors that the block raises: what names an option of the command line then names a parameter."""
+    """Rewords errors that the block raises: names of command-line options become names of Python parameters."""
     try:
         yield
     except GreBenchError as error:

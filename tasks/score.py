@@ -1,4 +1,4 @@
-"""Tasks that sign metrics and score papers."""
+"""Tasks that compute the signatures of metrics, and score papers."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _blanked(material: ChangeInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Returns the odd sentences.
+    """Returns the sentences with odd numbers (see `_numbered`).
 
     If a deleted sentence ended its line or the section, the kept sentence before it gets its line break.
     """

@@ -48,7 +48,7 @@ def known_answers(
 
     Scores reviews of simulations. An evaluation LM that knows the simulation must give I(X; Y), and I(X; Y | S) with a
     synopsis. Intervals must cover the truth at their level. A garbled candidate must not score higher than the
-    original, or by at most ε = KL(truth ‖ LM). Trained LMs show their bias by the number of training papers.
+    original, or by at most ε = KL(truth ‖ LM). The bias of trained LMs is given by the number of their training papers.
 
     The exit code is 1 if an answer is wrong. That is: a wrong order or exact value; an interval by paper or of paired
     differences that misses its level by more than 2 points; or a test against chance that misses by more than 1 point.
