@@ -85,9 +85,10 @@ def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """Does as `compare`, with LM reviews from the file *reviews* instead of new ones; asks no LM.
+    """Does as `compare`, with LM reviews and human ratings from the folder *reviews*; asks no LM.
 
-    *name* is the study's name. `gre_bench.ingest.datasets.rated_reviews` states the form of the file.
+    *name* is the study's name. `gre_bench.ingest.datasets.rated_reviews` states the form of the files. *seed* is that
+    of the bootstrap.
     """
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)

@@ -138,9 +138,9 @@ def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
 def texts_apart(
     file: Path, train: str, choose: str | None, writer: str | None
 ) -> tuple[list[list[str]], list[list[str]] | None]:
-    """Returns `papers_of` the rows *train*, and those of the rows *choose* (None if *choose* is None).
+    """Returns the texts of judgments of the papers in rows *train*, and of those in rows *choose* (None if None).
 
-    Raises `SettingsError` if a paper is in both.
+    Both are as `papers_of` returns them. Raises `SettingsError` if a paper is in both.
     """
     learnt = _several(file, train, writer)
     kept = _several(file, choose, writer) if choose else []

@@ -1,4 +1,4 @@
-"""Deletes every other sentence of a review, or replaces it by a sentence that says nothing (Xu et al. 2025, D.3).
+"""Deletes every other sentence of a review; a writer may fill each gap with a new sentence (Xu et al. 2025, D.3).
 
 Within each section, the first, third and every further odd sentence stays; the even ones go. Headings stay. A section
 of one sentence stays as it is, so a very short review may not change at all.

@@ -26,7 +26,7 @@ def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
 
 @lru_cache(maxsize=64)
 def _writings(secret: str) -> tuple[str, ...]:
-    """Returns the encodings of *secret* that may occur in a text, plain first."""
+    """Returns the encodings of *secret* that may occur in a text; the first is the secret itself."""
     raw = secret.encode()
     results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
     for ahead in range(3):
