@@ -81,7 +81,7 @@ class Client:
 
         results: dict[int, Answer] = {}
         queue = iter(enumerate(items))
-        # The environment's proxy must not stand between us and this machine.
+        # A proxy of the environment must not come between this program and a server on the same machine.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -114,7 +114,7 @@ class SharedConnections:
     def __init__(self, http: AsyncClient, retry_policy: RetryPolicy, key: str | None, parallel: int, down: bool):
         self._http = http
         # A server that was down is tried once, without retries for every conversation of every paper.
-        self._patience = replace(retry_policy, attempts=1) if down else retry_policy
+        self._retry_policy = replace(retry_policy, attempts=1) if down else retry_policy
         self._key = key
         self._lost = 0
         self._enough = max(2, parallel)
@@ -137,13 +137,13 @@ class SharedConnections:
         if self.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
         why = ""
-        for attempt in range(self._patience.attempts):
+        for attempt in range(self._retry_policy.attempts):
             answer = await self._once("POST", path, body)
             if not isinstance(answer, tuple):
                 self._lost, self.down = 0, False
                 return answer
             why, stated_s = answer
-            seconds = self._patience.wait(attempt, stated_s)
+            seconds = self._retry_policy.wait(attempt, stated_s)
             if seconds is None:
                 why += "" if stated_s is None else f" (it asks to wait {stated_s:.0f} s)"
                 break
@@ -162,10 +162,10 @@ class SharedConnections:
         import httpx2
 
         try:
-            async with asyncio.timeout(self._patience.timeout_s):
+            async with asyncio.timeout(self._retry_policy.timeout_s):
                 response = await self._http.request(method, path, json=body)
         except (TimeoutError, httpx2.TimeoutException):
-            return f"no answer in {self._patience.timeout_s:g} s", None
+            return f"no answer in {self._retry_policy.timeout_s:g} s", None
         except httpx2.HTTPError as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
         if passes(response.status_code):

@@ -1,4 +1,4 @@
-"""The lexicon of `gre_bench.writing.rules.rephrasing`: phrases of reviews with a replacement in each style.
+"""The lexicon of `gre_bench.writing.rules.rephrasing`: phrases of reviews with a replacement in each of two styles.
 
 Every row is a phrase (lower case, whole words) with its replacements in the first and the second style. A replacement
 has the same part of speech and number, so the sentence around it stays correct.
