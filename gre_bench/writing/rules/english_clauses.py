@@ -62,7 +62,7 @@ _RELATIVES = listed("that which who whom whose where whether how why what when i
 
 
 def dangles(text: str) -> bool:
-    """Whether *text* ends within an unfinished clause: after the last "which", "how", "why" or the like, no verb comes."""
+    """Whether *text* ends within an unfinished clause: no verb follows its last "which", "how", "why" or the like."""
     low = [word.lower() for word in WORD.findall(text)]
     opened = max((index for index, word in enumerate(low) if word in _OPENING and index), default=-1)
     if opened < 0 or low[opened + 1 : opened + 2] == ["to"]:
