@@ -72,7 +72,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def form(self) -> Template:
-        """The `Template` of that name."""
+        """The `Template` whose name is in `template`."""
         return TEMPLATES[self.template]
 
     @property

@@ -59,9 +59,9 @@ def one_line(reply: str) -> str:
 
 
 def rephrased(reply: str, text: str) -> str:
-    """Returns *reply* as a rephrasing of *text*; raises `ReplyError` if it has far fewer or more words.
+    """Returns *reply* as a rephrasing of *text*, without white space around it.
 
-    Refusals and comments do.
+    Raises `ReplyError` if it has far fewer or far more words, as refusals and comments have.
     """
     share = len(reply.split()) / max(1, len(text.split()))
     if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:

@@ -53,9 +53,10 @@ class CompletionResult:
 def trouble(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns the result of a request that got no answer from the LM; *detail* is the reason.
+    """Returns the result of a request that got no answer from the LM, for the reason *detail*.
 
-    Its reply is not final: a later run asks again. The options are those of `CompletionResult`.
+    Its reply has the outcome *outcome* and is not final: a later run asks again. The other options are those of
+    `CompletionResult`.
     """
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 

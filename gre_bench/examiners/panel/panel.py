@@ -24,9 +24,9 @@ EXAM = "exam_question"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The result of a panel: the *exams*, the weight of each examiner by each rule, and the chair's decisions.
+    """The result of a panel: the *exams*, the weights (rule → examiner → weight), and the chair's decisions.
 
-    The decisions by each rule are a column of the study.
+    *columns* holds the decisions by each rule, as a column of the study.
     """
 
     exams: list[Exam]
@@ -73,7 +73,7 @@ def convene(
     """Examines all of *examiner_slots* on *exam_texts* and lets the chair decide on the other texts.
 
     *human* holds the human score of each text, on a scale from ``ends[0]`` to ``ends[1]``. There is one column of
-    decisions for each of *rules*. If no examiner passes, its grades are problems.
+    decisions for each of *rules*. If no examiner passes, the column holds problems instead of grades.
     """
     names = [name for name in human if name in exam_texts]
     scale = Scale(*ends)

@@ -44,7 +44,7 @@ class Exam:
 def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
     """Returns the agreement of the answers *given* with the answers *wanted*, from 0 to 1; None means no answer.
 
-    For ``squared_error``, both must be stretched to 0 … 1. Raises `ValueError` for unequal or no numbers of answers.
+    For ``squared_error``, both must be stretched to 0 … 1. Raises `ValueError` if they are empty or differ in length.
     """
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")

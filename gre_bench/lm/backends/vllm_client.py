@@ -91,11 +91,11 @@ class Client:
         options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
                    "event_hooks": {"response": [limited_async(LARGEST_BODY, self.retry_policy.timeout_s)]}}  # fmt: skip
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
-            line = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
+            connections = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
 
             async def work() -> None:
                 for index, item in queue:
-                    results[index] = await ask(line, item)
+                    results[index] = await ask(connections, item)
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -104,7 +104,7 @@ class Client:
             except ExceptionGroup as group:
                 raise group.exceptions[0] from None
             finally:
-                self._down = line.down
+                self._down = connections.down
         return [results[index] for index in range(len(items))]
 
 

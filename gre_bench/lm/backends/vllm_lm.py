@@ -76,7 +76,7 @@ class VLLM:
         model_digest = _digest(folder, revision)
         template = _template(folder)
         client = Client(endpoint, _key(key_env), parallel, retry_policy)
-        models, version = client.run(lambda line, path: line.get(path), [wire.MODELS, wire.VERSION])
+        models, version = client.run(lambda connections, path: connections.get(path), [wire.MODELS, wire.VERSION])
         name, context = _served(models, model, client.endpoint)
         identity = LMIdentity(
             # A server started with a path serves the model under that path, which is not a property of the model.
@@ -98,8 +98,8 @@ class VLLM:
     def identity(self) -> LMIdentity:
         """The signature of this LM.
 
-        It leaves out the kind of request, because a server may support one kind at the start of a run and lose it
-        later. Both kinds ask the same model for the same numbers. Their answers differ by at most `LARGEST_GAP`, as the
+        It leaves out the kind of request (see `vllm_wire`), because a server may lose one kind during a run.
+        Both kinds ask the same model for the same numbers. Their answers differ by at most `LARGEST_GAP`, as the
         answers to one kind do between batches.
         """
         return self._identity
@@ -125,36 +125,37 @@ class VLLM:
             return SpanError("too_long", f"the conversation has {length} tokens, the evaluation LM takes {self._limit}")
         return conversation
 
-    async def _asked(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
+    async def _asked(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Asks the server for the log-probabilities of the span of *conversation*, and returns them.
 
-        It sends a *given* request, and repeats it without the server's cache if the answer leaves some numbers out. A
-        *whole* request follows if numbers are still absent or the server refuses *given* requests.
+        It sends a *given* request (see `vllm_wire`). If the answer leaves some numbers out, it repeats the request
+        without the server's cache. A *whole* request follows if numbers are still absent or *given* ones are refused.
         """
         for afresh in (False, True):
             if not self._given:
                 break
-            answer = await line.post(wire.GIVEN, wire.ask_given(self._model, conversation, afresh))
+            answer = await connections.post(wire.GIVEN, wire.ask_given(self._model, conversation, afresh))
             if isinstance(answer, SpanError):
                 return answer
             if isinstance(answer, Refusal):
                 self._leave_given(answer.said)
             elif (logprobs := wire.read_given(answer, conversation)) is not None:
                 return logprobs
-        return await self._whole(line, conversation)
+        return await self._whole(connections, conversation)
 
-    async def _whole(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
-        answer = await line.post(wire.WHOLE, wire.ask_whole(self._model, conversation))
+    async def _whole(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
+        answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, conversation))
         if isinstance(answer, Refusal):
             return self._refused(answer)
         return answer if isinstance(answer, SpanError) else wire.read_whole(answer, conversation)
 
-    async def _tried(self, line: SharedConnections, trial: Conversation) -> None:
-        """Scores *trial* with both kinds of request, and stops using *given* requests if their answers differ or fail.
+    async def _tried(self, connections: SharedConnections, trial: Conversation) -> None:
+        """Scores *trial* with both kinds of request (see `vllm_wire`) and compares the answers.
 
-        Raises `LMError` if the *whole* request fails or the server's probabilities add up to more than 1.
+        If *given* requests fail or their answers differ too much, they are used no more. Raises `LMError` if the
+        *whole* request fails or the server's probabilities add up to more than 1.
         """
-        answer = await line.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
+        answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
         if isinstance(answer, Refusal):
             answer = self._refused(answer)
         whole = answer if isinstance(answer, SpanError) else wire.read_whole(answer, trial)
@@ -165,7 +166,7 @@ class VLLM:
                 f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, not 1; "
                 "start it without --logprobs-mode"
             )
-        answer = await line.post(wire.GIVEN, wire.ask_given(self._model, trial, afresh=True))
+        answer = await connections.post(wire.GIVEN, wire.ask_given(self._model, trial, afresh=True))
         given = wire.read_given(answer, trial) if isinstance(answer, dict) else None
         if isinstance(answer, Refusal):
             self._leave_given(answer.said)

@@ -53,7 +53,7 @@ class Refusal:
 
 
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
-    """Returns the body of a *whole* request.
+    """Returns the body of a *whole* request (see the module).
 
     It asks for the log-probability of each token, and of the *alternatives* likeliest tokens at its position.
     """
@@ -61,9 +61,9 @@ def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> 
 
 
 def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> dict[str, Any]:
-    """Returns the body of a *given* request, which asks for the log-probabilities of the span's tokens only.
+    """Returns the body of a *given* request (see the module).
 
-    If *afresh* is true, the server must not use its prefix cache.
+    It asks for the log-probabilities of the span's tokens only. If *afresh*, the server must not use its prefix cache.
     """
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {

@@ -13,7 +13,7 @@ Logprobs = list[float] | SpanError
 
 
 class Engine(Protocol):
-    """A way to run a model. *version* goes into signatures, because versions may differ in low bits."""
+    """An engine runs a model. Its `version` goes into signatures, because versions may differ in the last bits."""
 
     @property
     def version(self) -> str: ...

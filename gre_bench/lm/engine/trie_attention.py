@@ -315,16 +315,16 @@ def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums:
 
 
 def _variable(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, each: Round, scale: float, *, causal: bool
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, ranges: Round, scale: float, *, causal: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Computes one round of attention; *q*, *k* and *v* have the shape (tokens, heads, size).
+    """Computes the attention of *ranges* of tokens; *q*, *k* and *v* have the shape (tokens, heads, size).
 
     Returns the output in that shape, and the log-sum-exps of the scores, shape (heads, tokens).
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
     return varlen_attn(  # pyright: ignore[reportReturnType]
-        q, k, v, each.query_starts, each.key_starts, each.longest_query, each.longest_key,
+        q, k, v, ranges.query_starts, ranges.key_starts, ranges.longest_query, ranges.longest_key,
         return_aux=AuxRequest(lse=True), scale=scale,
         window_size=(-1, 0) if causal else (-1, -1), enable_gqa=True,
     )  # fmt: skip

@@ -99,8 +99,8 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], None]) -> tuple[int, str]:
     """Runs *command* with its temporary files in *room*; returns its exit code and its output.
 
-    *done* is called at intervals with the number of bytes in the folder *into*. If this process is stopped, *command*
-    is killed.
+    *done* is called at intervals with the number of bytes that *command* has written there or into the folder *into*.
+    If this process is stopped, *command* is killed.
     """
     scratch, said = room / "pip", room / "pip.log"
     scratch.mkdir()

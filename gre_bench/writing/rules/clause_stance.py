@@ -48,7 +48,10 @@ class StanceModel:
     weights: np.ndarray
 
     def probabilities(self, clauses: Sequence[Clause]) -> np.ndarray:
-        """Returns the probability of each class for each of *clauses*, all those of a review: shape (clauses, 5)."""
+        """Returns the probability of each class for each of *clauses*, shape (clauses, 5).
+
+        *clauses* must be all clauses of one review, because their number is a feature.
+        """
         scores = np.zeros((len(clauses), NONE + 1))
         for row, clause in enumerate(clauses):
             known = [self.rows[name] for name in features(clause, len(clauses)) if name in self.rows]

@@ -35,8 +35,8 @@ from gre_bench.writing.rules.english_forms import (
 def finite(text: str) -> int:
     """Returns the index of the first word of *text* that is a finite verb after its subject; -1 if there is none.
 
-    The verb of a relative or subordinate clause ("that", "which" and the like) does not count: *text* is no sentence by
-    it.
+    The verb of a relative or subordinate clause ("that", "which" and the like) does not count, because such a clause
+    makes no sentence.
     """
     words = WORD.findall(text)
     low = [word.lower().replace("’", "'") for word in words]
@@ -210,7 +210,7 @@ def _stands_after_subject(word: str) -> bool:
 
 
 def _is_adjective(word: str, following: str) -> bool:
-    """Whether *word* is an adjective or participle that *following*, the next word, does not make part of a noun."""
+    """Whether *word* is an adjective or participle after which no noun comes; *following* is the next word."""
     if not (_SAID.match(word) or word in PARTICIPLES):
         return False
     if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):
