@@ -124,7 +124,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
     def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
         """Yields the problems with granularity and demonstration."""
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
-            yield f"{template} asks no LM: it takes no other choice"
+            yield f"{template} asks no LM: it takes no other settings"
         if self.granularity not in form.granularities:
             yield f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"'
         if self.demonstration != "none":

@@ -107,7 +107,7 @@ def redundant(
 def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
     """Returns the grade of an *item* that the filter sorted out; *asked* is the outcome of the filter's chat.
 
-    It is the lowest score if the LM called the text redundant, and a problem if its reply could not be read.
+    It is the lowest score if the LM called the text redundant, and a problem if the LM gave no usable answer.
     """
     if isinstance(asked.read, Problem):
         return Grade(item.item_id, None, replace(asked.read, message=f"filter: {asked.read.message}"), cost=asked.cost)

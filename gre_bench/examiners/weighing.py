@@ -108,7 +108,10 @@ def grade_by_endpoint(
 def _scale(examiner: Examiner) -> Scale:
     form = examiner.form
     if not form.bare or not form.scale.declared:
-        raise SettingsError(f"examiner {examiner.name}: no reply to template {form.name} is a declared score alone")
+        raise SettingsError(
+            f"examiner {examiner.name}: template {form.name} does not ask for a declared score alone, "
+            "so scores have no probabilities"
+        )
     return form.scale
 
 

@@ -84,7 +84,7 @@ def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTraine
     # With save_embedding_layers=False peft does not ask a model hub about the base.
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if absent := sorted(expected ^ there):
-        raise LMError(f"{WEIGHTS} does not fit the base {adapter.base}, as at {absent[0]}")
+        raise LMError(f"{WEIGHTS} does not fit the base {adapter.base}, for example {absent[0]}")
     return adapted.merge_and_unload(safe_merge=True) if merge else adapted.get_base_model()  # pyright: ignore[reportReturnType]
 
 

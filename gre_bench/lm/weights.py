@@ -114,7 +114,7 @@ def open_weights(
         model = model if quantised else model.to(device)
     # transformers fills absent weights with random numbers and only warns.
     if absent := sorted([*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]):
-        raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, as {absent[0]}")
+        raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
     model_digest = base_digest = folder_digest(base)
     if adapter is not None:
         if adapter.base_digest not in (None, base_digest):

@@ -37,7 +37,7 @@ def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
         if len(example.ids) > max_tokens:
             raise ValueError(f"example {index} has {len(example.ids)} tokens; at most {max_tokens} are allowed")
         if min(example.weights) < 0 or not any(example.weights[1:]):
-            raise ValueError(f"example {index} has a weight below 0, or none above")
+            raise ValueError(f"example {index} has a weight below 0, or none above 0")
     return examples
 
 

@@ -78,7 +78,7 @@ def _lessons(
             raise SourceError(f"none of the {len(given)} papers to {name} is usable: {reasons}")
     rows = weights.model.get_input_embeddings().num_embeddings
     if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:  # pyright: ignore[reportOperatorIssue]
-        raise LMError(f"evaluation LM {weights.folder}: its tokenizer goes beyond the model's {rows} tokens")
+        raise LMError(f"evaluation LM {weights.folder}: its tokenizer has ids beyond the model's {rows} tokens")
     return learnt, held_out
 
 

@@ -108,7 +108,7 @@ def _conversation(example: Example) -> Conversation:
     """
     first = next(index for index, weight in enumerate(example.weights) if weight and index)
     if set(example.weights[first:]) != {1.0}:
-        raise ValueError("prefixes are shared by conversations whose learnt tokens are their end, all of weight 1")
+        raise ValueError("to share prefixes, the learnt tokens of an example must be its last ones, all of weight 1")
     return Conversation(example.ids, first, len(example.ids) - 1, 0)
 
 

@@ -119,7 +119,7 @@ class ReplyArchive:
             os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
 
     def _make_folder(self, path: Path) -> None:
-        """Makes the folder of the file *path* if needed, and flushes the new entry to the disk."""
+        """Makes the folder of the file *path* if needed, so that it survives a power cut."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)

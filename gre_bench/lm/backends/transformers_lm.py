@@ -35,7 +35,7 @@ class TransformersLM:
         self._identity = LMIdentity(
             name=weights.folder.resolve().name,
             digest=weights.digest,
-            # In half precision the shape of a forward changes the numbers, so the plan goes into the signature.
+            # In half precision the shape of a forward pass changes the numbers, so the plan goes into the signature.
             engine_version=engine.version if weights.dtype == "float32" else f"{engine.version}, {engine.plan}",
             dtype=weights.dtype,
             quantisation=weights.quantisation,
@@ -98,7 +98,7 @@ class TransformersLM:
                 message += "; raise evaluation_lm.max_tokens and run with --retry-failed"
             return SpanError("too_long", message)
         if max(conversation.ids) >= self._rows:  # pyright: ignore[reportOperatorIssue]
-            return SpanError("bad_token", f"the tokenizer goes beyond the model's {self._rows} tokens", broken=True)
+            return SpanError("bad_token", f"the tokenizer has ids beyond the model's {self._rows} tokens", broken=True)
         return conversation
 
 

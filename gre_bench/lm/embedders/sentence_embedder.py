@@ -1,6 +1,6 @@
 """A sentence embedding model from a local folder of sentence-transformers.
 
-Local files and safetensors only; nothing in the folder is run as code, and no network is used.
+Only local files and safetensors are read. Nothing in the folder is run as code, and no network is used.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class SentenceEmbedder:
                 ).eval()
                 absent = _absent(model, folders, weights)
         except Exception as error:
-            # Its loaders raise almost anything.
+            # The loaders of sentence-transformers raise almost anything.
             reason = " ".join(f"{error or type(error).__name__}".split())[:500]
             raise LMError(f"embedder {folder}: it cannot be loaded: {reason}") from error
         if absent:
-            raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, as {absent[0]}")
+            raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
         return cls(model, _identity(model, folder))
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:

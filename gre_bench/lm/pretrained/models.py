@@ -63,7 +63,7 @@ def remove(entry: Pretrained) -> Path:
         raise SettingsError(f"{entry.name} is not in {cache()}: nothing to remove")
     with _lock(entry) as folder:
         room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
-        # Moved in one step, so that its name never shows half a model.
+        # Moved in one step, so that the cache never holds half a model under this name.
         os.rename(model, room / "model")
         shutil.rmtree(room)
     return model

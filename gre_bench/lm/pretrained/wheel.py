@@ -105,7 +105,7 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
     scratch, said = room / "pip", room / "pip.log"
     scratch.mkdir()
     with said.open("wb") as log:
-        # It runs in our own folder, so that Python finds no other folder named pip first.
+        # It runs in a folder of its own, so that Python finds no other folder named pip first.
         child = subprocess.Popen(
             command,
             cwd=scratch,

@@ -7,7 +7,7 @@ is of another kind, the row does not apply. The kinds are:
 - ``clause``: words with a verb;
 - ``verb``: words that begin with a base form, which becomes a gerund;
 - ``wh``: a question such as "how it works" or "whether it works";
-- ``any``.
+- ``any``: any words.
 
 `judgment_claims` fits ``X`` into the claim.
 """

@@ -75,7 +75,8 @@ class RuleTextWriter:
 
     def _style(self, task: str) -> int:
         if self.name not in STYLES:
-            raise SettingsError(f"writer {self.name} does no {task}; writers by rule that do: {', '.join(STYLES)}")
+            known = ", ".join(STYLES)
+            raise SettingsError(f"writer {self.name} cannot do the task {task}; writers by rule that can: {known}")
         return STYLES[self.name]
 
     def _review(self, paper: Paper) -> Written:
