@@ -96,7 +96,10 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
 def redundant(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
 ) -> list[ChatOutcome[bool] | None]:
-    """Asks the LM whether each text is redundant; returns the outcomes, or None for each if there is no filter."""
+    """Asks the LM *asker* whether each text is redundant; returns the outcomes, or None for each without a filter.
+
+    *base* is the model's own sampling.
+    """
     if not examiner.filtering:
         return [None] * len(items)
     plain = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})

@@ -108,7 +108,10 @@ def save(model: CacheNgram, folder: Path) -> None:
 
 
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
-    """Returns the figures of *model* on *papers*; the other paper of each one is that half the list further on."""
+    """Returns the figures of *model* on *papers*.
+
+    The PMI with another paper is measured with the paper that is half the list further on.
+    """
     replies = [[model.read_reply(text) for text in paper] for paper in papers]
     known = [[model.read_known(text) for text in paper] for paper in papers]
     logs: list[tuple[float, float, float]] = []

@@ -43,7 +43,7 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns the weight of each examiner that passed its exam; the weights sum to 1.
+    """Returns the weight by *rule* of each examiner that passed its exam; the weights sum to 1.
 
     Raises `SettingsError` if none passed, or if one would get no positive weight.
     """

@@ -38,7 +38,10 @@ def expected(own: float, other: float) -> float:
 
 
 def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, float]:
-    """Returns each player's rating after all *games*, played in their order; one player gains what the other loses."""
+    """Returns each player's rating after all *games*, played in their order; one player gains what the other loses.
+
+    Each player begins at *start*; *k* is K in the module's formula.
+    """
     ratings: dict[str, float] = {}
     for game in games:
         first, second = (ratings.get(name, start) for name in (game.first, game.second))

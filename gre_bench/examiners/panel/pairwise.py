@@ -75,7 +75,10 @@ class PositionBias:
 def prefer(
     pairs: Sequence[Pair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
-    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference for each, in their order."""
+    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference for each, in their order.
+
+    *item* is the kind of the compared texts. *base* replaces the default `SAMPLING`.
+    """
     said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
     return [_preference(pair, said[index], said[len(pairs) + index]) for index, pair in enumerate(pairs)]
 

@@ -76,7 +76,8 @@ def review(
 ) -> tuple[list[Decision], dict[str, list[Grade]]]:
     """Lets the examiners that passed grade *items*; returns the chair's decision on each, and the grades by examiner.
 
-    Decisions are between 0 and 1. Raises `SettingsError` if no examiner passed.
+    Decisions are between 0 and 1. *rule* and *alpha* weight the examiners (`chair`). Raises `SettingsError` if no
+    examiner passed.
     """
     by = weights(exams, rule, alpha)
     at_work = {examiner_slot.name: examiner_slot for examiner_slot in examiner_slots if examiner_slot.name in by}
@@ -98,8 +99,8 @@ def examine_pairs(
 ) -> Exam:
     """Examines the LM *asker* on *pairs* and returns the result under its *name*.
 
-    With *gold* (1 for the first player, 0 for the second), the exam measures accuracy. Without, it measures the share
-    of pairs in which the LM chooses the same text in both orders.
+    *item* is the kind of the compared texts. With *gold* (1 for the first player, 0 for the second), the exam measures
+    accuracy. Without, it measures the share of pairs in which the LM chooses the same text in both orders.
     """
     said = prefer(pairs, asker, item)
     given = [one.score for one in said]
@@ -120,7 +121,8 @@ def tournament(
 ) -> tuple[list[Game], dict[str, list[Preference]]]:
     """Lets the LMs that passed compare *pairs*; returns the chair's verdicts as games, and the preferences by LM.
 
-    Raises `SettingsError` if no LM passed.
+    *item* is the kind of the compared texts. *rule* and *alpha* weight the LMs (`chair`). Raises `SettingsError` if no
+    LM passed.
     """
     by = weights(exams, rule, alpha)
     said = {name: prefer(pairs, askers[name], item) for name in by}

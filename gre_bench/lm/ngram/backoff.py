@@ -95,7 +95,10 @@ class Backoff:
         return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
 
     def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
-        """Returns Σ over positions of weight · P(w | context) for every word w, an array of length `size`."""
+        """Returns Σ over positions of weight · P(w | context) for every word w, an array of length `size`.
+
+        *weights* holds one weight for each position of *contexts*.
+        """
         second, third = contexts.rows
         three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
         only_two = (third < 0) & (second >= 0)

@@ -172,18 +172,18 @@ class CacheNgram:
         return self._read(split(text).words[:-1])
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns P(word) and P(unknown word) of each source of P(token | so far).
+        """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far).
 
-        Both arrays have the shape (sources, tokens of *text*). *trigram* and *unknown* are those of `Reply`.
+        Both arrays have the shape (terms, tokens of *text*). *trigram* and *unknown* are those of `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Returns P(word) and P(unknown word) of each source of P(token | so far, known).
+        """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far, known).
 
-        Both arrays have the shape (sources, tokens of *reply*).
+        Both arrays have the shape (terms, tokens of *reply*).
         """
         norms = self.backoff.norms_at(known.norms, reply.contexts)
         reweighted = (

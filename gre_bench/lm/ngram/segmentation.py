@@ -110,7 +110,7 @@ class Form:
         return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each gap.
+        """Returns the log-probability of each gap; *before* and *here* are the kinds of the tokens around it.
 
         A gap is empty, one space, or any other string of spaces, whose length is geometric with parameter 1/2.
         """
@@ -122,7 +122,7 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each token's capitals.
+        """Returns the log-probability of each token's capitals; *before* is the kind of the token before.
 
         They are lower, Capital, UPPER, or any other pattern, with probability 1/2 for each letter. A single capital
         letter is both Capital and UPPER.
