@@ -15,7 +15,7 @@ _PAIR = 1 << 32
 
 
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns P(word) if a word is sampled from the reply so far in proportion to *weights*.
+    """Returns P(word) at each position if a word is sampled from the reply so far in proportion to *weights*.
 
     *words* is the reply. *weights* holds one weight for each position, the same for equal words.
     """
@@ -24,7 +24,7 @@ def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
-    """Returns P(word) if a word is sampled from those that followed the previous word earlier in the reply.
+    """Returns P(word) at each position if a word is sampled from those that followed the previous word earlier.
 
     *words* is the reply; *first* counts as the word before its first one.
     """
