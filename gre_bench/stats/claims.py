@@ -32,7 +32,7 @@ class Contrast:
     freedom: float = math.inf
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Returns value ± t·error."""
+        """Returns both ends of the two-sided interval at *level*: value ± t·error."""
         half = _t(0.5 + level / 2, self.freedom) * self.error
         return self.value - half, self.value + half
 

@@ -29,8 +29,9 @@ NEARLY_ONE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with its interval and two-sided p-value by group, and SciPy's p-value (None where SciPy gives
-    none).
+    """A correlation with its interval and two-sided p-value, all by resampling groups.
+
+    *flat_p* is SciPy's p-value for independent items; None within groups and for partial correlations.
     """
 
     kind: Kind
@@ -128,7 +129,10 @@ def same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array
 
 
 def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
-    """Returns the *estimate* of the sample itself, and of each resample of its groups for which it is defined."""
+    """Returns *estimate* of the sample itself, and of every resample of its *size* groups where it is finite.
+
+    Raises ValueError for fewer than two groups, no coefficient of the sample, or one in under half of the resamples.
+    """
     if size < 2:
         raise ValueError("an interval by group needs at least two groups")
     value = float(estimate(np.ones((1, size)))[0])
@@ -152,7 +156,7 @@ def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtyp
 def _by_group(
     kind: Kind, estimate: Estimate, items: int, size: int, level: float, resamples: int, seed: int
 ) -> tuple[float, float, float, float]:
-    """Returns the value, both ends of the interval, and p."""
+    """Returns the coefficient that *estimate* gives, both ends of its interval, and its two-sided p-value."""
     from scipy.special import stdtr, stdtrit
 
     value, drawn = resampled(estimate, size, resamples, seed)

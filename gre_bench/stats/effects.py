@@ -31,15 +31,17 @@ from gre_bench.stats.resampling import equal_tailed, two_sided, weights
 from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
 UNDEFINED = 0.01
-"""Student's quantiles are used if at least this share of resamples has no standard error."""
+"""Student's quantiles are used if more than this share of resamples has no standard error."""
 
 _FIRST, _SECOND = np.triu_indices(4)
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """d with interval and two-sided p-value by paper, and the published flat ones; *method* names how those by paper
-    were made.
+    """The standardised mean difference d (*value*) with two intervals, each with its two-sided p-value.
+
+    *low*, *high* and *p* are by paper, and *method* names how they were computed. *flat_low*, *flat_high* and *flat_p*
+    are the published ones, over independent pairs.
     """
 
     value: float

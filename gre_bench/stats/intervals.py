@@ -27,7 +27,10 @@ FEW_MEANS = (
 
 
 def few_papers(counts: Iterable[int | None]) -> str | None:
-    """Returns a warning that names the smallest of the *counts* of papers below `FEW`; None if none is (or is 0)."""
+    """Returns a warning that names the smallest of *counts* (numbers of papers) if it is below `FEW`, else None.
+
+    A count of None or 0 is ignored.
+    """
     fewest = min((count for count in counts if count), default=FEW)
     return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
 
@@ -104,7 +107,10 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of per-paper *differences* is zero, with its interval."""
+    """Tests by Student's t whether the mean of per-paper *differences* is zero, with its interval.
+
+    p is NaN if all differences are equal. Raises ValueError for fewer than two.
+    """
     from scipy.special import stdtr, stdtrit
 
     values = finite(differences, at_least=2)
@@ -117,7 +123,10 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 
 @cache
 def student_quantiles(most: int) -> list[dict[str, float | int]]:
-    """Returns the two-sided 90% and 95% quantiles of Student's t for 1 to *most* degrees of freedom."""
+    """Returns a row for each of 1 to *most* degrees of freedom of Student's t: *df*, *q90* and *q95*.
+
+    The last two are the half-widths of the two-sided 90% and 95% intervals, in standard errors.
+    """
     from scipy.special import stdtrit
 
     df = np.arange(1, most + 1)

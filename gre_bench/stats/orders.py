@@ -1,8 +1,9 @@
 """Do two measures order the same candidates on the same papers alike?
 
-Nothing here has a unit, so the measures may be of different kinds. Three things are compared: ranks of candidates by
-mean (Spearman's coefficient, bootstrap interval by paper), leads in standard errors, and significant orders. A measure
-is sure which of two candidates comes first if Student's paired test by paper says so, Holm-corrected over all pairs.
+The measures may have different units, because no comparison here has one. Three things are compared: ranks of
+candidates by mean (Spearman's coefficient, bootstrap interval by paper), leads in standard errors, and significant
+orders. A measure is sure which of two candidates comes first if Student's paired test by paper says so, Holm-corrected
+over all pairs.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ def agreement(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    """Returns the agreement of two measures (n,) of one set of pairs.
+    """Returns how well two measures, *first* (n,) and *second* (n,) of the same pairs, agree on the candidates.
 
-    Raises ValueError for fewer than three candidates or for equal means.
+    Raises ValueError for fewer than three candidates, or if a measure gives all candidates the same mean.
     """
     names = list(dict.fromkeys(candidates))
     tables = [_sums(column, papers, candidates) for column in (first, second)]
@@ -91,14 +92,18 @@ def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
     return {name: 1 + int((means > mean).sum()) for name, mean in zip(dict.fromkeys(candidates), means, strict=True)}
 
 
-def leads(tests: Sequence[PairTest], over: str) -> dict[str, float]:
-    """Returns each candidate's mean lead over the candidate *over*, in standard errors, where the differences vary."""
-    mine = [test if test.second == over else test.flipped() for test in tests if over in (test.first, test.second)]
-    return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in mine if test.sd > 0}
+def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
+    """Returns each other candidate's mean difference from the candidate *baseline*, in standard errors.
+
+    A candidate whose differences do not vary is left out.
+    """
+    involved = [test for test in tests if baseline in (test.first, test.second)]
+    against = [test if test.second == baseline else test.flipped() for test in involved]
+    return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in against if test.sd > 0}
 
 
 def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Returns sums and counts (papers, candidates)."""
+    """Returns the sums and the counts of *values* by paper and candidate, both (papers, candidates)."""
     scores = finite(values, at_least=2)
     groups, size = group_indices(papers, len(scores))
     kinds, number = group_indices(candidates, len(scores))
@@ -109,7 +114,10 @@ def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 
 
 def _spearman(first: Array, second: Array) -> Array:
-    """Returns Spearman's coefficient of each row of two tables (rows, candidates)."""
+    """Returns Spearman's coefficient (rows,) between the same rows of two tables (rows, candidates).
+
+    It is 0 where a row does not vary.
+    """
     from scipy.stats import rankdata
 
     x, y = (rankdata(table, axis=1) for table in (first, second))

@@ -26,7 +26,11 @@ MOST_PAPERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """The mean difference (first less second) by paper: interval, two-sided p, and p after Holm over all *tests*."""
+    """The mean difference (first less second) by paper: its interval, two-sided p, and p after Holm's correction.
+
+    *sd* is the standard deviation of the differences over *papers*. *counted* is the factor that Holm applies to *p*:
+    the number of tests of the family whose p-value is not smaller.
+    """
 
     first: str
     second: str
@@ -118,7 +122,10 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 
 
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Returns the index of each value's (paper, reference), and for each of these the index of its paper."""
+    """Returns the index of each value's unit, and for each unit the index of its paper.
+
+    A unit is a (paper, reference), or a paper without *references*. *owners* holds the paper index of each value.
+    """
     if references is None:
         return owners, np.arange(owners.max() + 1)
     units, count = group_indices(list(zip(owners.tolist(), references, strict=True)), length)
@@ -137,7 +144,7 @@ def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int
 
 
 def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
-    """Returns the mean difference of each paper that has one."""
+    """Returns the mean of *differences* (units,) for each paper with at least one that is not NaN."""
     there = ~np.isnan(differences)
     counts = np.bincount(of_unit[there], minlength=size)
     sums = np.bincount(of_unit[there], weights=differences[there], minlength=size)

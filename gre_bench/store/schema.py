@@ -11,7 +11,7 @@ from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 8
 EARLIEST_VERSION = 3
-"""The earliest schema version that ``sql/migrations`` can migrate: one file a step, named by its new version."""
+"""The earliest schema version that ``sql/migrations`` can migrate; its file ``00N.sql`` leads to version N."""
 STORAGE_VERSION = "v1.4.0"
 """The DuckDB file format to write: the oldest that readers of these files are likely to use."""
 
@@ -27,7 +27,7 @@ def add_tables(run: duckdb.DuckDBPyConnection) -> None:
 
 
 def remake_views(run: duckdb.DuckDBPyConnection) -> None:
-    """Creates the views of this program again."""
+    """Replaces all views by those of this program."""
     for name in VIEWS:
         run.execute(statement("views", name))
 
@@ -50,8 +50,8 @@ def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
 def check_version(version: int, key: str) -> None:
     """Raises `StoreError` for a version that this program can neither write nor migrate."""
     if not EARLIEST_VERSION <= version <= SCHEMA_VERSION:
-        todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition anew in another --state"
+        todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition in another --state"
         raise StoreError(
-            f"edition {key} has schema version {version}, this program writes {SCHEMA_VERSION} and brings "
-            f"forward {EARLIEST_VERSION} and later; {todo}"
+            f"edition {key} has schema version {version}, this program writes {SCHEMA_VERSION} and migrates "
+            f"{EARLIEST_VERSION} and later; {todo}"
         )
