@@ -145,7 +145,7 @@ class ReleaseStore:
         return name
 
     def say(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line about *release* to the log, as `ReleaseLog.add`; raises `SettingsError` for an unknown release."""
+        """Adds a line about *release* to the log, as `ReleaseLog.add`; raises `SettingsError` if it does not exist."""
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")

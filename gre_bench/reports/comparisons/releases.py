@@ -1,9 +1,9 @@
-"""Compares two releases: what changed, and what may be compared.
+"""Compares two releases metric by metric, as far as their scores may be compared.
 
-- Of one edition and signature: scores, ranks and pairs.
-- Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores also
-  depend on the papers, and are not shown.
-- Of two signatures: ranks alone.
+- With the same edition and signature: scores, ranks and pairs.
+- With the same signature, but another year or sample: differences from the human baseline and their change. Raw scores
+  also depend on the papers, and are not shown.
+- With different signatures: ranks alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ _STATES = ("only_first", "only_second", "other_state", "other_score")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A release: its manifest, its signatures by metric, and by signature its board and differences."""
+    """A release in *folder*: its manifest *about*, and its *signatures* by metric.
+
+    By signature's id and candidate, *board* holds the rows of its board, *anchored* the differences from the human
+    baseline.
+    """
 
     name: str
     folder: Path
@@ -43,7 +47,11 @@ class Side:
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
-    """Returns what differs between two releases, after verifying each; raises `SourceError` for an altered one."""
+    """Verifies both releases and returns what differs between them: metrics, provenance and tables.
+
+    *names*: names of releases in the folder *state*, or folders. Raises `SettingsError` for an unknown release,
+    `SourceError` for an altered one.
+    """
     one, other = (_side(name, state) for name in names)
     pairs = changed_pairs(one.folder / DATABASE, other.folder / DATABASE)
     keys = ("release", "edition", "created_at", "texts", "papers")
@@ -115,7 +123,10 @@ def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, .
 
 
 def _add_changes(told: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
-    """Adds to each of *told* both differences to the human baseline, and their change with its interval."""
+    """Adds to each of *told* both differences from the human baseline, and their change with interval and p-value.
+
+    *told*: rows of candidates. *one*, *other*: the differences in each release, by candidate.
+    """
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []
     for row in told:
