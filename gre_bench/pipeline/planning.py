@@ -191,8 +191,7 @@ def synopses(
 def plan_pairs(
     store: Store, job: Job, run: Steps, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
 ) -> Work:
-    """Signs the metrics, plans every pair and stores the plan. Scores of earlier runs under the same signature are
-    kept.
+    """Signs the metrics, plans every pair and stores the plan; scores under the same signatures are kept.
 
     *entries*: the sampled papers with their responses. *judgments_by*, *assw_by*: the identities of the writers of
     judgments and of ASSW. Raises `SettingsError` for an unknown candidate, `SourceError` for a metric that could score

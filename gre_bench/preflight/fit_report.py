@@ -17,10 +17,10 @@ from gre_bench.writing.fit import OverLong, counter, room, verdict
 class FitRow:
     """How many of *papers* fit the LM *name* in a *task*: ``review`` or ``assw``.
 
-    Tokens: *context* is the LM's, *reply* the longest reply that is requested, *max_output* the longest that the LM
-    gives, *left* what the context leaves for a prompt beside the reply, *longest* the longest prompt. *unknown*: papers
-    whose fit is unknown because the models file states no context. *basis*: how tokens were counted. *over_long*: what
-    happens to papers that do not fit.
+    In tokens: *context* of the LM; *reply*, the longest reply that is requested; *max_output*, the longest that the LM
+    gives. *left* is what the context leaves for a prompt beside the reply, *longest* is the longest prompt. *basis*: how
+    tokens were counted. *unknown*: papers whose fit is unknown because the models file states no context. *over_long*:
+    what happens to papers that do not fit.
     """
 
     name: str

@@ -40,8 +40,8 @@ class SigningKey:
 def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
     """Returns the private key in the PEM file *path*.
 
-    Raises `SettingsError` if other users may read the file, if it holds no private Ed25519 key, or if it lies in one of
-    the folders *outside*, which may be copied or passed on.
+    Raises `SettingsError` if other users may read the file, or if it holds no private Ed25519 key. Also raises it for a
+    file in one of the folders *outside*, which may be copied or passed on.
     """
     text = _read(path)
     for folder in outside:

@@ -1,7 +1,8 @@
 """Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes it again.
 
-The number is the mean of the scores of its pairs. For GEM, such a score is the difference of two log-probabilities,
-each the sum over the tokens of a reply to a prompt made of texts. Each step is checked, and the result is recorded.
+The number is the mean of the scores of its pairs. For GEM, such a score is the difference of two log-probabilities.
+Each of these is the sum over the tokens of a reply to a prompt, which is made of texts. Each step is checked, and the
+result is recorded.
 """
 
 from __future__ import annotations

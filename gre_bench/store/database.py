@@ -46,8 +46,8 @@ class Database:
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
-        Raises `Clash` if a statement adds a row whose key exists, `StoreError` for a fault of the disk or the file, and
-        `Stopped` if a signal interrupts a query.
+        Raises `Clash` if a statement adds a row whose key exists, and `StoreError` for a fault of the disk or the file.
+        Raises `Stopped` if a signal interrupts a query.
         """
         if self._held and self._open is None:
             self._open = self._connect(self.file)

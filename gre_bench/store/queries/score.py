@@ -144,9 +144,7 @@ BOARD_PAIRS = Query("board_pairs", BoardPairRow)
 
 
 class PairLogprobsRow(TypedDict):
-    """One row per scored pair of one signature of GEM: the two log-probabilities whose difference is its score, in
-    nats.
-    """
+    """One row per scored pair of one signature of GEM: two log-probabilities (nats), whose difference is its score."""
 
     paper_id: str
     candidate_id: str

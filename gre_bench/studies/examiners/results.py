@@ -1,8 +1,13 @@
 """Writes the files of an examiner study to ``state/studies/examiners/NAME``.
 
-``grades.csv`` one row per examiner, LM and text · ``outcomes.csv`` one row per examiner and LM · ``differences.csv`` ·
-``tables.md`` all tables, also in the papers' layouts · ``rationales-*.csv`` sheets for a human to fill in ·
-``study.json`` settings, sources and all numbers. Each file is replaced in one step.
+grades.csv         one row per examiner, LM and text
+outcomes.csv       one row per examiner and LM
+differences.csv    one row per two examiners that are compared
+tables.md          all tables, also in the papers' layouts
+rationales-*.csv   sheets for a human to fill in
+study.json         settings, sources and all numbers
+
+Each file is replaced in one step.
 """
 
 from __future__ import annotations

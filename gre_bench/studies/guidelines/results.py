@@ -1,8 +1,14 @@
 """Writes the files of a guideline study to ``state/studies/guidelines/NAME``.
 
-``ratings.csv`` one row per model, condition and planned paper · ``outcomes.csv`` one row per model and condition ·
-``differences.csv`` · ``tables.md`` in the paper's layout · ``distributions.svg`` · ``reviews.jsonl`` the texts ·
-``study.json`` settings, sources and all numbers. Each file is replaced in one step.
+ratings.csv        one row per model, condition and planned paper
+outcomes.csv       one row per model and condition
+differences.csv    one row per model and two conditions that are compared
+tables.md          the tables in the paper's layout
+distributions.svg  how often each rating was given
+reviews.jsonl      the texts
+study.json         settings, sources and all numbers
+
+Each file is replaced in one step.
 """
 
 from __future__ import annotations

@@ -115,9 +115,7 @@ def _needed(units: int) -> float:
 
 
 def _power(shift: float, units: int) -> float:
-    """Returns the probability that Student's two-sided test over *units* rejects if the effect is *shift* standard
-    errors.
-    """
+    """Returns the power of Student's two-sided test over *units* at an effect of *shift* standard errors."""
     from scipy.stats import nct, t
 
     edge = t.ppf(1 - ALPHA / 2, units - 1)

@@ -16,7 +16,7 @@ def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:
     """Returns an LM whose P(y | x, s) is estimated from the counts of (s, x, y) over the references of *papers*.
 
     Each estimate backs off to a coarser one: (count(·, y) + prior · coarser(y)) / (count(·) + prior). P(y | x, s) backs
-    off to P(y | x), P(y | x) and P(y | s) to P(y), and P(y) to the uniform distribution.
+    off to P(y | x). P(y | x) and P(y | s) back off to P(y), which backs off to the uniform distribution.
     """
     size = len(REVIEWS)
     counts = np.zeros((len(SYNOPSES), size, size))

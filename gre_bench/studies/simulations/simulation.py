@@ -1,8 +1,8 @@
 """A finite simulation: a paper's hidden state, and reviews and a synopsis sampled from it through known channels.
 
-Given the state w of a paper, its synopsis s, the candidate's review x and every reference y are sampled independently
-from P(s | w), P(x | w) and P(y | w). A garbled candidate passes x on through a channel Γ, so the candidate dominates it
-in Blackwell's order (Xu et al. 2025, §3.1). Everything is finite, so information is a sum.
+Given the state w of a paper, three things are sampled independently: its synopsis s from P(s | w), the candidate's
+review x from P(x | w), and every reference y from P(y | w). A garbled candidate passes x on through a channel Γ, so the
+candidate dominates it in Blackwell's order (Xu et al. 2025, §3.1). Everything is finite, so information is a sum.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Simulation:
     def evading(self) -> Array:
         """Returns P(x | w) of a candidate who replaces the review `common_review` by another.
 
-        The other is the review with the most similar P(y | x). This is also a garbling, by a channel that changes one review. It gains if an LM misreads just that review.
+        The other is the review with the most similar P(y | x). This is also a garbling, by a channel that changes one
+        review. It gains if an LM misreads just that review.
         """
         joint = self.joint().sum(axis=0)
         of_y = joint / joint.sum(axis=1, keepdims=True)
