@@ -51,9 +51,9 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 
 
 def untried(settings: Settings) -> list[str]:
-    """Returns the paper's changes that apply in the domain but are not chosen; without them no metric passes.
+    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen; without them no metric passes.
 
-    Random replacement is one of the paper's changes only if there is no abstract to review (A.4).
+    Random replacement is among them only if the domain has no abstracts to review (their A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -100,7 +100,7 @@ def maker(settings: ValidationSettings, change: str) -> str:
 
 
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
-    """Changes the human candidates' reviews in every way that *job* names, and stores the changed reviews.
+    """Changes the human candidates' reviews in *entries* in every way that *job* names, and stores the changed reviews.
 
     Returns the identity of the writer of each change, by candidate; nothing at the level of judgments. Raises
     `SettingsError` if an earlier run used another writer for a change.

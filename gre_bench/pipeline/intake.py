@@ -109,7 +109,7 @@ def keep(
     domain: str | None = None,
     before: Sequence[Step] = (),
 ) -> dict[str, Any]:
-    """Stores the records *imported* from the file *path*, and that it was imported; returns the report of the import.
+    """Stores the records *imported* from the file *path*, and an entry about the import; returns the report.
 
     The steps *before* run first, in the same transaction. The report counts records and refused rows; these are also
     written to a file. *kind*: what the file holds, such as ``reviews``. *domain*: the domain that it states, if any.

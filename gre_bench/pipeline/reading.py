@@ -44,7 +44,7 @@ from gre_bench.tasks.protocol import Steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
-    """Imports the files that the settings name, papers first; returns the report of each file.
+    """Imports the notes, the papers and the reviews that the settings name, in this order; returns a report for each.
 
     Raises `SourceError` if a row is refused; what was imported before is kept.
     """

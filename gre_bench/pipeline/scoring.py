@@ -103,7 +103,10 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns the stored spans by the evaluation LM *lm_id* that *works* need, by content address of the prediction."""
+    """Returns the log-probabilities by the evaluation LM *lm_id* that *works* need and the store has.
+
+    A key is the digest of a prediction's prompt and reply.
+    """
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [
         prediction for recipe, item in recipes if recipe.formula for prediction in needed(recipe, item.cases, scoring)
@@ -115,7 +118,7 @@ def known_spans(
 
 
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
-    """Commits what was *scored* in one transaction: spans, scores, and problems in place of scores.
+    """Commits what was *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
     A final problem is stored as the pair's outcome. A transient one is only recorded, so the next run tries again.
     """

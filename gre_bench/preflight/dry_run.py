@@ -83,7 +83,7 @@ def _fit(store: Store, job: Job) -> list[FitRow]:
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Scores the pairs of a few papers; returns the seconds that all *due* pairs would take, and how it knows.
+    """Scores the pairs of a few papers; returns the seconds that all *due* pairs would take, and the basis in words.
 
     Pairs that an LM grades are added to *bill*, not scored.
     """
@@ -106,7 +106,7 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
 def _counting(
     step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """Returns a step that does *step* if the writer is a rule, and sends nothing if it is an LM.
+    """Returns a step that calls *step* for a writer by rule, and sends nothing for an LM.
 
     For an LM it adds the texts, of the kind *kind*, to *bill*, and returns them as still to be written.
     """

@@ -1,4 +1,4 @@
-"""Makes a release of an edition: builds it in a temporary folder, seals it, moves it into place and points to it.
+"""Makes a release of an edition: builds it in a temporary folder, seals it, and moves it into place.
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 

@@ -63,7 +63,7 @@ class ReleaseLog:
             os.fsync(file.fileno())
 
     def check_key(self, key: SigningKey | None) -> None:
-        """Raises `SettingsError` if lines are signed and there is no *key* to sign the next one."""
+        """Raises `SettingsError` if lines of the log are signed and there is no *key* to sign the next one."""
         signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
         if signed and not key:
             raise SettingsError(f"{signed} is signed, and so must be what follows it; give the key with --sign")

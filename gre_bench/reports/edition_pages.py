@@ -20,7 +20,7 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
-    """Writes a release's database of the edition's copy for readers to *folder*; returns its path.
+    """Writes the database that a release of the edition would have now to *folder*; returns its path.
 
     *everything*: include all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """

@@ -115,7 +115,10 @@ def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[s
 
 
 def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
-    """Returns each of *anchors* as the full name of the edition's only candidate that ends so; unknown names stay."""
+    """Returns the full names of *anchors*, each of which may be the end of a candidate's name.
+
+    A name that fits no candidate of the edition, or several, is returned as it is.
+    """
     if not store.read_file.is_file():
         return list(anchors)
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]

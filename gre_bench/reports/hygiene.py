@@ -76,9 +76,8 @@ def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
 def read_likelihood(file: Path) -> dict[str, float]:
     """Returns the likelihood that an LM wrote each reference, by review id, from a CSV file.
 
-    The file has the columns review_id and likelihood.
-
-    Raises `SourceError` for a file without reviews or a likelihood that is no finite number.
+    The file has the columns review_id and likelihood. Raises `SourceError` for a file without reviews or a likelihood
+    that is no finite number.
     """
     try:
         with file.open(encoding="utf-8", newline="") as lines:

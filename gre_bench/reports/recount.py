@@ -163,6 +163,6 @@ def _unlike(key: str, metric: str, row: Row) -> str:
 
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:
-    """Returns the planned candidate with this id."""
+    """Returns the planned candidate with the id *candidate_id*."""
     rows = store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)
     return Candidate(**rows[0])

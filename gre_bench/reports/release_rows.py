@@ -37,9 +37,8 @@ def release_folder(name: str, state: Path) -> Path | None:
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
     """Returns the rows of all boards of the release in *folder*, or of the board of *metric*.
 
-    Validated metrics come first; within a board, the best candidate.
-
-    Raises `SourceError` if the release was altered, and `SettingsError` if it has no such metric.
+    Validated metrics come first; within a board, the best candidate. Raises `SourceError` if the release was altered,
+    and `SettingsError` if it has no such metric.
     """
     with _signed(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))

@@ -73,7 +73,10 @@ def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
 
 
 def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
-    """Returns a contrast from its two-sided interval at *level*."""
+    """Returns the contrast with *value* whose two-sided interval at *level* ends at *low* and *high*.
+
+    Its error follows from the interval's width, by the normal distribution.
+    """
     return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
 
 

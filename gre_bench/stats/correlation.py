@@ -74,8 +74,8 @@ def within_groups(
 ) -> Correlation:
     """Returns the correlation among the items of one group, pooled over groups (`association.within`).
 
-    Differences between groups, such as easy against hard or long against short, add nothing. *items* and *groups* count
-    those of groups in which both variables vary; raises ValueError for fewer than two such groups.
+    Differences between groups, such as easy against hard or long against short, add nothing. In the result, *items* and
+    *groups* count only groups in which both variables vary. Raises ValueError for fewer than two such groups.
     """
     x, y = same_length(scores, grades)
     names, size = group_indices(groups, len(x))
@@ -146,7 +146,10 @@ def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple
 
 
 def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Returns for each group whether its *values* differ."""
+    """Returns for each of *size* groups whether its *values* differ.
+
+    *names* (n,) holds the index of each value's group.
+    """
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, names, values)
     np.maximum.at(high, names, values)

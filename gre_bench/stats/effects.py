@@ -1,4 +1,6 @@
-"""The standardised mean difference of the same pairs before and after a change (Xu et al. 2025, §4.2), and Holm.
+"""The standardised mean difference of the same pairs before and after a change, and Holm's correction.
+
+The difference follows Xu et al. 2025, §4.2.
 
 d = (mean′ − mean)/s, s² = (var + var′)/2, variances with ddof = 1. There are two intervals.
 
@@ -122,7 +124,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
-    """Returns per paper n, Σδ, Σ(x + x′), Σ(x² + x′²) (papers, 4), and their pairwise products (papers, 10).
+    """Returns four sums of each paper and their products in pairs, as arrays (papers, 4) and (papers, 10).
+
+    The sums are n, Σδ, Σ(x + x′) and Σ(x² + x′²).
 
     δ is summed separately, because a small difference of large sums would lose the digits of a small effect.
     """

@@ -1,7 +1,8 @@
-"""Scores at the length of a human review: the lead that remains when longer reviews gain nothing by length.
+"""Computes what scores would be if reviews were as long as human ones, so that nobody gains by length alone.
 
 The model is v = α_paper + γ_candidate + β·log(tokens of x), by least squares. A candidate's length-controlled score is
-mean(v) − β·(mean log tokens − log at): its plain mean, moved along β to the human length. Three choices are made here.
+mean(v) − β·(mean(log tokens) − log(at)): its plain mean, moved along β to the human length *at*. Three choices are made
+here.
 
 - Candidates have their own effects γ. Without them, β would mistake the quality of better reviewers who write more for
   an effect of length. With them, β compares longer and shorter reviews of one candidate, paper by paper.

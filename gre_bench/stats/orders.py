@@ -71,7 +71,10 @@ def agreement(
 
 
 def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
-    """Compares the tests of two measures for each pair of candidates; both hold the same pairs in the same order."""
+    """Counts the pairs of candidates by which of two measures is sure of their order, at level *alpha*.
+
+    *first_tests* and *second_tests*, one for each measure, must be of the same pairs in the same order.
+    """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
     against = [a if a.difference > 0 else a.flipped() for a, b, both in pairs
@@ -86,7 +89,10 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
 
 
 def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> dict[str, int]:
-    """Returns each candidate's rank by mean, 1 the highest; means equal to nine digits share the better rank."""
+    """Returns each candidate's rank by mean, 1 the highest; means equal to nine decimals share the better rank.
+
+    *values*, *papers* and *candidates* (n,) describe one score each.
+    """
     sums, counts = _sums(values, papers, candidates)
     means = np.round(sums.sum(0) / counts.sum(0), 9)
     return {name: 1 + int((means > mean).sum()) for name, mean in zip(dict.fromkeys(candidates), means, strict=True)}

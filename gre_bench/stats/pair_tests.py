@@ -44,7 +44,7 @@ class PairTest:
     papers: int
 
     def flipped(self) -> PairTest:
-        """Returns the same test, second less first."""
+        """Returns the same test with the two candidates exchanged, so that the difference changes its sign."""
         return PairTest(
             self.second, self.first, -self.difference, -self.high, -self.low, self.sd, self.p, self.p_holm,
             self.counted, self.papers,
@@ -101,7 +101,8 @@ def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[l
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
     """Returns how many papers would show the difference of *test* with probability *power*; None if no number would.
 
-    It assumes that the difference and its spread stay as they are; with few papers both are uncertain.
+    *alpha* is the level of the test. The difference and its spread are assumed to stay as they are; with few papers
+    both are uncertain.
     """
     from scipy.special import stdtrit
 
@@ -135,7 +136,10 @@ def _units(owners: Indices, references: Sequence[object] | None, length: int) ->
 
 
 def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
-    """Returns mean scores (units, candidates), NaN where there is no value."""
+    """Returns mean scores (units, candidates), NaN where there is no value.
+
+    *units* (n,) and *kinds* (n,) hold the indices of each score's unit and candidate.
+    """
     cells = units * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64)
     sums = np.bincount(cells, weights=scores, minlength=size * number)
@@ -144,7 +148,10 @@ def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int
 
 
 def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
-    """Returns the mean of *differences* (units,) for each paper with at least one that is not NaN."""
+    """Returns the mean of *differences* (units,) for each paper with at least one that is not NaN.
+
+    *of_unit* (units,) holds the index of each unit's paper; there are *size* papers.
+    """
     there = ~np.isnan(differences)
     counts = np.bincount(of_unit[there], minlength=size)
     sums = np.bincount(of_unit[there], weights=differences[there], minlength=size)

@@ -135,7 +135,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection as `Database.transaction` does."""
+        """Yields a connection to the store itself inside one transaction, with the errors of `Database.transaction`."""
         with self._database.transaction() as run:
             yield run
 
@@ -262,5 +262,5 @@ class ReadCopy(Store):
     """A `Store` for readers: `rows` too reads the copy for readers, so it needs no lock and never waits for a run."""
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the read copy."""
+        """Returns the rows of *query* from the copy for readers."""
         return self.read(query, **parameters)

@@ -1,4 +1,4 @@
-"""Puts files of an edition in place whole, or not at all."""
+"""Writes files of an edition completely, or not at all."""
 
 from __future__ import annotations
 

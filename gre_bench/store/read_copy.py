@@ -33,7 +33,7 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class CopyForReaders:
-    """The copy for readers of edition *key*, in *file*."""
+    """The copy of edition *key* that readers open, in *file*."""
 
     def __init__(self, key: str, file: Path):
         self.key = key

@@ -164,8 +164,8 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
 def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None:
     """Runs the statement and writes the columns' names, the rows, and which columns hold coded cells.
 
-    It stops and writes ``{"bound": "result"}`` once more than *asked* bytes are written; raises `Refused` as
-    `the_statement`.
+    It stops and writes ``{"bound": "result"}`` once it has written more bytes than the request *asked* allows. Raises
+    `Refused` as `the_statement` does.
     """
     found = connection.execute(the_statement(connection, asked["text"], asked["parsing"]))
     columns = found.description or []

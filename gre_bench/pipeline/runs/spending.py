@@ -38,7 +38,7 @@ def check(budget: BudgetSettings, models: Path | None) -> None:
 
 
 class RunClock:
-    """Writes the time that a run takes to *spend_log*, under *account*, and ends the run at the hours of *budget*."""
+    """Writes the time that a run takes to *spend_log*, under *account*, and ends it at the limit of *budget*."""
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings):
         self._spend_log, self._account, self._budget = spend_log, account, budget
@@ -92,8 +92,8 @@ def over(
 ) -> list[str]:
     """Returns one line for each limit of *budget* that the requests in *rows* would exceed.
 
-    *rows* holds requests, tokens and USD by model; they add to what *account* has spent. *how* says in the line how
-    certain they are.
+    *rows* holds requests, tokens and USD by model; they add to what *account* has spent. *how*: the word before an
+    amount in the line, such as ``about`` or ``at most``.
     """
     lines = []
     checks: list[tuple[str, Bounds, Spent, Sequence[Mapping[str, Any]]]] = [

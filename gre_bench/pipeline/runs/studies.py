@@ -56,37 +56,37 @@ def bounded(writer_context: WriterContext, folder: Path) -> Iterator[StudyStatus
     """
     check(writer_context.budget, writer_context.models)
     clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)
-    status, over = StudyStatus(folder, writer_context), threading.Event()
-    ticking = threading.Thread(target=_tick, args=(clock, writer_context.budget, over), name="hours", daemon=True)
+    status, finished = StudyStatus(folder, writer_context), threading.Event()
+    ticking = threading.Thread(target=_tick, args=(clock, writer_context.budget, finished), name="hours", daemon=True)
     status.say("running")
     ticking.start()
     try:
         yield status
     except BaseException as error:
-        _stopped(ticking, over)
+        _stopped(ticking, finished)
         # The fault that ended the study, such as a full disk, may prevent this too. Only the first fault is reported.
         for last in (clock.stop, partial(status.say, *ending(error))):
             with suppress(StoreError, SourceError):
                 last()
         raise
-    _stopped(ticking, over)
+    _stopped(ticking, finished)
     clock.stop()
 
 
-def _stopped(ticking: threading.Thread, over: threading.Event) -> None:
-    over.set()
+def _stopped(ticking: threading.Thread, finished: threading.Event) -> None:
+    finished.set()
     ticking.join()
 
 
-def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> None:
-    """Writes the hours to the spend log at intervals, so that the budget check before each request sees them.
+def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) -> None:
+    """Writes the time to the spend log at intervals until *finished* is set; the budget check before a request sees it.
 
     The interval is at most a hundredth of the budget's hours.
     """
     every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
     # A spend log that cannot be written stops the next request, which says so.
     with suppress(StoreError):
-        while not over.wait(every):
+        while not finished.wait(every):
             clock.stop()
 
 

@@ -13,7 +13,7 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields a sentence for each two neighbours on *board* that no test tells apart: how many more papers would.
+    """Yields a sentence for each two neighbours on *board* that no test tells apart, with the papers still needed.
 
     If the order was not tested, the sentences say why.
     """

@@ -120,15 +120,15 @@ def _paper(paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequen
         )
         for name in order
     )
-    warm = [row for row in pairs if row["gains"]]
-    heat = tuple(board for board in boards if any(row["signature_id"] == board.signature_id for row in warm))
-    references = tuple(sorted({row["reference_id"] for row in warm}))
+    with_gains = [row for row in pairs if row["gains"]]
+    heat = tuple(board for board in boards if any(row["signature_id"] == board.signature_id for row in with_gains))
+    references = tuple(sorted({row["reference_id"] for row in with_gains}))
     page = PaperPage(
         paper["paper_id"], paper["title"], paper["abstract"], tuple(boards), lines, heat,
-        tuple(name for name in order if any(row["candidate_id"] == name for row in warm)), references,
-        any(row["pieces"] is None for row in warm), tuple(_said(said)),
+        tuple(name for name in order if any(row["candidate_id"] == name for row in with_gains)), references,
+        any(row["pieces"] is None for row in with_gains), tuple(_said(said)),
     )  # fmt: skip
-    return page, json.dumps([_heat(board, warm, references) for board in heat], separators=(",", ":"))
+    return page, json.dumps([_heat(board, with_gains, references) for board in heat], separators=(",", ":"))
 
 
 def _cell(pairs: Sequence[Row]) -> ScoreCell:
@@ -138,13 +138,13 @@ def _cell(pairs: Sequence[Row]) -> ScoreCell:
     return ScoreCell(None, next((row["reason"] or row["state"] for row in pairs), "not planned").replace("_", " "))
 
 
-def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
-    """Returns the data of a heat map: the pieces of text of each reference, and the gains of each of the pairs *warm*.
+def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
+    """Returns the data of the heat map of *board*: the pieces of text of each reference, and each pair's gains.
 
-    Pieces are None if the text may not be shown. A pair's gains are in tenths of a nat, one per token of the reference,
-    joined by commas.
+    *with_gains*: the pairs of a paper whose tokens have gains. Pieces are None if the text may not be shown. A pair's
+    gains are in tenths of a nat, one per token of the reference, joined by commas.
     """
-    rows_of_board = [row for row in warm if row["signature_id"] == board.signature_id]
+    rows_of_board = [row for row in with_gains if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}
     return {
         "metric": board.metric,

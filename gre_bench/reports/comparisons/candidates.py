@@ -25,7 +25,7 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     In a row, *p* is not corrected, so it is valid if these two candidates were chosen beforehand. *board*: the same
     test, Holm-corrected (*p_holm*) over the number of *tests* of the board; None unless both are ranked in one group.
     *above_chance*: the same test on scores above each candidate's own chance, if these were scored. *problem*: why
-    there is no test. Raises `SettingsError` for an unknown candidate, or other than two.
+    there is no test. Raises `SettingsError` for an unknown candidate, or if *names* are not two.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -73,7 +73,7 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the p-value of the two *names*, Holm-corrected over all tests of their *board*, and the number of tests.
+    """Returns the p-value of the test of the two *names*, corrected by Holm over their *board*, and the tests' number.
 
     None unless both are ranked in one group.
     """

@@ -63,7 +63,7 @@ KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
 
 
 class CandidateModelRow(TypedDict):
-    """One row per model that is a candidate: the name by which the models file may know it."""
+    """One row per model that is a candidate: its name, under which the models file may list it."""
 
     model: str
 

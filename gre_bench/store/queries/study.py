@@ -92,7 +92,7 @@ AGREEMENTS = Query("agreements", AgreementRow)
 
 
 class ValidationRow(TypedDict):
-    """One row per requested signature, or per signature if none is named: the outcome of its validation."""
+    """One row per validated signature among the requested ones, or among all if none is named: the outcome."""
 
     metric: str
     signature_id: str

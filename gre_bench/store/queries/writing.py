@@ -48,7 +48,7 @@ JUDGED_EXAMPLES = Query("judged_examples", JudgedExampleRow)
 
 
 class SynopsisRow(TypedDict):
-    """One row per paper with a synopsis of this kind by this writer."""
+    """One row per paper with a synopsis of the requested kind by the requested writer."""
 
     paper_id: str
     text: str

@@ -33,7 +33,11 @@ class GeneratedSettings(_Group):
 
 
 class PanelSettings(_Group):
-    """Peer review, after PRE: an exam by gold labels and by a second prompt, then the chair's weighted decision."""
+    """A panel of examiners, after PRE (peer review in evaluation).
+
+    The examiners take an exam with human scores and with a second prompt; then a chair combines the scores of those
+    that pass, with weights.
+    """
 
     examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
     human: tuple[float, float] = Field(description="lowest and highest possible human score")

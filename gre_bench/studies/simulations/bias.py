@@ -1,8 +1,7 @@
 """Computes the exact bias of an evaluation LM: its expected score minus the information, without sampling papers.
 
 E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)). The divergences are means over s and (x, s).
-An LM whose
-marginal is worse than its conditional scores too high; one that misreads x scores too low.
+An LM whose marginal is worse than its conditional scores too high; one that misreads x scores too low.
 """
 
 from __future__ import annotations

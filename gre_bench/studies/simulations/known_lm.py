@@ -42,7 +42,7 @@ class TabulatedLM:
         object.__setattr__(self, "_spans", _spans(self.table))
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns one span for each of *predictions*, or `SpanError` for a text outside the simulation."""
+        """Returns the log-probabilities of each of *predictions*; `SpanError` for a text outside the simulation."""
         return [self._one(prediction) for prediction in predictions]
 
     def _one(self, prediction: Prediction) -> SpanLogprob | SpanError:

@@ -39,7 +39,7 @@ BLUR = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """An interval for a *quantity* under a *metric*, and the truth in it; `holds` says whether the interval holds it.
+    """An interval for a *quantity* under a *metric*, and its true value; `holds` says whether the interval contains it.
 
     *interval*: the kind of interval.
     """
