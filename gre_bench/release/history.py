@@ -75,7 +75,7 @@ def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Itera
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
-    """Returns the keys of the other editions of the same venue and sample that have a release."""
+    """Returns the keys of the other editions with the venue and sample of *release_store* that have a release in it."""
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
     known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]

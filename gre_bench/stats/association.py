@@ -28,7 +28,7 @@ CELLS = 1 << 22
 
 
 def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns the coefficient *kind* of *x* (n,) and *y* (n,) as a function of counts.
+    """Returns a function that computes the coefficient *kind* of *x* (n,) and *y* (n,) from counts of groups.
 
     *groups* (n,) holds the index of each item's group; there are *size* groups.
     """
@@ -36,7 +36,7 @@ def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> E
 
 
 def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns the coefficient between items of the same group, as a function of counts; arguments as in `association`.
+    """Returns a function, as `association` does, that computes the coefficient between items of the same group.
 
     Groups whose items do not differ add nothing. Pearson is computed on values less their group's mean. Spearman is
     computed on midranks within the group over its size + 1, less their mean, so a group weighs by its number of items.

@@ -132,8 +132,8 @@ class Database:
                 "give the same command again: its contents are computed again, paid replies come from the archive"
             )
         return StoreError(
-            f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; copy {self.copy.name}, the store as "
-            f"readers saw it last, over it, delete {file.name}.wal, and give the same command again"
+            f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; copy {self.copy.name} over it, "
+            f"which holds the store as readers saw it last, delete {file.name}.wal, and give the same command again"
         )
 
 

@@ -28,7 +28,7 @@ WHY_PAIRS = Query("why_pairs", WhyPairRow)
 
 
 class WhyPaperRow(TypedDict):
-    """One row: a paper, where its text came from, and the snapshot."""
+    """One row: a paper, where its text came from, and the snapshot that held it."""
 
     paper_id: str
     title: str
