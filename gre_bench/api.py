@@ -6,13 +6,19 @@ Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchErro
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core import settings as configuration
-from gre_bench.core.errors import SettingsError, SpanError, UnfinishedError
+from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
+from gre_bench.core.judgments import yields
+from gre_bench.core.known_names import did_you_mean
+from gre_bench.core.pretrained.cache import named
+from gre_bench.core.pretrained.entries import entries
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.pieces import Pieces, pieces_of
@@ -31,6 +37,14 @@ if TYPE_CHECKING:
 
 Text = str | Sequence[str]
 """Judgments: one text, or its lines."""
+FRAME = "reviews.parquet"
+IN_PYTHON = {
+    FRAME: "the data frame",
+    "with --replace": "with replace=True",
+    "another name with --as": "another name",
+    "--state FOLDER": "state=FOLDER",
+}
+"""Words of messages for the command line, and what the same thing is called in Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +74,30 @@ class OpenedLM:
         return self.lm.identity
 
 
+@contextmanager
+def _in_python() -> Iterator[None]:
+    """Rewords the errors raised inside it for a caller in Python."""
+    try:
+        yield
+    except GreBenchError as error:
+        line = str(error)
+        for words, ours in IN_PYTHON.items():
+            line = line.replace(words, ours)
+        error.args = (line, *error.args[1:])
+        raise
+
+
 def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
     """Opens the evaluation LM *name*: a backend such as ``cache-ngram``, a pretrained model, or a folder.
 
     *settings* are those of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``. Raises
     `LMError` for an unknown name or an unusable model, and `SettingsError` for an unknown setting.
     """
+    if not isinstance(name, str | Path) or not str(name).strip():
+        raise SettingsError(f"an evaluation LM is a name or a folder, not {name!r}; {_known_lms(str(name))}")
     is_backend = str(name) in catalog.BACKENDS
+    if not is_backend and not named(Path(name)) and not Path(name).is_dir():
+        raise LMError(f"no evaluation LM {name}, and no such folder; {_known_lms(str(name))}")
     tree = {"backend": str(name)} if is_backend else {"backend": "transformers", "folder": str(name)}
     chosen = configuration.parse({"evaluation_lm": tree | settings}, "open_lm").evaluation_lm
     return OpenedLM(catalog.open_lm(chosen), pieces_of(chosen))
@@ -85,6 +116,7 @@ def judgments(review: str) -> list[str]:
 def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
     """Returns GEM of *candidate* against *reference*, both judgments; GEM-S if a *synopsis* of the paper is given.
 
+    Warns if a text holds no line in the form of a judgment: GEM compares judgments, and raw reviews share style too.
     Raises `SettingsError` for a blank text, and `SpanError` for a text that the LM cannot score, such as one that is
     too long.
     """
@@ -101,12 +133,13 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
     )
 
 
+@_in_python()
 def leaderboard(edition: str | Path, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
     """Returns the board of an *edition* in a *state* folder, or of a release: one row per metric and candidate.
 
     *edition*: its name, a release, or a release's folder. Validated metrics come first, and each metric's best
-    candidate. Scores are in the metric's unit: nats for GEM. Raises `SettingsError` if there is no such edition,
-    release, or *metric*.
+    candidate. Scores are in the metric's unit: nats for GEM. The columns are those of the view ``leaderboard``. Raises
+    `SettingsError` if there is no such edition, release, or *metric*.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         return _frame(release_boards(folder, metric))
@@ -115,22 +148,25 @@ def leaderboard(edition: str | Path, metric: str | None = None, state: str | Pat
     return _frame(store.read(LEADERBOARD, signature_ids=ids))
 
 
+@_in_python()
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
     """Returns each planned pair of *metric*, or of one *candidate*: its state, and its score or why it has none.
 
+    The columns are candidate, paper_id, reference_id, state, value and reason, as in the view ``pairs``.
     *edition*: as for `leaderboard`, whose errors are raised here too.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
-        return _frame(release_pairs(folder, metric, candidate))
+        return _pairs(release_pairs(folder, metric, candidate))
     store = _edition(edition, state)
     (signature,) = shown_signatures(store, [metric])
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     names = [the_candidate(store, candidate)] if candidate else known
-    return _frame(store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names))
+    return _pairs(store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names))
 
 
+@_in_python()
 def rank(
     reviews: str | Path | pandas.DataFrame, on: str, name: str, *, replace: bool = False, state: str | Path = "state"
 ) -> pandas.DataFrame:
@@ -150,7 +186,7 @@ def rank(
         if not isinstance(reviews, str | Path):
             if not hasattr(reviews, "to_parquet"):
                 raise SettingsError(f"reviews are a file, a folder or a data frame, not {type(reviews).__name__}")
-            file = Path(folder) / "reviews.parquet"
+            file = Path(folder) / FRAME
             reviews.to_parquet(file)
             reviews = file
         job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
@@ -170,6 +206,12 @@ def _spans(lm: EvaluationLM, predictions: Sequence[Prediction]) -> list[SpanLogp
     return spans
 
 
+def _known_lms(name: str) -> str:
+    """Returns the end of a message: the evaluation LMs that *name* resembles, else all."""
+    own = [known for known in catalog.BACKENDS if known not in ("transformers", "vllm")]
+    return did_you_mean(name, [*own, *(known for known, entry in entries().items() if entry.kind == "lm")])
+
+
 def _text(title: str, given: Text) -> str:
     lines = [given] if isinstance(given, str) else given
     if not isinstance(lines, Sequence) or not all(isinstance(line, str) for line in lines):
@@ -177,6 +219,8 @@ def _text(title: str, given: Text) -> str:
     text = "\n".join(lines)
     if not text.strip():
         raise SettingsError(f"the {title}'s judgments are blank: there is nothing to score")
+    if not yields(text, "as_written"):
+        warnings.warn(f"the {title} holds no judgment; make them with gre_bench.judgments(review)", stacklevel=3)
     return text
 
 
@@ -185,6 +229,10 @@ def _edition(name: str | Path, state: str | Path) -> Store:
     if not store.exists:
         raise no_edition(Path(state), store.key)
     return store
+
+
+def _pairs(rows: Sequence[Row]) -> pandas.DataFrame:
+    return _frame(rows).rename(columns={"candidate_id": "candidate"})
 
 
 def _frame(rows: Sequence[Row]) -> pandas.DataFrame:

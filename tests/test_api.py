@@ -6,12 +6,13 @@ import doctest
 import math
 import subprocess
 import sys
+import warnings
 
 import pandas
 import pytest
 
 import gre_bench
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.store import Store
 from gre_bench.store.queries.plan import SAMPLE
 from tests.cli.calling import call
@@ -47,9 +48,35 @@ def test_a_blank_text_has_no_score(candidate, reference):
         gre_bench.score(gre_bench.open_lm(), candidate, reference)
 
 
-def test_a_name_that_is_no_evaluation_lm_is_refused():
-    with pytest.raises(Exception, match="no-such-lm"):
-        gre_bench.open_lm("no-such-lm")
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("no-such-lm", "no evaluation LM no-such-lm, and no such folder; known: .*gem-smollm2"),
+        ("gem-smolm2", "did you mean gem-smollm2"),
+        ("smollm2-135", "did you mean .*smollm2-135m"),
+        ("", "a name or a folder, not ''; known: "),
+        (None, "a name or a folder, not None"),
+    ],
+)
+def test_a_name_that_is_no_evaluation_lm_is_refused(name, line):
+    with pytest.raises(GreBenchError, match=line):
+        gre_bench.open_lm(name)
+
+
+def test_a_review_that_is_not_in_judgments_is_scored_with_a_warning():
+    lm = gre_bench.open_lm()
+    with pytest.warns(UserWarning, match="the candidate holds no judgment; .*gre_bench.judgments"):
+        gre_bench.score(lm, "The proofs are clear.", HUMAN)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gre_bench.score(lm, MINE, HUMAN)
+
+
+def test_errors_name_what_the_caller_gave_in_python(state, tmp_path):
+    with pytest.raises(GreBenchError, match=r"demo makes it.*state=FOLDER"):
+        gre_bench.leaderboard("SAMPLE-2026", state=tmp_path / "none")
+    with pytest.raises(GreBenchError, match="^the data frame has no column paper_id"):
+        gre_bench.rank(pandas.DataFrame({"paper": ["s01"], "text": ["Clear."]}), EDITION, "me", state=state)
 
 
 def test_importing_the_package_imports_nothing_heavy():

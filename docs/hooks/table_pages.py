@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from escaping import MADE, cell, escaped
@@ -17,6 +18,7 @@ def tables_page() -> str:
     from gre_bench.store.schema import add_tables, remake_views
 
     notes, columns = _described(ROOT / "sql")
+    meanings = tomllib.loads((ROOT / "docs" / "columns.toml").read_text(encoding="utf-8"))
     with duckdb.connect() as run:
         add_tables(run)
         remake_views(run)
@@ -28,7 +30,9 @@ def tables_page() -> str:
         for name in (name for each, name in found if each == kind):
             lines += [f"### {name}", "", *notes.get(name, ()), "", "| column | type | |", "|---|---|---|"]
             for column, type_, *_ in described[name]:
-                lines.append(f"| `{column}` | {cell(type_.lower())} | {cell(columns.get((name, column), ''))} |")
+                shared = meanings["all"].get(column, "")
+                meaning = columns.get((name, column)) or escaped(meanings.get(name, {}).get(column, shared))
+                lines.append(f"| `{column}` | {cell(type_.lower())} | {cell(meaning)} |")
             lines.append("")
     return MADE + "\n".join(lines)
 

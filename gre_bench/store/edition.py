@@ -33,12 +33,17 @@ def find_editions(state: Path) -> list[str]:
     return sorted(folder.parent.name for folder in (state / "editions").glob("*/edition.duckdb"))
 
 
+SAMPLE_EDITION = "SAMPLE-2026"
+"""The key of the edition that ``gre-bench demo`` makes."""
+
+
 def no_edition(state: Path, key: str) -> SettingsError:
     """Returns the error for a missing edition *key*; its message names the folder *state* and similar keys."""
     folder = Path(state).absolute()
+    what = f"no edition {key}" + (" (gre-bench demo makes it)" if key == SAMPLE_EDITION else "")
     if not folder.is_dir():
-        return SettingsError(f"no edition {key}: there is no folder {folder}; name the right one: --state FOLDER")
-    return SettingsError(f"no edition {key} in {folder}; {did_you_mean(key, find_editions(state))}")
+        return SettingsError(f"{what}: there is no folder {folder}; name the right one: --state FOLDER")
+    return SettingsError(f"{what} in {folder}; {did_you_mean(key, find_editions(state))}")
 
 
 def now() -> datetime:

@@ -6,6 +6,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -71,6 +72,22 @@ def test_every_table_and_view_says_what_a_row_is():
     for name in headings(page) - {"Tables and views", "Tables", "Views"}:
         said = page.split(f"### {name}\n\n")[1].splitlines()[0]
         assert re.match(r"One row|One table", said), f"{name}: its grain is not said: {said!r}"
+
+
+def test_every_column_has_a_meaning_and_every_meaning_a_column():
+    page = reference.tables_page()
+    columns = {
+        (name, row[1]): row[2].strip()
+        for name in headings(page) - {"Tables and views", "Tables", "Views"}
+        for row in re.finditer(
+            r"^\| `(\w+)` \| [^|]* \|(.*)\|$", page.split(f"### {name}\n")[1].split("\n### ")[0], re.M
+        )
+    }
+    assert [place for place, meaning in columns.items() if not meaning] == []
+    said = tomllib.loads((ROOT / "docs" / "columns.toml").read_text(encoding="utf-8"))
+    names = {name for _, name in columns}
+    assert said.pop("all").keys() <= names
+    assert {(table, name) for table, each in said.items() for name in each} <= columns.keys()
 
 
 def rooms() -> set[str]:

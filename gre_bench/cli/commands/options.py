@@ -23,7 +23,12 @@ State = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Wait = Annotated[
     float,
-    typer.Option("--wait", metavar="SECONDS", help="How long to wait if another process is writing the edition."),
+    typer.Option(
+        "--wait",
+        metavar="SECONDS",
+        show_default=False,
+        help="How long to wait if another process is writing the edition; default: not at all.",
+    ),
 ]
 NoPrefect = Annotated[bool, typer.Option("--no-prefect", help="Run as plain functions, without Prefect.")]
 Form = Annotated[

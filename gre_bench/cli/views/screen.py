@@ -135,10 +135,17 @@ def show_counts(metrics: Iterable[Row]) -> None:
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
-    """Prints why pairs have no score, a line for each reason."""
+    """Prints why pairs have no score: one line for all metrics with the same reason and count.
+
+    A metric's specific form is not named beside it, as no board shows it.
+    """
+    metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
-        example = f": {row['example']}" if row["example"] else ""
-        say(f"{row['metric']}: {row['pairs']} {row['state']}, {row['reason']}{example}")
+        metrics.setdefault((row["pairs"], row["state"], row["reason"], row["example"]), []).append(row["metric"])
+    for (pairs, state, reason, example), names in metrics.items():
+        shown = [name for name in names if name not in {f"{other}_specific" for other in names}]
+        each = " each" if shown[1:] else ""
+        say(f"{', '.join(shown)}: {pairs} {state}{each}, {reason}" + (f": {example}" if example else ""))
 
 
 def duration(seconds: float | None) -> str:
