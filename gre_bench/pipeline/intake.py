@@ -161,7 +161,10 @@ def judged(judgments: Judgments) -> dict[str, Any]:
 
 
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
-    """Returns how many refused rows name unknown papers, these papers, and a line for users; None without such rows."""
+    """Returns what to tell users about refused rows that name unknown papers; None without such rows.
+
+    It has the number of these rows, the papers, the number of known papers, and one line for users.
+    """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
         return None

@@ -24,8 +24,9 @@ Cells = Mapping[tuple[str, str], Row]
 
 
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
-    """Returns a history for each signature of the new release's *database* that another edition's latest release has.
+    """Returns a history for each signature of the new release that the latest release of another edition has too.
 
+    *database* is that of the new release.
     The other editions are those of the same venue and sample in *release_store*.
     """
     tables = {release_store.edition: _anchored(database)}

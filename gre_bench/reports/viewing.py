@@ -106,7 +106,7 @@ class Viewing:
         )
 
     def _pages(self, key: str) -> Path:
-        """Returns the folder with the pages of edition *key*; makes them from its copy for readers if that is new."""
+        """Returns the folder with the pages of edition *key*; makes them again if its copy for readers has changed."""
         store = Store(self.state, key)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())

@@ -33,7 +33,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Counts of candidate pairs whose order both measures, only one, or neither is sure of.
+    """How many pairs of candidates have an order of which both measures are sure, only one of them, or neither.
 
     *contradict*: the pairs that both are sure of in opposite order, each in the order of the first measure.
     """

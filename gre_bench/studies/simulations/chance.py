@@ -30,7 +30,7 @@ PROBED = 4000
 
 @dataclass(frozen=True, slots=True)
 class AgainstChance:
-    """The result of one test for scores above chance: its *p*-value, and *power*, the probability predicted for p < 0.05.
+    """The result of one test for scores above chance: its *p*-value, and *power*, the predicted P(p < 0.05).
 
     *effect*: the expected excess over chance in nats, 0 for a candidate who knows nothing.
     """
