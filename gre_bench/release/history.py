@@ -26,8 +26,7 @@ Cells = Mapping[tuple[str, str], Row]
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
     """Returns a history for each signature of the new release that the latest release of another edition has too.
 
-    *database* is that of the new release.
-    The other editions are those of the same venue and sample in *release_store*.
+    *database* is that of the new release. The other editions are those of the same venue and sample in *release_store*.
     """
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):

@@ -1,7 +1,7 @@
 """The manifest of a release: SHA-256 of every file, the provenance of its numbers, and the key that signed it.
 
-``manifest.sha256`` holds the digest of ``manifest.json`` as sha256sum writes it. ``manifest.sig`` is the signature of
-that file:
+``manifest.sha256`` holds the digest of ``manifest.json`` as sha256sum writes it. ``manifest.sig`` holds the signature
+of ``manifest.sha256``:
 
     openssl pkeyutl -verify -pubin -inkey release.pub -rawin -in manifest.sha256 -sigfile manifest.sig
     sha256sum --check manifest.sha256

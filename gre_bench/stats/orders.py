@@ -33,9 +33,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """How many pairs of candidates have an order of which both measures are sure, only one of them, or neither.
+    """How many pairs of candidates differ significantly by both measures, by only one of them, or by neither.
 
-    *contradict*: the pairs that both are sure of in opposite order, each in the order of the first measure.
+    *both* counts pairs that both measures order alike. *contradict* holds those that they order in opposite ways, each
+    pair in the order of the first measure.
     """
 
     both: int
@@ -71,9 +72,10 @@ def agreement(
 
 
 def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
-    """Counts the pairs of candidates by which of two measures is sure of their order, at level *alpha*.
+    """Counts for how many pairs of candidates both measures, one or none find a significant difference.
 
-    *first_tests* and *second_tests*, one for each measure, must be of the same pairs in the same order.
+    *first_tests* and *second_tests* are the tests by each measure, of the same pairs in the same order. *alpha*: the
+    level of the tests.
     """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
