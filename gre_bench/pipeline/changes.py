@@ -163,10 +163,10 @@ def _judgments(change: str, candidate: str, item: ChangeInput, writer: str, huma
 
 
 def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
-    """Returns what a change of one paper's review needs: its text, the paper's, and texts of other papers.
+    """Returns what a change of one paper's review needs: its text, the paper's title and abstract, and other texts.
 
-    The texts are human reviews, or with *writer* the judgments of them by that writer. *index*: the paper's index in
-    *entries*.
+    The other texts are those of other papers' reviews. All texts are human reviews, or with *writer* their judgments by
+    that writer. *index*: the paper's index in *entries*.
     """
 
     def text_of(entry: Entry) -> str:

@@ -1,7 +1,7 @@
 """Runners that score chunks of papers: threads, processes of this machine, or Ray.
 
-Processes and Ray are Prefect's task runners. They run only the steps that need the evaluation LM, and are started by
-the first of these.
+Processes and Ray are Prefect's task runners. They run only the steps that need the evaluation LM, and start with the
+first of these steps.
 """
 
 from __future__ import annotations
