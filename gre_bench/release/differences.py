@@ -52,7 +52,9 @@ def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
                      for name in TABLES]  # fmt: skip
         except (duckdb.CatalogException, duckdb.BinderException) as error:
             reason = str(error).splitlines()[0]
-            raise SourceError(f"{first} was made by another version of this program ({reason}); publish anew") from None
+            raise SourceError(
+                f"{first} was made by another version of this program ({reason}); publish it again"
+            ) from None
     return [row for row in counts if row["first"] or row["second"]]
 
 

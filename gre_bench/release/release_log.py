@@ -108,7 +108,7 @@ class ReleaseLog:
             if earlier != self.path and earlier.exists():
                 raise SourceError(
                     f"{earlier} is the log of an earlier version, whose lines hold no digests; "
-                    "move it and its releases to another folder, and publish anew"
+                    "move it and its releases to another folder, and publish the edition again"
                 ) from None
             return
         except OSError as error:

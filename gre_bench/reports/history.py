@@ -47,8 +47,8 @@ def history(
             of = edition_of(key)
             rows += [row | {"edition": key, "venue": of.venue, "year": of.year} for row in found]
     if not rows:
-        told = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
-        raise SettingsError(f"there is no history to show ({told})")
+        reasons = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
+        raise SettingsError(f"there is no history to show ({reasons})")
     few: dict[str, int] = {}
     for row in rows:
         if row["papers"] < FEW:

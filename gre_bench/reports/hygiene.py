@@ -140,8 +140,8 @@ def _check_same_lm(store: ReadCopy, signature: SignatureRow, run: Steps, source:
     """Raises `SettingsError` if today's evaluation LM or engine is not the one that scored the board."""
     today = signed_again(run, store, signature, source)
     if different := [name for name in today if today[name] != signature[name] and name != "signature_id"]:
-        told = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)
+        changes = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)
         raise SettingsError(
-            f"edition {store.key}: the swap test needs the evaluation LM and engine that scored the board ({told}); "
+            f"edition {store.key}: the swap test needs the evaluation LM and engine that scored the board ({changes}); "
             "use these, or leave the test out by --papers 0"
         )

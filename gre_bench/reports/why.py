@@ -115,11 +115,13 @@ def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapp
     scored = scored_again(run, store, found.signature, source, list(kept.values()))
     off = compared(found.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
-    told = f"largest relative difference {worst:.1e}, of the log-probabilities where it is made of these"
+    detail = (
+        f"largest difference {worst:.1e}, relative to the log-probabilities of a score, or to the score if it has none"
+    )
     if unlike:
         first = unlike[0]
-        told += (
+        detail += (
             f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
             f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
         )
-    found.check(f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, told)
+    found.check(f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, detail)

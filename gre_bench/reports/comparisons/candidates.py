@@ -54,21 +54,21 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
     if lost := [name for name in names if name not in planned]:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
     scored = [row for row in rows if row["state"] == "scored"]
-    told = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
+    compared = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
     try:
         (test,) = _tested(scored)
     except ValueError:
-        return told | {"problem": "fewer than two papers on which both are scored"}
+        return compared | {"problem": "fewer than two papers on which both are scored"}
     test = test if test.first == names[0] else test.flipped()
-    found = leads(scored, names)
-    order = sorted(found, key=lambda paper: found[paper])
-    won, lost = ([paper for paper in order if found[paper] * sign > 0] for sign in (1, -1))
-    return told | asdict(test) | {
+    differences = leads(scored, names)
+    order = sorted(differences, key=lambda paper: differences[paper])
+    won, lost = ([paper for paper in order if differences[paper] * sign > 0] for sign in (1, -1))
+    return compared | asdict(test) | {
         "problem": None,
         "won": len(won),
         "lost": len(lost),
-        "most": [{"paper_id": paper, "difference": found[paper]} for paper in won[::-1][:SHOWN_PAPERS]],
-        "least": [{"paper_id": paper, "difference": found[paper]} for paper in lost[:SHOWN_PAPERS]],
+        "most": [{"paper_id": paper, "difference": differences[paper]} for paper in won[::-1][:SHOWN_PAPERS]],
+        "least": [{"paper_id": paper, "difference": differences[paper]} for paper in lost[:SHOWN_PAPERS]],
     }  # fmt: skip
 
 

@@ -91,7 +91,7 @@ def _differing(one: SignatureRow, other: SignatureRow) -> dict[str, list[Any]]:
 
 def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, Any]:
     kept = _shared(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (one, other)))
-    told = {
+    row = {
         "metric": one["metric"], "signature_ids": [one["signature_id"], other["signature_id"]],
         "lms": [{name: row[name] for name in LM} for row in (one, other)],
         "differ_in": _differing(one, other), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
@@ -100,16 +100,16 @@ def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, A
     try:
         tests = [pair_tests(column, kept.papers, kept.candidates, kept.references) for column in kept.values]
     except ValueError as problem:
-        return told | {"problem": str(problem)}
+        return row | {"problem": str(problem)}
     with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
-        told["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
+        row["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
     ranked = [ranks(column, kept.papers, kept.candidates) for column in kept.values]
     ahead = [leads(found, HUMAN) for found in tests]
-    told["candidates"] = [
+    row["candidates"] = [
         {"candidate": name, "ranks": [of[name] for of in ranked], "leads": [of.get(name) for of in ahead],
          **_by_pair(kept, name)} for name in sorted(ranked[0], key=lambda name: ranked[0][name])
     ]  # fmt: skip
-    return told | {"order": asdict(orders(*tests, alpha=ALPHA))}
+    return row | {"order": asdict(orders(*tests, alpha=ALPHA))}
 
 
 def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Shared:

@@ -93,14 +93,14 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
     same = ids[0] == ids[1]
     level = "ranks" if not same else "scores" if one.about["edition"] == other.about["edition"] else "differences"
     boards = one.board.get(ids[0], {}), other.board.get(ids[1], {})
-    told = [
+    candidates = [
         {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
         | (_both(boards, name, ("mean",)) if level == "scores" else {})
         | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
         for name in dict.fromkeys((*boards[0], *boards[1]))
     ]
     if level == "differences":
-        _add_changes(told, one.anchored.get(ids[0], {}), other.anchored.get(ids[1], {}))
+        _add_changes(candidates, one.anchored.get(ids[0], {}), other.anchored.get(ids[1], {}))
     ranks = [{name: -float(row["rank"]) for name, row in board.items() if row["rank"] is not None} for board in boards]
     try:
         agreement = asdict(consistency(*ranks))
@@ -109,7 +109,8 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
     return {
         "metric": metric, "compares": level, "signature_ids": list(ids),
         "differ_in": _differing(*signed), "agreement": agreement,
-        "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards], "candidates": told,
+        "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards],
+        "candidates": candidates,
     }  # fmt: skip
 
 
@@ -122,14 +123,14 @@ def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, .
     return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
 
 
-def _add_changes(told: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
-    """Adds to each of *told* both differences from the human baseline, and their change with interval and p-value.
+def _add_changes(candidates: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
+    """Adds to each row of *candidates* both differences from the human baseline, and their change with its p-value.
 
-    *told*: rows of candidates. *one*, *other*: the differences in each release, by candidate.
+    *one*, *other*: the differences in each release, by candidate.
     """
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []
-    for row in told:
+    for row in candidates:
         sides = [side.get(row["candidate"]) for side in (one, other)]
         row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
         row["change"] = None
