@@ -2,8 +2,7 @@
 
 The measures may have different units, because no comparison here has one. Three things are compared: ranks of
 candidates by mean (Spearman's coefficient, bootstrap interval by paper), leads in standard errors, and significant
-orders. A measure is sure which of two candidates comes first if Student's paired test by paper says so, Holm-corrected
-over all pairs.
+differences. A difference is significant by Student's paired test by paper, Holm-corrected over all pairs of candidates.
 """
 
 from __future__ import annotations

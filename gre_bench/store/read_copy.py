@@ -82,7 +82,8 @@ class CopyForReaders:
     def check(self) -> Stamp:
         """Checks the digest of the copy and returns its stamp: device, inode, size (bytes) and times (ns).
 
-        Reads the whole file, but only if its stamp has changed since the last check. Raises `StoreError` as `opened`.
+        Reads the whole file, but only if its stamp has changed since the last check. Raises `StoreError` as `opened`
+        does.
         """
 
         def read(file: BinaryIO, stamp: Stamp) -> str | None:
