@@ -89,7 +89,7 @@ class CandidatePage:
 
     @property
     def worst(self) -> tuple[OnPaper, ...]:
-        """Returns the papers on which it is furthest behind the human baseline, the worst first; none is among `best`."""
+        """Returns the papers on which it is furthest behind the human baseline, the worst first, without `best`."""
         return self.papers[EXTREMES:][::-1][:EXTREMES]
 
 
