@@ -71,7 +71,7 @@ class PageWords:
 
 
 class WordFates:
-    """Counts the words of pages, while rules drop rows of them."""
+    """Counts the words of *pages* by fate, as rules drop rows."""
 
     def __init__(self, pages: Sequence[Page]):
         self._pages = pages
@@ -106,9 +106,7 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each; [] if there are
-    none.
-    """
+    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each."""
     words = totals(pages)
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)

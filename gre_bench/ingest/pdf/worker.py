@@ -28,7 +28,7 @@ def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None
 
 
 def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """Returns the next message of *stream*, or None at its end."""
+    """Returns the header and bytes of the next message of *stream*, or None at its end."""
     length = stream.read(8)
     if len(length) < 8:
         return None
