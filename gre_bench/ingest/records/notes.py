@@ -45,11 +45,11 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in notes. *decisions* is by paper id; *strange* has a line for each kind of unexpected content.
+    """The records in a venue-year's notes.
 
-    *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear`` (number of
-    unexpected values). *unclear* names all notes with each kind of unexpected content. *strata* has the kind of each
-    paper, by paper id and stratum.
+    *decisions* is by paper id. *strange* has a line for each kind of unexpected content; *unclear* names all notes with
+    each kind. *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear``
+    (number of unexpected values). *strata* has the kind of each paper, by paper id and stratum.
     """
 
     papers: list[Paper]
@@ -75,34 +75,35 @@ def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
 
 
 def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns those of *found* that are not among the *papers* and *reviews* known by id; differing ones are refused.
+    """Returns the records of *found* whose ids are not among *papers* and *reviews*, which are known by id.
 
-    A known paper may have more than its note states: a text, a row.
+    A record that differs from the known one is refused. A known paper may have more than its note states: a text, a
+    row.
     """
-    taken = Imported()
+    imported = Imported()
     for number, paper in enumerate(found.papers, start=1):
         old = papers.get(paper.paper_id)
         if old is None:
-            taken.papers.append(paper)
+            imported.papers.append(paper)
         elif (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
-            taken.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
+            imported.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
         else:
-            taken.unchanged += 1
+            imported.unchanged += 1
     for number, review in enumerate(found.reviews, start=1):
         if review.review_id not in reviews:
-            taken.reviews.append(review)
+            imported.reviews.append(review)
         elif reviews[review.review_id] != review:
             reason = "this review id is already there with other content"
-            taken.refusals.append(Refusal(number, f"review {review.review_id}", reason))
+            imported.refusals.append(Refusal(number, f"review {review.review_id}", reason))
         else:
-            taken.unchanged += 1
-    taken.added = len(taken.papers) + len(taken.reviews)
-    return taken
+            imported.unchanged += 1
+    imported.added = len(imported.papers) + len(imported.reviews)
+    return imported
 
 
 def creating(invitations: Sequence[str]) -> str:
-    """Returns the invitation that created a note: the first that is no edit (an edited note lists several)."""
+    """Returns which of a note's *invitations* created it: the first that is no edit (an edited note lists several)."""
     return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
 
 
@@ -161,7 +162,7 @@ class _Reading:
         return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* if it belongs to the venue, else its outcome."""
+        """Returns the note *raw* if it belongs to the venue, else its outcome; adds its id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not NAME.fullmatch(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")

@@ -39,7 +39,10 @@ def pdf_version_status(
 
 
 def is_due(note: Note, released_ms: int | None) -> bool:
-    """Whether the history of a submission is needed to decide which version its PDF is."""
+    """Whether the history of a submission is needed to decide which version its PDF is.
+
+    *released_ms* is as in `pdf_version_status`.
+    """
     return pdf_version_status(note, None, released_ms) == "unknown"
 
 

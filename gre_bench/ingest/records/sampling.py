@@ -25,7 +25,10 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A human review's role in the sample: position 0 is the candidate, 1 and above are references."""
+    """A human review's role in the sample.
+
+    *position*: the index of its paper in the sample. *place*: 0 for the candidate, 1 and above for references.
+    """
 
     paper_id: str
     position: int
@@ -38,7 +41,7 @@ class Role:
 class Draw:
     """The roles of all sampled papers, and the counts of known and eligible papers.
 
-    *short*: papers of the given list, if any, with too few human reviews.
+    *short*: papers of the user's list, if any, with too few human reviews.
     """
 
     roles: tuple[Role, ...]
@@ -89,7 +92,10 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
-    """Returns the ids in *file*, in its order; None without a file."""
+    """Returns the ids in *file*, in its order; None without a file.
+
+    Raises `SourceError` for ids that are not among *papers*.
+    """
     if file is None:
         return None
     ids, known = read_ids(file), {paper.paper_id for paper in papers}

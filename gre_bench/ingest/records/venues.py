@@ -163,7 +163,7 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Raises an error for a *venue* whose form of notes is unverified, unless *unverified* accepts it."""
+    """Raises `SettingsError` for a *venue* whose form of notes is unverified, unless *unverified* accepts it."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 

@@ -1,4 +1,4 @@
-"""The publishable part of a snapshot: no signatures and no people, and texts only if their licence allows it."""
+"""Writes the publishable part of a snapshot: nothing that names people, and texts only if their licence allows it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,10 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
 
 
 def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
-    """Writes `public_rows` to *path*, one per line; returns how many texts it includes and how many it withholds.
+    """Writes `public_rows` to *path*, one per line; returns the numbers of texts it includes and ``withheld`` ones.
 
-    Replaces an existing file in one step. Raises `SourceError` if *path* lies in the snapshot, which never changes.
+    Replaces an existing file in one step. Raises `SourceError` if *path* lies in the snapshot, which never changes, or
+    cannot be written.
     """
     counts = {"texts": 0, "withheld": 0}
     target = path.resolve()

@@ -41,7 +41,10 @@ class Windows:
         self._made: Counter[str] = Counter()
 
     def take(self, kind: str) -> dict[str, str]:
-        """Returns the headers that state what is left of the *kind*; raises `Refused` with a 429 if nothing is left."""
+        """Counts a request; returns the headers that state what is left of its *kind*.
+
+        Raises `Refused` with a 429 if nothing is left.
+        """
         limit = self.limits.get(kind)
         if limit is None:
             return {}
