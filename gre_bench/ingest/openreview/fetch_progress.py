@@ -18,7 +18,7 @@ EVERY_S = 0.2
 
 
 def write_progress(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
-    """Writes that the fetch in *folder* is at *stage*, with *done* of *total* items and *remaining_s* seconds to wait."""
+    """Writes that the fetch in *folder* is at *stage*: *done* of *total* items, *remaining_s* seconds still to wait."""
     beside = folder / f".{STATUS}.{os.getpid()}"
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
     with suppress(OSError):  # a failure to show progress must not stop the fetch

@@ -237,7 +237,7 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
         counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
         counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)
     imported.notes += [
-        f"reviews {what}{'' if what.startswith('cut') else ', not imported'}: {count}"
+        f"reviews {what}{'' if what.startswith('cut') else ', not taken'}: {count}"
         for what, count in counts.items()
         if count
     ]
