@@ -58,7 +58,7 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """Returns the score from the log-probabilities of its `terms`."""
+    """Returns the score, in nats, from the log-probabilities of its `terms`."""
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 

@@ -34,7 +34,7 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
 def drawable(path: Path) -> None:
     """Raises `SettingsError` if *path* is no .svg or .png file, or altair is not installed.
 
-    It is called before hours of scoring.
+    Callers ask before they score for hours.
     """
     if path.suffix not in (".svg", ".png"):
         raise SettingsError(f"{path}: a picture is a .svg or .png file")

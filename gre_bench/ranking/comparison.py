@@ -95,7 +95,10 @@ def with_benchmarks(
 
 
 def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
-    """Returns each figure of either side once, by metric and item: the printed ones in order, then the run's others."""
+    """Returns printed and found figures side by side: one row for each metric and item that either has.
+
+    The rows of printed figures come first, in their order.
+    """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in found}
     return [_beside(key, left.get(key), right.get(key)) for key in dict.fromkeys((*left, *right))]

@@ -127,7 +127,7 @@ def rank_statistics(
 
 
 def _next(test: PairTest | None) -> Next:
-    """Returns the columns from *next_candidate* to *more_papers*."""
+    """Returns the columns of `RankStatistics` from *next_candidate* to *more_papers*; None in each without a *test*."""
     if test is None:
         return None, None, None, None, None, None, None
     # A lead that its own test turns round is none, however small its p.

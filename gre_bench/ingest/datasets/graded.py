@@ -107,7 +107,10 @@ def _review(row: Row, layout: ColumnLayout, domain: Domain, names: Sequence[str]
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the row's own id, else item and reviewer (folded to valid characters), else item and running number."""
+    """Returns the row's own id, else item and reviewer (folded to valid characters), else *numbered*.
+
+    *numbered* is made of the item and a running number.
+    """
     if layout.review_id and row.get(layout.review_id) not in (None, ""):
         return read_name(row, layout.review_id)
     reviewer = read_text(row, layout.reviewer) if layout.reviewer else None

@@ -22,7 +22,7 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """A *text* about a *source*, by the *player*, and its human score (None: not scored).
+    """A summary: its *text*, its *source*, the *player* who wrote it, and its *human* score (None: not scored).
 
     Texts of one *group* share their source and are resampled together.
     """

@@ -133,9 +133,7 @@ class OpenReview:
         return self._guarded(ask, missing=None)
 
     def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
-        """Returns the JSON of the answer to *ask*, a call of the client; *missing*, if given, where the service has
-        nothing.
-        """
+        """Returns the JSON of the answer to *ask*, a call of the client; *missing*, if given, in place of a 404."""
         transport = self._session.transport
         transport.last = None
         try:
@@ -149,7 +147,7 @@ class OpenReview:
         return tree
 
     def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
-        """Returns the result of *ask*, a call of the client; *missing*, if given, where the service has nothing.
+        """Returns the result of *ask*, a call of the client; *missing*, if given, in place of a 404.
 
         Logs in again, once, if the token has expired. Raises `Forbidden` or another `SourceError`, of one line, if the
         service refuses.
@@ -199,5 +197,5 @@ def _status(error: Exception) -> int | None:
 
 
 def batches(ids: Sequence[str], size: int) -> list[list[str]]:
-    """Splits *ids* into runs of at most *size*."""
+    """Splits *ids* into lists of at most *size*."""
     return [list(ids[index : index + size]) for index in range(0, len(ids), size)]

@@ -85,7 +85,10 @@ def origin(settings: Settings) -> Origin:
 
 
 def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
-    """Returns the folder that a fetch with *settings* continues; *again*: a new one if the last is sealed."""
+    """Returns the folder of the fetch run that a fetch with *settings* continues or begins.
+
+    *again*: it begins a new one if the last is sealed.
+    """
     name = f"{settings.edition.venue}-{settings.edition.year}"
     return run_for(budget_file(state).parent, name, origin(settings), again)
 
@@ -208,5 +211,5 @@ def _session(request: FetchRequest, secret: Callable[[str], str]) -> OpenReview:
 
 @lru_cache(maxsize=4)
 def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
-    """Opens a session once per process, so that it logs in once."""
+    """Returns the session for these arguments; a process opens it once, so that it logs in once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]

@@ -41,7 +41,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of a listing; *end*: whether it is the last; *last*: where the next page begins."""
+    """A page of a listing.
+
+    *notes*: how many it has. *count*: how many the service counts in the whole listing. *last*: the id after which the
+    next page begins. *end*: whether it is the last page.
+    """
 
     invitation: str
     file: str
@@ -116,7 +120,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores the *notes* of a page; *count* is the service's, and *end* marks the last page."""
+        """Stores the *notes* of a page; *count* is how many the service counts, and *end* marks the last page."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -124,7 +128,7 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores the notes of a forum, which replace those of a listing; *count* is the service's."""
+        """Stores the *notes* of a forum, which replace those of a listing; *count* is how many the service counts."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
@@ -132,7 +136,10 @@ class Journal:
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores a PDF, or why there is none."""
+        """Stores the PDF *data* of a paper, or the *problem* if there is none.
+
+        *stated*: the PDF's name in the note.
+        """
         sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 

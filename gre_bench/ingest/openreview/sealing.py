@@ -58,7 +58,10 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
-    """Returns what the wanted papers need besides the listings, whether or not it is already fetched."""
+    """Returns what the wanted papers need besides the listings, whether or not it is already fetched.
+
+    Without *histories*, no versions are needed.
+    """
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
     rebuttal, released = _dates(venue)
     asked = [
@@ -171,7 +174,7 @@ def _papers(
 def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
 ) -> dict[str, int]:
-    """Counts notes by outcome, reviews by rule and PDFs by status; every one of them is counted."""
+    """Returns the numbers of notes by outcome, reviews by rule and PDFs by status, and some totals."""
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)

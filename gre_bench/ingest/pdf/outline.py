@@ -109,7 +109,7 @@ def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> i
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns the first of *parts*, until they have more than `LONGEST` words; at least one.
+    """Returns as many of the first *parts* as have at most `LONGEST` words together, but at least one.
 
     If any are left out, *notes* gets a doubt, because no heading marks the end of the abstract.
     """

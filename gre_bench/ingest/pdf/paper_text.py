@@ -62,7 +62,7 @@ def body_of(text: str) -> Body:
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """Returns the first *heading* after *start* that text follows, else the first."""
+    """Returns the first match of *heading* after *start* that text follows; else the first match, or None."""
     found = list(heading.finditer(text, start))
     followed = [one for one in found if any(len(line) >= LONG_LINE for line in _lines(text, one.end())[:NEAR])]
     return next(iter(followed or found), None)

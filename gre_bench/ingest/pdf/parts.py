@@ -63,7 +63,7 @@ def type_of(rows: Sequence[Row]) -> Type:
 def follows(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* is directly under *above*, in the same column and size.
 
-    *text_type*, here and below, is the type of the running text.
+    *text_type* is the type of the running text.
     """
     if above is None or row.page_and_column != above.page_and_column:
         return False

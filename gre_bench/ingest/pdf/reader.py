@@ -109,7 +109,7 @@ class PdfReader:
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
-        """Yields each of *items* with the result of its PDF, which *load* returns, in order, several at a time.
+        """Reads the PDF that *load* returns for each of *items*, several at a time; yields items and results in order.
 
         If the caller stops early, running children are killed and the reader cannot be used again.
         """

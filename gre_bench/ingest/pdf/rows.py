@@ -118,7 +118,10 @@ def _direction(line: dict[str, Any]) -> Direction:
 
 
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
-    """Returns the direction of most letters on a page: to the right, unless most of many run up or down."""
+    """Returns the direction of most letters on a page.
+
+    That is to the right, unless at least `TURNED_LETTERS` letters, and most of all, run up or down.
+    """
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:

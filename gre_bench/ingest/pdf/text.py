@@ -129,7 +129,7 @@ class _Pages:
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
     """Returns the text of the first *max_pages* pages of the PDF *data*, read in this process.
 
-    A fault of the file becomes a status, no error.
+    A faulty file gets a status and raises no error.
     """
     refused = refusal(data)
     if refused:
@@ -167,7 +167,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
 
 
 def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
-    """Returns the first *count* pages, each as far as it can be read."""
+    """Returns the first *count* pages, each as far as it can be read; *faults* are the errors of an unreadable page."""
     import pymupdf
 
     read = _Pages()

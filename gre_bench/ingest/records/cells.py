@@ -1,4 +1,4 @@
-"""Reads one cell of an outside row as a value for records, or refuses the row with a reason."""
+"""Reads one cell of a user's row as a value for records, or refuses the row with a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """A row is refused with a reason; *code* names the kind of reason where one is needed."""
+    """Refuses a row, with a reason; *code* names the kind of reason where one is needed."""
 
     def __init__(self, reason: str, code: str = ""):
         super().__init__(reason)

@@ -122,7 +122,7 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
 
 
 def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
-    """Returns the id of the paper that a sample is about."""
+    """Returns the id of the paper that a sample is about: ``paper_id`` in its *metadata*, else *sample_id*."""
     return str((metadata or {}).get("paper_id") or sample_id)
 
 
@@ -180,7 +180,7 @@ def _configuration(log: EvalLog) -> str:
 
 
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields all samples of *log*, and those that it should have but lacks."""
+    """Yields all samples of *log* as `LoggedSample`, and one with a problem for each that is missing in it."""
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():

@@ -49,7 +49,7 @@ class Notes:
 
     *decisions* is by paper id. *strange* has a line for each kind of unexpected content; *unclear* names all notes with
     each kind. *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear``
-    (number of unexpected values). *strata* has the kind of each paper, by paper id and stratum.
+    (number of unexpected values). *strata* has values such as a paper's track, by paper id and name of the stratum.
     """
 
     papers: list[Paper]
@@ -75,7 +75,7 @@ def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
 
 
 def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns the records of *found* whose ids are not among *papers* and *reviews*, which are known by id.
+    """Returns those records of *found* that are new, compared with the known *papers* and *reviews* by id.
 
     A record that differs from the known one is refused. A known paper may have more than its note states: a text, a
     row.
@@ -257,7 +257,7 @@ class _Reading:
         return float(number)
 
     def _text(self, note: _Note, field: str) -> str | None:
-        """Returns the stripped text of a field; None if it is absent, blank, or no valid text."""
+        """Returns the stripped text of the field *field*; None if it is absent, blank, or no valid text."""
         value = self._value(note, field)
         if value is None:
             return None
@@ -272,7 +272,7 @@ class _Reading:
         return value.strip() or None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of a field; None if it is absent, an empty text, or not in the form of the API."""
+        """Returns the value of the field *field*; None if it is absent, an empty text, or not in the API's form."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             return None if value["value"] == "" else value["value"]

@@ -22,8 +22,8 @@ def pdf_version_status(
 ) -> Status:
     """Returns which version the PDF of a submission *note* is.
 
-    *released_ms*: when authors could first answer the reviews (epoch ms), None if unknown. *decided_ms*: when the paper
-    was accepted, None if it was not. *history* is as in `gre_bench.ingest.records.review_versions`.
+    *history* holds its edits or references; None if they were not requested. *released_ms*: when authors could first
+    answer the reviews (epoch ms), None if unknown. *decided_ms*: when the paper was accepted, None if it was not.
     """
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):

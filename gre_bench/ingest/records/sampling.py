@@ -1,6 +1,6 @@
 """Draws the sample of an edition and assigns the roles of its human reviews.
 
-Papers with enough human reviews are drawn in a seeded order. One human review per paper is the human candidate. Two
+Papers with enough human reviews are sampled in a seeded order. One human review per paper is the human candidate. Two
 others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
 """
 
@@ -57,10 +57,11 @@ class Draw:
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
-    """Returns the sample of *papers* by *settings*; raises `SourceError` if fewer than two papers are eligible.
+    """Returns the sample of *papers* by *settings*.
 
-    If the settings name a list of papers, only these are drawn; `SourceError` names unknown ones. The sample is in the
-    order of the source if every paper states its row, else in the seeded order.
+    If the settings name a list of papers, only these are sampled. The sample is in the order of the source if every
+    paper states its row, else in the seeded order. Raises `SourceError` if fewer than two papers are eligible, or the
+    list names unknown papers.
     """
     human: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:

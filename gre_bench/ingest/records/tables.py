@@ -1,6 +1,6 @@
 """Imports papers and reviews from users' files, validated row by row.
 
-A row is taken, already known (the same id with the same content), or refused with its reason. A file is refused as a
+A row is imported, already known (the same id with the same content), or refused with its reason. A file is refused as a
 whole only if nothing in it is readable, or if a required column is missing. The documentation lists the columns ("Bring
 your own reviews").
 """

@@ -51,10 +51,12 @@ def make_snapshot(
     """Freezes *notes*, and the PDFs and texts (by paper id) of their papers, in the new *folder*.
 
     *papers*: known facts about papers (`UNSTATED` has the names). *histories*: versions by note id. *reviews*: the rows
-    of `Snapshot.reviews`. *previous*: the digest of the preceding snapshot. *grouped*: the notes come by forum, each
-    submission first. *link*: the PDFs are named by their SHA-256 and never change, so the snapshot may share their
-    bytes on disk. PDFs and texts of other papers are counted and left out. Raises `SourceError` if a PDF cannot be
-    read, does not match its name, or *folder* exists.
+    of `Snapshot.reviews`. *previous*: the digest of the preceding snapshot. *source*, *remarks* and *counts* are stated
+    in the manifest. *grouped*: the notes come by forum, each submission first. *link*: the PDFs are named by their
+    SHA-256 and never change, so the snapshot may share their bytes on disk.
+
+    PDFs and texts of other papers are counted and left out. Raises `SourceError` if a PDF cannot be read, does not
+    match its name, or *folder* exists.
     """
     if folder.exists():
         raise SourceError(f"snapshot {folder} exists already, and a snapshot never changes; name another folder")
@@ -93,7 +95,10 @@ def make_snapshot(
 
 
 def ordered(notes: Iterable[Row]) -> Iterator[Row]:
-    """Yields *notes* by forum, in the forums' order of arrival, each submission before its replies."""
+    """Yields *notes* by forum, in the forums' order of arrival, each submission before its replies.
+
+    Raises `SourceError` for a note that is not a JSON object.
+    """
     forums: dict[object, list[Row]] = {}
     for number, note in enumerate(notes, start=1):
         if not isinstance(note, dict):

@@ -111,7 +111,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def digest_of(files: Iterable[Frozen]) -> str:
-    """SHA-256 (hex) over the names and hashes of *files*."""
+    """Returns the SHA-256 (hex) over the names and hashes of *files*."""
     return digest([[file.name, file.sha256] for file in files])
 
 

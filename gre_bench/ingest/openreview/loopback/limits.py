@@ -31,7 +31,10 @@ REPORTED_LIMITS: Mapping[str, Limit] = {
 
 
 class Windows:
-    """The windows of all kinds. A request sent after a refusal and before its window's end is *early*."""
+    """The windows of all kinds of requests.
+
+    *early* counts the requests sent after a refusal and before the end of its window.
+    """
 
     def __init__(self, limits: Mapping[str, Limit]):
         self.limits = limits

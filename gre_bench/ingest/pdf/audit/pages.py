@@ -47,7 +47,7 @@ def judged(finding: Finding) -> Finding:
 
 
 def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
-    """Returns the passages of the visible text that instruct reviewers or models."""
+    """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
     text, places = _running(sight.glyphs, sight.hidden)
     found = []
     for passage in instructions_in(text):
