@@ -91,9 +91,9 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to another paper, None if there is none.
+    """Returns the response of *candidate* to another paper; None if there is none.
 
-    The generic control says the same of every paper, so it is its own response.
+    The generic control says the same of every paper, so its *response* to this paper is returned.
     """
     if candidate.candidate_id == controls.GENERIC:
         return response

@@ -35,16 +35,16 @@ def restaurants_from(
     """
     terms = terms or Terms()
     imported = Imported()
-    there = read_restaurants(businesses, terms, imported)
-    read_reviews(reviews, there, terms, imported)
-    eligible = [one for one in there.values() if one.long >= terms.min_reviews]
+    restaurants = read_restaurants(businesses, terms, imported)
+    read_reviews(reviews, restaurants, terms, imported)
+    eligible = [one for one in restaurants.values() if one.long >= terms.min_reviews]
     if not eligible:
         raise SourceError(
-            f"none of the {len(there)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
+            f"none of the {len(restaurants)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
             f"{terms.min_characters} characters in {reviews.name}; ask for fewer or shorter ones"
         )
     sampled = nsmallest(terms.restaurants, eligible, key=lambda one: rank(terms, one.paper.paper_id))
-    _left_out(imported, terms, there, eligible, sampled)
+    _left_out(imported, terms, restaurants, eligible, sampled)
     refused = _add_restaurants(sampled, Papers(known_papers), known_categories or {}, imported)
     _add_reviews(reviews, sampled, refused, known_reviews, imported)
     return imported
@@ -102,19 +102,19 @@ def _add_reviews(
 def _left_out(
     imported: Imported,
     terms: Terms,
-    there: Mapping[str, Restaurant],
+    restaurants: Mapping[str, Restaurant],
     eligible: list[Restaurant],
     sampled: list[Restaurant],
 ) -> None:
     """Counts in *imported* the restaurants and the long reviews that were not sampled."""
     few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
     enough = sum(one.long for one in eligible)
-    in_drawn = sum(one.long for one in sampled)
+    in_sampled = sum(one.long for one in sampled)
     imported.left_out |= {
-        f"restaurants {few}": len(there) - len(eligible),
-        f"reviews of restaurants {few}": sum(one.long for one in there.values()) - enough,
+        f"restaurants {few}": len(restaurants) - len(eligible),
+        f"reviews of restaurants {few}": sum(one.long for one in restaurants.values()) - enough,
         "restaurants asked for that are not there": terms.restaurants - len(sampled),
         "restaurants not drawn": len(eligible) - len(sampled),
-        "reviews of restaurants not drawn": enough - in_drawn,
-        "further reviews of drawn restaurants": in_drawn - sum(len(one.chosen) for one in sampled),
+        "reviews of restaurants not drawn": enough - in_sampled,
+        "further reviews of drawn restaurants": in_sampled - sum(len(one.chosen) for one in sampled),
     }

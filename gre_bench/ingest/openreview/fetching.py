@@ -30,10 +30,13 @@ def is_listed(journal: Journal, venue: Venue) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """A listing in pages of *size* submissions. *must*: it must hold some; *short*: it may end before the count."""
+    """A listing in pages of *size* submissions.
+
+    *required*: it must hold some. *short*: it may end before the service's count.
+    """
 
     invitation: str
-    must: bool
+    required: bool
     size: int
     short: bool
 
@@ -46,8 +49,8 @@ def fetch_listings(
     *short* accepts a listing that ends before the service's count.
     """
     for invitation in venue.listings:
-        must = invitation.rpartition("/-/")[2] in venue.submissions
-        _fetch_listing(journal, client, venue, _Listing(invitation, must, min(page, PAGE), short), advance)
+        required = invitation.rpartition("/-/")[2] in venue.submissions
+        _fetch_listing(journal, client, venue, _Listing(invitation, required, min(page, PAGE), short), advance)
 
 
 def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: _Listing, advance: Advance) -> None:
@@ -57,7 +60,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: 
         count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
         page = _page_after(client, listing, after, len(seen), count)
         fresh = {note.get("id") for note in page.notes} - seen
-        if listing.must and not pages and not page.notes:
+        if listing.required and not pages and not page.notes:
             raise SourceError(
                 f"{client.host} has no submission of {venue.name} ({invitation}): an empty list usually means the host "
                 f"of the other API version; {venue.name} is kept by API v{venue.api}, see data/venues.toml"
@@ -79,7 +82,7 @@ def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed
     than *listed* notes, unless the listing may be short.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
-        page = client.page(listing.invitation, after, listing.size, not listing.must)
+        page = client.page(listing.invitation, after, listing.size, not listing.required)
         count = count if page.count is None else page.count
         if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and listed < count:
             # The service no longer counts notes deleted since the listing began.

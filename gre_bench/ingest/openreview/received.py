@@ -1,4 +1,4 @@
-"""The distinct notes in a journal: the latest of differing copies, each submission before its replies."""
+"""Yields the distinct notes in a journal, each submission before its replies; if copies differ, the latest counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Note = dict[str, Any]
 
 
 def received(journal: Journal) -> Iterator[Note]:
-    """Yields each note once, a submission before its replies; of differing copies the latest."""
+    """Yields each note once, a submission before its replies; if copies of a note differ, the latest counts."""
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):

@@ -44,8 +44,8 @@ class Refusals:
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
         """Calls *ask* for each of *items*, and records refusals.
 
-        A series of `IN_A_ROW` refusals raises `ServiceDown`. If earlier runs were refused the same items, it ends this
-        call without an error.
+        A series of `IN_A_ROW` refusals raises `ServiceDown`. If earlier runs met the same refusals, the series ends
+        this call without an error.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused

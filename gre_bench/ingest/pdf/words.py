@@ -127,7 +127,7 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """Returns the number of all *words* except numbers of lines and pages."""
+    """Returns the number of *words* (counts by fate) except line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 

@@ -58,8 +58,8 @@ def rows_of(
     elif path.is_dir() and "review" in columns:
         table, found = read_folder(path, imported), {"paper_id", "review"}
     else:
-        table, there = read_rows(path, imported)
-        table, found = _with_known_names(table, there, columns)
+        table, present = read_rows(path, imported)
+        table, found = _with_known_names(table, present, columns)
     imported.columns = tuple(sorted(found))
     imported.ignored_columns = tuple(sorted(found - columns.keys()))
     lacking = [name for name, needed in columns.items() if needed and name not in found]
@@ -86,20 +86,20 @@ def rows_of(
 
 
 def _with_known_names(
-    table: Sequence[tuple[int, Row]], there: Sequence[str], columns: Mapping[str, bool]
+    table: Sequence[tuple[int, Row]], present: Sequence[str], columns: Mapping[str, bool]
 ) -> tuple[list[tuple[int, Row]], set[str]]:
     """Returns the rows of *table* and its columns, with known names for those that differ in case or blanks.
 
-    *there* are the columns of *table*, and *columns* the known names.
+    *present* are the columns of *table*, and *columns* the known names.
     """
-    names = {name: name.strip().lower().replace(" ", "_") for name in there}
+    names = {name: name.strip().lower().replace(" ", "_") for name in present}
     spelt = Counter(names.values())
     renamed = {
         name: meant for name, meant in names.items()
-        if name != meant and meant in columns and meant not in there and spelt[meant] == 1
+        if name != meant and meant in columns and meant not in present and spelt[meant] == 1
     }  # fmt: skip
     rows = [(number, {renamed.get(name, name): cell for name, cell in row.items()}) for number, row in table]
-    return rows if renamed else list(table), {renamed.get(name, name) for name in there}
+    return rows if renamed else list(table), {renamed.get(name, name) for name in present}
 
 
 def has(row: Row, name: str) -> bool:
@@ -138,11 +138,11 @@ def _number(cell: str | None) -> int | float | str | None:
     return cell
 
 
-def likely(name: str, there: Collection[str]) -> str | None:
-    """Returns which of the unread columns *there* probably holds what the column *name* should; None if none does.
+def likely(name: str, unread: Collection[str]) -> str | None:
+    """Returns which of the columns *unread* probably holds what the column *name* should; None if none does.
 
     Case does not count.
     """
-    spelt = {one.strip().lower(): one for one in there}
+    spelt = {one.strip().lower(): one for one in unread}
     near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)
     return next((one for low, one in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)

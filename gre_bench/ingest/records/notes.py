@@ -116,7 +116,7 @@ def kind_of(invitation: str) -> str:
 
 
 def rating_of(value: object) -> int | None:
-    """Returns the number of ``6: Weak Accept``, ``6`` or 6; None if there is none."""
+    """Returns a rating as a number, such as 6 for ``6: Weak Accept``, ``6`` or 6; None if it holds no number."""
     if isinstance(value, str):
         match = _RATING.fullmatch(value)
         return int(match[1]) if match else None

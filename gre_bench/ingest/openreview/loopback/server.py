@@ -58,7 +58,7 @@ _PERSON = "~Loopback_User1"
 class Account:
     """The only account.
 
-    With a *code*, the login also asks for it, as for the code of an authenticator app.
+    With a *code*, the login also requires that code, as if from an authenticator app.
     """
 
     username: str

@@ -244,7 +244,7 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Whether each character shares the place of others: four or more without width, and the one before them."""
+    """Whether each character is one of four or more consecutive ones without width, or the one before them."""
     import numpy as np
 
     box = glyphs.box
