@@ -71,8 +71,8 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
     """Returns the entry of the candidate, writer or evaluation LM *name*; None if no single entry fits.
 
     Writers sign ``name@revision · prompt ...``. Candidates may be called ``name@condition`` or ``name+protocol``.
-    Evaluation LMs are called by their folder or by the model's own name, with or without its maker. Entries of one name
-    with one cutoff count as one.
+    Evaluation LMs are called by their folder or by the model's own name, with or without its maker. Entries with the
+    same last part of the name count as one if they agree in family and cutoff.
     """
     bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)

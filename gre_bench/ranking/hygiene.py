@@ -129,9 +129,9 @@ def _t(count: int) -> float:
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
-    """Returns candidate → (paper, reference) → its score less the human candidate's.
+    """Returns the leads of each candidate but the human one, by paper and reference.
 
-    The human candidate is left out.
+    A lead is the candidate's score less the human candidate's.
     """
     rows = list(zip(*pairs.columns, strict=True))
     human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}

@@ -81,7 +81,7 @@ def _add_reviews(
 ) -> None:
     """Adds the chosen reviews of the *sampled* restaurants from the file *path* to *imported*.
 
-    Reviews of the restaurants *refused* are refused for the same reason.
+    *refused*: the reasons why restaurants were refused, by id; their reviews are refused for the same reason.
     """
     merge_index = MergeIndex(known_reviews, {}, [one.paper.paper_id for one in sampled])
     chosen = sorted((offset, number) for one in sampled for _, number, offset in one.chosen)

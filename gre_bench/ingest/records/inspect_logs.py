@@ -111,9 +111,10 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
-    """Returns the review in a model's output, without thinking, and ``""``; or None and the reason.
+    """Returns the review in a model's output, without its thinking, and the reason if there is none.
 
-    *stop_reason* is inspect_ai's. A review cut at a token limit counts, as for every writer of the benchmark.
+    Either the review is None or the reason is empty. *stop_reason* is inspect_ai's. A review cut at a token limit
+    counts, as for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -180,7 +181,7 @@ def _configuration(log: EvalLog) -> str:
 
 
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields all samples of *log* as `LoggedSample`, and one with a problem for each that is missing in it."""
+    """Yields every sample of *log*, and for each sample that is missing from it one with the problem."""
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
