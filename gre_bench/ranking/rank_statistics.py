@@ -130,7 +130,7 @@ def _next(test: PairTest | None) -> Next:
     """Returns the columns of `RankStatistics` from *next_candidate* to *more_papers*; None in each without a *test*."""
     if test is None:
         return None, None, None, None, None, None, None
-    # A lead that its own test turns round is none, however small its p.
+    # A higher mean is no lead if the test's difference is not positive, however small its p.
     tied = test.p_holm >= ALPHA or test.difference <= 0
     needed = papers_needed(test, ALPHA, POWER) if tied else None
     more = None if needed is None else max(1, needed - test.papers)

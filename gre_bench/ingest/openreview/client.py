@@ -93,7 +93,7 @@ class OpenReview:
             count = tree["count"] if isinstance(tree.get("count"), int) else count
             fresh = {str(note.get("id")): note for note in some if str(note.get("id")) not in notes}
             notes |= fresh
-            # A page that is not full is the last, whatever the count: it may include notes that are not public.
+            # A page that is not full is the last, whatever the count says: it may include notes that are not public.
             if not fresh or len(some) < PAGE or len(notes) == count:
                 return Page([*notes.values()], count)
             after = str(some[-1].get("id"))

@@ -96,7 +96,7 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=limits, not_before=not_before, refusals=refusals)
 
     def allowance(self, kind: str) -> Allowance:
-        """Returns what is known now of *kind*, with expired limits renewed."""
+        """Returns the allowance of *kind* as known now, with expired limits renewed."""
         known, now = self._read().get(kind, _guess(kind)), self.clock()
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 

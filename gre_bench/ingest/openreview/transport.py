@@ -34,7 +34,7 @@ CONNECT_S = 10.0
 UNREACHED_S = 45.0
 """A host that was never reached is given up after this time, even if tries are left."""
 SILENT_S = 20.0
-"""When a host that has never answered is reported as silent."""
+"""Seconds after which a host that has never answered is reported as silent."""
 STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
 NOTICES = logging.getLogger("gre_bench.fetch")

@@ -198,7 +198,7 @@ class _Child:
         self.asked += 1
         deadline = time.monotonic() + wall
         try:
-            with suppress(BrokenPipeError):  # it may have given the reason before it ended
+            with suppress(BrokenPipeError):  # the child may have given the reason before it ended
                 send(self._stdin, request, data)
             answer = self._answer(deadline)
         except BaseException:
@@ -235,7 +235,7 @@ class _Child:
         """
         if self.process.poll() is None:
             try:
-                # It may be dying: its own signal says more than ours.
+                # The process may be ending already, and its own signal says more than a kill.
                 self._stdin.close()
                 self.process.wait(grace_s)
             except (subprocess.TimeoutExpired, BrokenPipeError):

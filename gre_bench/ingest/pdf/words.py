@@ -48,7 +48,7 @@ MEANING: dict[Fate, str] = {
     "unaccounted": "words that no rule dropped and that are not in the text: a fault of the program",
 }
 EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
-"""Fates that may take all words of a page without a doubt."""
+"""Fates that may take all words of a page without raising a doubt."""
 FULL_PAGE = 20
 """How many words of a page must not all be dropped without a reason."""
 SHORT_BODY = 1000

@@ -88,7 +88,7 @@ def look_at(page: Any, number: int) -> Sight:
     unseen = np.isin(why, [_code(kind) for kind in ("unpainted", "transparent", "covered")])
     scan = pictured >= SCAN and bool(unseen[glyphs.solid].mean() > 0.5 if glyphs.solid.any() else True)
     if scan:
-        # By line: recognised words are often set wider than the writing they stand for.
+        # This is judged by line, because recognised words are often set wider than the writing they stand for.
         letters = glyphs.solid & unseen
         written = np.bincount(glyphs.line, letters & ink.contrasts(glyphs.box, WRITTEN))
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]

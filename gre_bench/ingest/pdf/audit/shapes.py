@@ -27,11 +27,11 @@ COLUMNS, ROWS = 6, 10
 ABOVE, BELOW = 0.78, 0.26
 """Top and bottom of a letter's picture, in units of its size from the base line."""
 SHIFTS = (-0.1, -0.05, 0.0, 0.05)
-"""The shifts of a closer look."""
+"""The shifts to the right that a closer look tries, in units of the size."""
 UPPER = 7
 """Rows above the base line, by which letters over a rule or underline are read."""
 SECOND = 0.085
-"""The rank of a letter that two others of an alphabet of 26 resemble more."""
+"""The highest rank at which at most two other letters of an alphabet of 26 are more alike than the letter itself."""
 BLANK = 3.0
 """The norm of the samples, in steps of 255, below which nothing is drawn."""
 
