@@ -101,7 +101,7 @@ def _elsewhere(
 
 
 def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
-    """Applies `scored_writer_of` to the human responses of *entries*."""
+    """Returns `scored_writer_of` the human responses of *entries*."""
     return scored_writer_of(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )

@@ -66,7 +66,7 @@ def score(
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
-    """Returns *case* with its texts prepared by *settings*: folded to ASCII if requested, and in the right form."""
+    """Returns *case* with its texts as *settings* ask: folded to ASCII or not, and judgments in their form."""
     form = settings.form if case.source == "judgments" else "as_written"
     texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
     return replace(case, **texts)

@@ -20,7 +20,11 @@ MISSING, NOT_NAMED = "the service has no PDF of it", "the note names no PDF"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requests that are needed besides the listings; *pdfs*: paper id, number, and the PDF's name in the note."""
+    """The requests that are needed besides the listings.
+
+    *forums*: ids of submissions whose replies are lacking. *histories*: ids of notes whose versions are needed. *pdfs*:
+    paper id, number, and the PDF's name in the note.
+    """
 
     forums: tuple[str, ...] = ()
     histories: tuple[str, ...] = ()

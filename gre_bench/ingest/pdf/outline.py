@@ -128,8 +128,8 @@ def _parted(
 ) -> Front:  # fmt: skip
     """Returns the front of a paper whose abstract has the rows *inside*, and whose body begins at index *first*.
 
-    The index is one of *rows*. Captions and long paragraphs of prose before it count as body too. Rows of *byline* do
-    not count as body after it. *every* holds *rows* and the notices removed from them.
+    The index is one of *rows*. Captions and long paragraphs of prose before it count as body too. *byline* holds rows
+    that are not body, even after that index. *every* holds *rows* and the notices removed from them.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held

@@ -198,7 +198,10 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
 
 
 def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
-    """Returns a *sample*'s review, or None and the reason; whether a retry may bring one; whether it was cut."""
+    """Returns for a *sample* of *log*: the review, the problem, whether a retry may bring a review, whether it was cut.
+
+    Either the review is None or the problem is empty.
+    """
     if log.invalidated or sample.invalidation is not None:
         return None, "it was invalidated", False, False
     if sample.error is not None:

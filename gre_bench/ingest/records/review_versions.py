@@ -79,8 +79,8 @@ def changed_at(note: Note) -> int | None:
 def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> Chosen:
     """Returns the version of a review that counts.
 
-    *history*: None if it was not requested, empty if it is not shown. *rebuttal_ms*: when the rebuttal opened (epoch
-    ms), None if unknown.
+    *history*: its versions; None if they were not requested, empty if the service does not show them. *rebuttal_ms*:
+    when the rebuttal opened (epoch ms), None if unknown.
     """
     now = changed_at(note) or _date(note, "tcdate", "cdate")
     if not is_due(note, rebuttal_ms):
