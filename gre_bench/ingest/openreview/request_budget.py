@@ -1,7 +1,7 @@
 """The requests that an outside service still allows, on disk and shared by all processes; none is sent too early.
 
-It is kept per host and kind of request. Several limits may hold at once: those of the ``ratelimit-*`` headers, those of
-a refusal's body, and a guess until either is known. Every response may change the limits.
+The budget is per host and kind of request. Several limits may hold at once: those of the ``ratelimit-*`` headers, of
+a refusal's body, and a guess until either is known. Every response may change them.
 """
 
 from __future__ import annotations
