@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
-from gre_bench.ingest.pdf.audit.legibility import illegible
+from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
 from gre_bench.ingest.pdf.audit.stretches import (
     LETTERS,
@@ -33,6 +33,8 @@ PALE = 20
 """By how many of 255 steps text must differ from its ground in red, green or blue."""
 PALER, CONTRAST = 110, 1.3
 """Text is as good as invisible below both limits: steps of 255, and the contrast ratio (WCAG asks for 4.5)."""
+LEAST_CONTRAST = 1.12
+"""The contrast ratio below which text is as good as invisible, whatever its hue: pure yellow on white has 1.07."""
 TINY = 0.95
 """Size in points that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
@@ -92,6 +94,7 @@ def look_at(page: Any, number: int) -> Sight:
         letters = glyphs.solid & unseen
         written = np.bincount(glyphs.line, letters & ink.contrasts(glyphs.box, WRITTEN))
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
+        recognised &= ~unlike(glyphs, ink_of(page, FINER), recognised)
         why = np.where(recognised, 0, why)
     found = tuple(_findings(glyphs, why, number))
     return Sight(glyphs, why > 0, found, scan, int(recognised[glyphs.solid].sum()), pictured)
@@ -153,7 +156,8 @@ def _unseen(
     ground = ink.beneath(band)
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
     step = np.abs(shown - ground).max(axis=1)
-    pale = among & ((step < PALE) | ((step < PALER) & (contrast(shown, ground) < CONTRAST)))
+    ratio = contrast(shown, ground)
+    pale = among & ((step < PALE) | ((step < PALER) & (ratio < CONTRAST)) | (ratio < LEAST_CONTRAST))
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
         return pale, pale, lost
