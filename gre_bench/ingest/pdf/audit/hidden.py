@@ -17,8 +17,10 @@ from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
 from gre_bench.ingest.pdf.audit.stretches import (
     LETTERS,
+    PIECES,
     PROSE,
     by_word,
+    fragments,
     lettered,
     prose,
     text_of_strays,
@@ -135,7 +137,11 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     why[outside] = _code("off_page")
     why[_packed(glyphs)] = _code("packed")
     rest = np.bincount(glyphs.line, glyphs.solid & (why == 0)) <= np.bincount(glyphs.line, glyphs.solid & (why > 0))
-    why[(strays | unsure) & (why == 0) & rest[glyphs.line]] = _code("illegible")
+    strays &= why == 0
+    both = strays | (unsure & (why == 0))
+    why[both & (rest[glyphs.line] | fragments(glyphs, strays, 3, 3) | fragments(glyphs, both, 2, PIECES))] = _code(
+        "illegible"
+    )
     why[np.fromiter((ord(letter) in INVISIBLE for letter in glyphs.text), dtype=bool, count=len(why))] = _code(
         "zero_width"
     )

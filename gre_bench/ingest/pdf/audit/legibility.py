@@ -57,8 +57,8 @@ NOISE, NOISY = 60, 0.4
 HUES = 25
 """The same steps for letters that only one of red, green and blue shows: readers see all three at once."""
 UNLIKE, MORE, WINDOW = 0.25, 0.15, 6
-"""No recognised text is that of the scan if the median of the mean ranks of neighbouring letters is above the first, and
-neighbours are not if theirs is above the median by the second; at least so many letters are judged together.
+"""No recognised text is that of the scan if the median of the mean ranks of neighbouring letters is above the first.
+Neighbours are not if theirs is above the median by the second. At least so many letters are judged together.
 """
 MEAN, EACH = 3, (0, 1, 2)
 """Channels of a picture: their mean, and red, green and blue."""
