@@ -112,11 +112,12 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     tiny = _tiny(glyphs)
     drawn = glyphs.painted & ~glyphs.clipping & ~outside & ~tiny
     why = np.zeros(len(drawn), dtype=np.int64)
-    unseen, pale, _ = _unseen(glyphs, ink, band, drawn)
-    strays = np.zeros(len(drawn), dtype=bool)
-    if unseen.any():
+    unseen, pale, strays = _unseen(glyphs, ink, band, drawn)
+    again = unseen | fragments(glyphs, strays, 3, 3)
+    strays[:] = False
+    if again.any():
         # Drawn again, larger: thin strokes leave little at a pixel a point.
-        surely, pale, strays = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
+        surely, pale, strays = _unseen(glyphs, ink_of(page, FINER, _around(band[again])), band, drawn & again)
         unseen &= surely
     under = overprinted(glyphs, page, log)
     unpainted = glyphs.clipping & ~ink.contrasts(band, PALE) if glyphs.clipping.any() else glyphs.clipping

@@ -296,7 +296,8 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns those of *letters* that another letter is printed on; the same letter twice is bold print.
+    """Returns those of *letters* that another letter is printed on; the same letter twice is bold print, if both belong
+    to the same word. Else the letters of the shorter word are found.
 
     Two letters collide if they share `SHARED` of the narrower width, and their baselines are less than `CLOSE` of the
     smaller size apart. Superscripts stand beside, not above. At most `REACH` letters of a row are compared with each,
@@ -312,6 +313,7 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
     left, right = glyphs.box[places, 0], glyphs.box[places, 2]
     base, size = glyphs.origin[places, 1], glyphs.extent[places]
     code = np.fromiter((ord(glyphs.text[place]) for place in places), dtype=np.int64, count=len(places))
+    word, length = _spelling(glyphs, letters, places)
     row = np.floor(base / ROW).astype(np.int64)
     for shift in (0, 1):
         order = np.lexsort((left, (row + shift) // 2))
@@ -323,7 +325,26 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
             met = (band[:-step] == band[step:]) & (both > SHARED * np.maximum(width, 0.01))
             if not met.any():
                 break
-            met &= code[one] != code[other]
             met &= np.abs(base[one] - base[other]) < CLOSE * np.minimum(size[one], size[other])
-            out[places[one[met]]] = out[places[other[met]]] = True
+            apart = code[one] != code[other]
+            bold = ~apart & (word[one] == word[other])
+            out[places[one[met & ~bold & (apart | (length[one] <= length[other]))]]] = True
+            out[places[other[met & ~bold & (apart | (length[other] <= length[one]))]]] = True
     return out
+
+
+def _spelling(
+    glyphs: Glyphs, letters: NDArray[np.bool_], places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns a number for the spelling of the word of each letter at *places*, and how many *letters* it has."""
+    import numpy as np
+
+    at = np.flatnonzero(letters)
+    words = np.split(at, np.flatnonzero(np.diff(glyphs.word[at])) + 1)
+    numbers: dict[str, int] = {}
+    spelling = np.zeros(int(glyphs.word[-1]) + 1, dtype=np.int64)
+    for word in words:
+        text = "".join([glyphs.text[place] for place in word])
+        spelling[glyphs.word[word[0]]] = numbers.setdefault(text, len(numbers))
+    count = np.bincount(glyphs.word[at], minlength=len(spelling))
+    return spelling[glyphs.word[places]], count[glyphs.word[places]]
