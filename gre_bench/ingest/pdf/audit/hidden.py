@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 PALE = 20
 """By how many of 255 steps text must differ from its ground in red, green or blue."""
-PALER, CONTRAST = 110, 1.3
+PALER, CONTRAST = 130, 1.3
 """Text is as good as invisible below both limits: steps of 255, and the contrast ratio (WCAG asks for 4.5)."""
 LEAST_CONTRAST = 1.12
 """The contrast ratio below which text is as good as invisible, whatever its hue: pure yellow on white has 1.07."""
@@ -43,6 +43,8 @@ SMALL, RUNNING = 2.6, 8
 """Size in points, and words per line, that together mean hidden running text; no figure has both."""
 FINE = 3.6
 """Size in points at which an x has fewer than four pixels at 100 dots per inch: labels of figures, or sentences."""
+VOCABULARY = 20
+"""How many different words of four letters or more a page has in such print if it is text. Labels repeat."""
 SMALLER = 1.35
 """Size in points at which a line of a few letters suffices; labels of shrunk figures are only numbers at that size."""
 FAINT = 0.1
@@ -224,7 +226,18 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     alphabetic = lettered(glyphs)
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
-    return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
+    fine = glyphs.extent < FINE
+    text = fine if _vocabulary(glyphs, fine) >= VOCABULARY else _fine_prose(glyphs)
+    return (glyphs.extent < TINY) | (small & wordy) | text
+
+
+def _vocabulary(glyphs: Glyphs, fine: NDArray[np.bool_]) -> int:
+    """Returns the number of different words of at least four letters in *fine* characters, without signs and case."""
+    import numpy as np
+
+    places = np.flatnonzero(fine & lettered(glyphs))
+    parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
+    return len({"".join(glyphs.text[place] for place in part).lower() for part in parts if len(part) >= 4})
 
 
 def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:

@@ -35,8 +35,10 @@ REST = 0.6
 """The share of a line's letters that must be unreadable for its other letters to count too."""
 SHORT = 3
 """The fewest letters of a word that is judged alone; consecutive shorter words are judged together."""
-FAINT = 36
-"""Steps of 255 that a reader needs between the lightest and darkest samples of letters, on average over a word."""
+FAINT, FAINTER, LITTLE = 36, 48, 4.1
+"""Steps of 255 that a reader needs between the lightest and darkest samples of letters, on average over a word. The
+second holds for type smaller than the third, in points.
+"""
 SMALL_TYPE = 7.5
 """Type up to this size in points is looked at again, enlarged: at 100 dots per inch it has few pixels."""
 FEW = 16
@@ -45,7 +47,7 @@ MOST = 0.75
 """The share of a line's letters that must be affected for the whole line to be unreadable."""
 NARROW = 0.09
 """The mean width of a line's letters, in units of their height, below which nobody can read them."""
-SHARED, CLOSE = 0.35, 0.4
+SHARED, CLOSE = 0.35, 0.45
 """Share of a width, and distance of baselines in units of the size, at which two letters collide."""
 ROW, REACH = 6.0, 12
 """Height in points of the rows in which colliding letters are sought, and how many of a row are compared with each."""
@@ -238,7 +240,8 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
             strange &= _strange_stretches(some, unit, strange, rank, odds)
         if channel != MEAN:
             strange |= np.bincount(unit, ink.rough(some.boxes(), HUES) > NOISY) > 0.5 * np.bincount(unit)
-        out[out] = (strange | (span < FAINT))[unit]
+        little = np.bincount(unit, np.hypot(*some.sides[1].T)) < LITTLE * np.bincount(unit)
+        out[out] = (strange | (span < np.where(little, FAINTER, FAINT)))[unit]
     return out
 
 
