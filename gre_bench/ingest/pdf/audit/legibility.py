@@ -1,4 +1,7 @@
-"""Finds letters that are drawn but cannot be read: by their pictures, or without references by their setting."""
+"""Finds letters that are drawn but cannot be read.
+
+Letters are compared with reference pictures. Where an alphabet has none, their positions and sizes decide.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ODDS = 4.0
-"""The sum of a word's log odds from which it is unreadable; for neighbouring such words, twice that."""
+"""The sum of the log odds of a word's letters above which it is unreadable; consecutive such words need twice that."""
 STRANGE = 0.1
 """The lowest mean rank of the letters of neighbouring unreadable words; readable but unusual typefaces stay below."""
 REST = 0.6
@@ -69,10 +72,10 @@ MEAN, EACH = 3, (0, 1, 2)
 def illegible(
     glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], closer: Callable[[NDArray[np.bool_]], Ink]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Returns which characters *among* those given are drawn so that no reader can make them out, and the strays.
+    """Returns two masks of characters: those that no reader can make out, and strays.
 
-    Strays seem unreadable too, but are a few letters alone. *closer* draws the page again, enlarged, at the characters
-    given.
+    Strays seem unreadable too, but are only a few letters. The mask *among* selects the characters to check. *closer*
+    takes a mask of characters, and returns the page around them, drawn enlarged.
     """
     import numpy as np
 
@@ -106,10 +109,11 @@ def illegible(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Letters:
-    """The n letters of a page that have references: *places* among its characters, alphabet and index in it.
+    """The n letters of a page that have reference pictures.
 
-    *unit* numbers the unit in which each is judged: a word, or several short ones. *sides* are advance and size in
-    points (n × 2 each). *pictured* marks the letters among all characters.
+    *places*: their indices among the page's characters. *alphabet* and *letter*: indices in `ALPHABETS` and in that
+    alphabet. *unit*: the number of the unit in which each is judged, a word or several short ones. *sides*: advance and
+    size in points (n × 2 each). *pictured*: the mask of these letters among all characters.
     """
 
     places: NDArray[np.int64]
@@ -198,7 +202,7 @@ def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.boo
 
 
 def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the number of each letter's unit, rising from 0: a word, or several short ones."""
+    """Returns for each letter the number of its unit, from 0: a word, or consecutive short words of a line."""
     import numpy as np
 
     word = glyphs.word[places]
@@ -211,10 +215,10 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
-    """Returns which *letters* are in an unreadable unit.
+    """Returns for each of *letters* whether it is in an unreadable unit.
 
-    *closely* also tests light letters on dark ground, letters that differ only in hue, underlined ones, and other
-    typefaces.
+    *closely*: units that seem unreadable are tried again: as light letters on dark ground, in each colour, above an
+    underline, and shifted as in other typefaces.
     """
     import numpy as np
 
@@ -249,7 +253,10 @@ def _strange_stretches(
     letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
     odds: NDArray[np.float64],
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Returns which units are in unreadable stretches of consecutive *strange* units of a line."""
+    """Returns for each unit whether it lies in an unreadable stretch of consecutive *strange* units of a line.
+
+    *unit*, *rank* and *odds* are given for each letter, *strange* for each unit.
+    """
     import numpy as np
 
     line = np.zeros(len(strange), dtype=np.int64)
@@ -262,7 +269,7 @@ def _strange_stretches(
 
 
 def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns advance and downward size of the letters at *places*, as vectors in points."""
+    """Returns advance and downward size of the letters at *places*, as vectors (n × 2 each) in points."""
     import numpy as np
 
     size = glyphs.box[places, 2:] - glyphs.box[places, :2]
@@ -277,8 +284,10 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
 
 
 def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the characters in lines of squeezed letters, and letters without references that cover one another or lie
-    in noise.
+    """Returns a mask of the characters in lines that cannot be read, judged by how their letters are placed.
+
+    The letters of such a line are squeezed. Or most of them lack references, and cover one another or lie in noise.
+    *pictured* marks the letters that have references.
     """
     import numpy as np
 
@@ -299,12 +308,13 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns those of *letters* that another letter is printed on; the same letter twice is bold print, if both belong
-    to the same word. Else the letters of the shorter word are found.
+    """Returns a mask of those *letters* that collide with another letter.
+
+    The same letter twice is bold print, if both belong to the same word. Else the letters of the shorter word collide.
 
     Two letters collide if they share `SHARED` of the narrower width, and their baselines are less than `CLOSE` of the
-    smaller size apart. Superscripts stand beside, not above. At most `REACH` letters of a row are compared with each,
-    so that a hostile page costs no more than its letters.
+    smaller size apart. Superscripts stand beside, not above. Each letter is compared with at most `REACH` others of its
+    row, so that the time grows in proportion to the letters.
     """
     import numpy as np
 

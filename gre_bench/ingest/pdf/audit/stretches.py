@@ -30,7 +30,7 @@ COMMON_WORDS = frozenset(
 
 
 def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Returns which characters are letters, or signs that a reader takes for letters, such as those in brackets."""
+    """Returns a mask of the characters that are letters, or signs that a reader takes for letters, such as ⒜."""
     import numpy as np
 
     known = {sign: any(map(str.isalpha, normalize("NFKC", sign))) for sign in set(glyphs.text)}
@@ -38,8 +38,10 @@ def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns characters of *among* in words with at least half of their letters *found*; signs follow the words beside
-    them.
+    """Widens the mask *found* to whole words, and keeps only characters of the mask *among*.
+
+    A word counts if at least half of its letters and digits are found. Signs between words count if the words on both
+    sides do.
     """
     import numpy as np
 
@@ -62,7 +64,10 @@ def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) 
 
 
 def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns *found* without stretches of a few letters, except in lines that have many."""
+    """Returns the mask *found* without stretches of fewer than `LETTERS` letters.
+
+    Stretches stay in lines in which five times as many letters are found.
+    """
     import numpy as np
 
     found = found.copy()
@@ -76,7 +81,7 @@ def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_
 
 
 def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
-    """Whether the words of the characters at *places* are sentences, by their number and the common ones among them."""
+    """Whether the characters at the indices *places* form sentences, by the number of words and of common words."""
     words = [word for word in _words(glyphs, places) if word.isalpha()]
     return len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words)
 
@@ -84,7 +89,11 @@ def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
 def text_of_strays(
     glyphs: Glyphs, strays: NDArray[np.bool_], surely: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Those of the *strays* that say something: words of *surely* hidden letters, or all if they are sentences."""
+    """Returns the part of the mask *strays* that says something.
+
+    That is everything if the strays form sentences. Otherwise it is the words of at least two letters that all belong
+    to *surely*, the mask of surely hidden characters.
+    """
     import numpy as np
 
     if not strays.any() or prose(glyphs, np.flatnonzero(strays)):
