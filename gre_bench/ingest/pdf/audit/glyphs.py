@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +23,8 @@ class Glyphs:
     differs by direction, the geometric mean. *opacity*: from 0 to 1. *color*: red, green and blue (n × 3, of 255).
     *painted*: whether the character is filled or stroked at all. *clipping*: whether it clips what is drawn next.
     *direction*: that of its line (n × 2, of length 1). *even*: whether that direction is from left to right. *solid*:
-    whether it is a letter or digit. *line* and *word*: numbers of its line and word. A character of white space has a
-    word number of its own.
+    whether it is a letter, a digit, or a sign that stands for letters, such as one in brackets. *line* and *word*:
+    numbers of its line and word. A character of white space has a word number of its own.
     """
 
     blocks: list[dict[str, Any]]
@@ -70,7 +71,8 @@ def glyphs_of(page: Any) -> Glyphs:
         text = "".join(char["c"][:1] or "\ufffd" for char in chars)
     table = np.repeat(np.array(spans, dtype=float).reshape(len(spans), 7), counts, axis=0)
     color, how = table[:, 2].astype(np.int64), table[:, 3].astype(np.int64)
-    solid = np.fromiter((letter.isalnum() for letter in text), dtype=bool, count=n)
+    known = {sign: sign.isalnum() or any(map(str.isalpha, normalize("NFKC", sign))) for sign in set(text)}
+    solid = np.fromiter((known[sign] for sign in text), dtype=bool, count=n)
     white = np.fromiter((letter.isspace() for letter in text), dtype=bool, count=n)
     line_of = table[:, 6].astype(np.int64)
     starts = np.ones(n, dtype=bool)

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
-from gre_bench.ingest.pdf.audit.legibility import illegible
+from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
 from gre_bench.ingest.pdf.audit.stretches import (
     LETTERS,
+    PIECES,
     PROSE,
     by_word,
+    fragments,
     lettered,
     prose,
     text_of_strays,
@@ -31,14 +33,18 @@ if TYPE_CHECKING:
 
 PALE = 20
 """By how many of 255 steps text must differ from its ground in red, green or blue."""
-PALER, CONTRAST = 110, 1.3
+PALER, CONTRAST = 130, 1.3
 """Text is as good as invisible below both limits: steps of 255, and the contrast ratio (WCAG asks for 4.5)."""
+LEAST_CONTRAST = 1.12
+"""The contrast ratio below which text is as good as invisible, whatever its hue: pure yellow on white has 1.07."""
 TINY = 0.95
 """Size in points that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
 """Size in points, and words per line, that together mean hidden running text; no figure has both."""
 FINE = 3.6
 """Size in points at which an x has fewer than four pixels at 100 dots per inch: labels of figures, or sentences."""
+VOCABULARY = 20
+"""How many different words of four letters or more a page has in such print if it is text. Labels repeat."""
 SMALLER = 1.35
 """Size in points at which a line of a few letters suffices; labels of shrunk figures are only numbers at that size."""
 FAINT = 0.1
@@ -92,6 +98,7 @@ def look_at(page: Any, number: int) -> Sight:
         letters = glyphs.solid & unseen
         written = np.bincount(glyphs.line, letters & ink.contrasts(glyphs.box, WRITTEN))
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
+        recognised &= ~unlike(glyphs, ink_of(page, FINER), recognised)
         why = np.where(recognised, 0, why)
     found = tuple(_findings(glyphs, why, number))
     return Sight(glyphs, why > 0, found, scan, int(recognised[glyphs.solid].sum()), pictured)
@@ -110,11 +117,12 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     tiny = _tiny(glyphs)
     drawn = glyphs.painted & ~glyphs.clipping & ~outside & ~tiny
     why = np.zeros(len(drawn), dtype=np.int64)
-    unseen, pale, _ = _unseen(glyphs, ink, band, drawn)
-    strays = np.zeros(len(drawn), dtype=bool)
-    if unseen.any():
+    unseen, pale, strays = _unseen(glyphs, ink, band, drawn)
+    again = unseen | fragments(glyphs, strays, 3, 3)
+    strays[:] = False
+    if again.any():
         # The page is drawn again, larger, because thin strokes leave almost no mark at the first scale.
-        surely, pale, strays = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
+        surely, pale, strays = _unseen(glyphs, ink_of(page, FINER, _around(band[again])), band, drawn & again)
         unseen &= surely
     under = overprinted(glyphs, page, log)
     unpainted = glyphs.clipping & ~ink.contrasts(band, PALE) if glyphs.clipping.any() else glyphs.clipping
@@ -135,7 +143,11 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     why[outside] = _code("off_page")
     why[_packed(glyphs)] = _code("packed")
     rest = np.bincount(glyphs.line, glyphs.solid & (why == 0)) <= np.bincount(glyphs.line, glyphs.solid & (why > 0))
-    why[(strays | unsure) & (why == 0) & rest[glyphs.line]] = _code("illegible")
+    strays &= why == 0
+    both = strays | (unsure & (why == 0))
+    why[both & (rest[glyphs.line] | fragments(glyphs, strays, 3, 3) | fragments(glyphs, both, 2, PIECES))] = _code(
+        "illegible"
+    )
     why[np.fromiter((ord(letter) in INVISIBLE for letter in glyphs.text), dtype=bool, count=len(why))] = _code(
         "zero_width"
     )
@@ -159,7 +171,8 @@ def _unseen(
     ground = ink.beneath(band)
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
     step = np.abs(shown - ground).max(axis=1)
-    pale = among & ((step < PALE) | ((step < PALER) & (contrast(shown, ground) < CONTRAST)))
+    ratio = contrast(shown, ground)
+    pale = among & ((step < PALE) | ((step < PALER) & (ratio < CONTRAST)) | (ratio < LEAST_CONTRAST))
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
         return pale, pale, lost
@@ -224,7 +237,18 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     alphabetic = lettered(glyphs)
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
-    return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
+    fine = glyphs.extent < FINE
+    text = fine if _vocabulary(glyphs, fine) >= VOCABULARY else _fine_prose(glyphs)
+    return (glyphs.extent < TINY) | (small & wordy) | text
+
+
+def _vocabulary(glyphs: Glyphs, fine: NDArray[np.bool_]) -> int:
+    """Returns the number of different words of at least four letters in *fine* characters, without signs and case."""
+    import numpy as np
+
+    places = np.flatnonzero(fine & lettered(glyphs))
+    parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
+    return len({"".join(glyphs.text[place] for place in part).lower() for part in parts if len(part) >= 4})
 
 
 def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:

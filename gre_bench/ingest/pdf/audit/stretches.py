@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LETTERS = 6
 """The fewest letters of a stretch that counts as hidden by what is drawn around it."""
 
+PIECES = 24
+"""Letters of stray words on one page that are a passage in pieces; signs of formulas are single letters."""
 PROSE, COMMON = 8, 0.3
 """Words that sentences have, and the share of COMMON_WORDS among them: labels of figures are names and numbers."""
 COMMON_WORDS = frozenset(
@@ -101,6 +103,17 @@ def text_of_strays(
     sure = np.bincount(words, strays & letters & surely)
     whole = (sure >= 2) & (sure == np.bincount(words, letters))
     return strays & whole[words]
+
+
+def fragments(glyphs: Glyphs, strays: NDArray[np.bool_], least: int, in_all: int) -> NDArray[np.bool_]:
+    """Returns the *strays* in words whose letters are all strays: words of *least* letters, *in_all* on the page."""
+    import numpy as np
+
+    letters = lettered(glyphs)
+    words = glyphs.word - glyphs.word[0]
+    count = np.bincount(words, strays & letters)
+    whole = (count >= least) & (count == np.bincount(words, letters))
+    return strays & whole[words] if count[whole].sum() >= in_all else np.zeros(len(strays), dtype=bool)
 
 
 def _words(glyphs: Glyphs, places: NDArray[np.int64]) -> list[str]:
