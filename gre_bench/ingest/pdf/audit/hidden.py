@@ -35,8 +35,8 @@ PALE = 20
 """By how many of 255 steps text must differ from its ground in red, green or blue."""
 PALER, CONTRAST = 130, 1.3
 """Text is as good as invisible below both limits: steps of 255, and the contrast ratio (WCAG asks for 4.5)."""
-LEAST_CONTRAST = 1.12
-"""The contrast ratio below which text is as good as invisible, whatever its hue: pure yellow on white has 1.07."""
+LEAST_CONTRAST = 1.06
+"""The contrast ratio below which text is as good as invisible, whatever its hue. Pure yellow on white has 1.07."""
 TINY = 0.95
 """Size in points that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
