@@ -3,7 +3,7 @@
     papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
 
 "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". Every reply is archived before
-it is read, so a study that is killed at any point can be started again and pays for nothing twice.
+it is read. So a study that is killed can be started again, and pays for nothing twice.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     texts with human scores → instructions that LMs write → grades by every examiner of every LM → the panel → the pairs
     → correlations, differences, tables
 
-After Kim et al. 2023, Kotonya et al. 2023 and PRE. Every reply is archived before it is read, so a study that is killed
-at any point can be started again and pays for nothing twice.
+After Kim et al. 2023, Kotonya et al. 2023 and PRE. Every reply is archived before it is read. So a study that is killed
+can be started again, and pays for nothing twice.
 """
 
 from __future__ import annotations

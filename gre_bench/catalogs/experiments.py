@@ -1,7 +1,7 @@
 """The published experiments: one settings file each in ``deployments/papers``, with a table ``[experiment]``.
 
-The table names the experiment, the command that runs the file, the files that the user gives, and the published tables
-to compare the result with. The command reads the rest of the file.
+The table names the experiment, the command that runs the file, and the files that the user gives. It also names the
+published tables to compare the result with. The command reads the rest of the file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Ends a command on Ctrl-C or SIGTERM: the first signal lets it finish cleanly, the second stops it at once.
 
 A command ends at most `LONGEST_S` after the first signal. Committed work survives a kill at any moment, so an abrupt
-end loses only what is in flight. A thread reads the signals from a wakeup pipe, because the main thread may be inside a
-library that does not listen, or that installed its own handlers, as Prefect does.
+end loses only what is in flight. A thread reads the signals from a wakeup pipe. The main thread may be inside a library
+that does not listen, or that installed its own handlers, as Prefect does.
 """
 
 from __future__ import annotations

@@ -12,20 +12,7 @@ import pytest
 
 from tests.conftest import ROOT
 
-ROOMS = (
-    "changes",
-    "core",
-    "examiners",
-    "guidelines",
-    "http",
-    "ingest",
-    "lm",
-    "metrics",
-    "prompts",
-    "stats",
-    "tuning",
-    "writing",
-)
+ROOMS = sorted({path.name for path in (ROOT / "gre_bench").iterdir() if (path / "__init__.py").exists()})
 FILES = sorted(path for room in ROOMS for path in (ROOT / "gre_bench" / room).rglob("*.py"))
 COINED = re.compile(
     r"(?<![a-z])(scribes?|shel(?:f|ves)|mischief|ledgers?|standings|spoilt|spoil|struck|anew|"

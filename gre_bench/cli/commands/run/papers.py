@@ -53,8 +53,8 @@ def parse(
     Each file is read in its own process, within limits. The text omits what a reader of the pages cannot see. Every
     word is kept, hidden, or dropped by a rule; --json has the counts of each page.
 
-    Statuses: ok, repaired (damaged, all pages read), doubtful (most words dropped, or a page without a reason),
-    truncated (cut off, or pages lost), encrypted, empty, not_a_pdf, scanned (pictures of pages), timeout, crashed,
+    Statuses: ok; repaired (damaged, all pages read); doubtful (most words dropped, or a page without a reason);
+    truncated (cut off, or pages lost); encrypted, empty, not_a_pdf; scanned (pictures of pages); timeout, crashed,
     too_long. The exit code is 2 if any file is neither ok nor repaired, or does not exist.
     """
     from gre_bench.ingest.pdf.reader import Limits, PdfReader
