@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.known_names import did_you_mean, whole
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import ALPHA, SEED
 from gre_bench.stats.orders import agreement, leads, orders, ranks
@@ -39,11 +40,16 @@ class Shared:
 def are_lms(store: Store, names: Sequence[str]) -> bool:
     """Returns whether every one of *names* names an evaluation LM or a signature of the edition, and none a candidate.
 
-    A signature may be named by the beginning of its id.
+    A signature may be named by the beginning of its id. Raises `SettingsError` if one name is that of an evaluation LM
+    and the other is neither.
     """
     signatures = store.read(PLANNED_SIGNATURES)
-    candidates = {row["candidate_id"] for row in store.read(CANDIDATES)}
-    return all(_of(name, signatures) for name in names) and not candidates & set(names)
+    candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
+    absent = [name for name in names if not _of(name, signatures)]
+    if len(absent) == 1 and not whole(absent[0], candidates) and not set(names) & set(candidates):
+        lms = {row["evaluation_lm"] for row in signatures if row["evaluation_lm"] != "none"}
+        raise SettingsError(f"edition {store.key} has no scores by {absent[0]}; {did_you_mean(absent[0], lms)}")
+    return not absent and not set(names) & set(candidates)
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:

@@ -85,6 +85,7 @@ def test_signatures_are_named_by_their_ids_too(call, state):
         ((LMS[0], LMS[0]), "one signature named twice"),
         ((*LMS, "--metric", "gem_raw"), "have no metric in common among gem_raw"),
         ((LMS[0], "model-a"), "has no candidate scripted-overlap; known, nearest first:"),
+        ((LMS[0], "no-such-lm"), "has no scores by no-such-lm; known: "),
         (("model-a",), "compares two candidates"),
     ],
 )
