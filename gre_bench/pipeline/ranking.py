@@ -47,9 +47,6 @@ Words = Mapping[tuple[str, str], int]
 Reading = tuple[str, str, str, int]
 """The parts of a signature that decide which text is counted: source, writer, form, cut."""
 
-CLEARED = "clear_rank_statistics", "clear_differences", "clear_chance"
-"""Queries that delete what `store_rank_statistics` stores, so that nothing of an earlier run is left."""
-
 PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
 
@@ -92,7 +89,12 @@ def released(settings: Settings) -> date | None:
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
     """Deletes the rank statistics, because scores are about to change."""
-    store.write(*((query, {"signature_ids": list(signature_ids)}) for query in CLEARED))
+    store.write(*_cleared(signature_ids))
+
+
+def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    ids = {"signature_ids": list(signature_ids)}
+    return [("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids)]
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
@@ -121,13 +123,20 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
             judged[writer] = {row["candidate_id"]: _about(row) for row in store.rows(BOARD_JUDGMENTS, writer=writer)}
             texts[writer] = store.rows(BOARD_TEXTS, writer=writer)
         about = profiles(store, signature, pairs, known, counted, judged[writer], texts[writer])
-        rows["put_chance"] += [_chance_row(candidate, one) | own for candidate, one in chance.items()]
-        rows["put_differences"] += [row | own for row in to_human(store, name)]
-        rows["put_rank_statistics"] += [asdict(one) | own | {"board": "clean"} for one in clean]
-        rows["put_rank_statistics"] += [asdict(one) | own | {"board": "all"} for one in whole]
-        rows["put_lengths"] += [row | own for row in map(extremes, about) if row]
-        rows["put_profiles"] += [row | own for row in about]
-    store.write(*((query, {"signature_ids": ids}) for query in CLEARED), *rows.items())
+        rows["chance"] += [_chance_row(candidate, one) | own for candidate, one in chance.items()]
+        rows["differences"] += [row | own for row in to_human(store, name)]
+        rows["rank_statistics"] += [asdict(one) | own | {"board": "clean"} for one in clean]
+        rows["rank_statistics"] += [asdict(one) | own | {"board": "all"} for one in whole]
+        rows["lengths"] += [row | own for row in map(extremes, about) if row]
+        rows["profiles"] += [row | own for row in about]
+    store.write(
+        *_cleared(ids),
+        ("put_chance", rows["chance"]),
+        ("put_differences", rows["differences"]),
+        ("put_rank_statistics", rows["rank_statistics"]),
+        ("put_lengths", rows["lengths"]),
+        ("put_profiles", rows["profiles"]),
+    )
 
 
 def _group_by_group(
