@@ -1,4 +1,4 @@
-"""Sets up a Prefect server for this project, besides its deployments: work pools, login, automations.
+"""Sets up a Prefect server for this project, besides its deployments: work pools, secrets, automations.
 
     PREFECT_API_URL=http://127.0.0.1:4200/api python deployments/server_setup.py [--tell URL]
 
@@ -55,9 +55,10 @@ class Waits:
 
 
 def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> EventTrigger:
-    """Returns a trigger that fires when one of the events *expect* comes to a flow run with this *tag*.
+    """Returns a trigger that fires when a flow run with this *tag* has one of the events *expect*.
 
-    With *after*, it fires when none of *expect* comes within *within_s* seconds after one of the events *after*.
+    With *after*, it fires instead when the run has none of *expect* within *within_s* seconds after one of *after*.
+    Both are names of events without the prefix `RUN`, separated by blanks; ``*`` means any event.
     """
     return EventTrigger(
         expect={RUN + name for name in expect.split()},
@@ -74,12 +75,18 @@ def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> Eve
 
 
 def action(kind: type[Action], **fields: Any) -> Action:
-    """Returns an action of *kind*: fields left out keep their defaults, which a type checker takes for missing."""
+    """Returns an action of the class *kind* with *fields*; the other fields keep their defaults.
+
+    A call of the class itself does the same, but a type checker would report the other fields as missing.
+    """
     return kind.model_validate(fields)
 
 
 def automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
-    """Yields every automation; those that send notifications only if there is a notification block."""
+    """Yields the automations, with times of *waits*.
+
+    Those that send notifications use the block *notification_block*, and are left out if it is None.
+    """
     yield AutomationCore(
         name="gre-bench: a silent run has crashed",
         description="A machine that is gone reports nothing. Its run would keep every later one waiting.",
@@ -110,7 +117,10 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
 
 
 def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterator[str]:
-    """Makes or updates work pools, secrets, the notification block and automations; yields one line for each."""
+    """Makes or updates work pools, secrets, the notification block and automations; yields one line for each.
+
+    *tell*: URL of a webhook that gets the notifications; without it, there are none.
+    """
     for pool, limit in POOLS.items():
         job = ProcessWorker.get_default_base_job_template()
         job["variables"]["properties"]["env"]["default"] = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_S)}
@@ -143,7 +153,7 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
         yield f"automation {wanted.name}"
 
 
-def answering(client: SyncPrefectClient, wait_s: float) -> None:
+def await_server(client: SyncPrefectClient, wait_s: float) -> None:
     """Returns when the server answers; raises `httpx.TransportError` if it does not within *wait_s*."""
     deadline = time.monotonic() + wait_s
     while error := client.api_healthcheck():
@@ -156,7 +166,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tell", metavar="URL", help="webhook to notify of runs that need attention; kept as a secret")
     for wait, meaning in (("silence", "a run without a sign of life has crashed"), ("rest", "a crashed run goes on"),
-                       ("late", "a run that has not begun is told")):  # fmt: skip
+                       ("late", "a run that has not begun is reported")):  # fmt: skip
         parser.add_argument(f"--{wait}", metavar="S", type=float, default=getattr(Waits(), wait),
                             help=f"seconds until {meaning}; %(default).0f")  # fmt: skip
     parser.add_argument(
@@ -168,7 +178,7 @@ def main() -> None:
         parser.error("name the server: export PREFECT_API_URL=http://127.0.0.1:4200/api")
     try:
         with get_client(sync_client=True) as client:
-            answering(client, arguments.wait)
+            await_server(client, arguments.wait)
             for line in set_up(client, arguments.tell, waits):
                 print(line)
     except httpx.HTTPStatusError as error:

@@ -1,4 +1,4 @@
-"""Correlates metrics with human grades of reviews (Xu et al. 2025, §4.1; also the examiners of the other papers).
+"""Correlates metrics, which may be examiners, with human grades of reviews (Xu et al. 2025, §4.1).
 
     import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
 
@@ -55,12 +55,19 @@ from gre_bench.tasks.protocol import Steps
 def agree_with_humans(
     settings: Settings = Settings(), state: Path = Path("state"), retry_failed: bool = False, wait_s: float = 0.0
 ) -> dict[str, Any]:
-    """Scores an edition's graded reviews by every metric; returns the agreement of each metric with the grades."""
+    """Scores an edition's graded reviews by every metric of the settings, and correlates each metric with the grades.
+
+    *retry_failed*: request texts again that earlier runs failed to write. *wait_s*: seconds to wait for another process
+    that writes the edition. The summary has the correlations, and what is still missing.
+    """
     return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps.under_prefect())
 
 
 def agree(job: Job, run: Steps) -> dict[str, Any]:
-    """Runs `agree_with_humans` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Does the work of `agree_with_humans` with the steps *run*, and returns its summary.
+
+    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:
@@ -78,9 +85,10 @@ def agree(job: Job, run: Steps) -> dict[str, Any]:
 def plan_graded(
     store: Store, job: Job, run: Steps, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], Work]:
-    """Writes the judgments of the graded items and plans their pairs; returns the items and the plan.
+    """Writes the judgments of the graded items' reviews and plans their pairs; returns the items and the plan.
 
-    *ungraded*: use all human reviews, graded or not.
+    *ungraded*: use the items and reviews that `graded_items` returns with this option. Raises `SourceError` if there
+    are none.
     """
     parts = job.settings.scoring.synopsis_of
     items = graded_items(store, parts, None, ungraded)[: job.limit]
@@ -118,9 +126,10 @@ def plan_graded(
 def graded_items(
     store: Store, parts: Sequence[Part], judged_by: str | None = None, ungraded: bool = False
 ) -> list[GradedItem]:
-    """Returns every item that has a graded review, with all its reviews, judgments and synopses.
+    """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    *ungraded*: return every item with two human reviews, and only these reviews.
+    *parts*: the parts of an item that make its synopsis. *judged_by*: the writer whose failures explain why a review
+    has no judgments. *ungraded*: return instead every item with two human reviews or more, with only human reviews.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -149,7 +158,7 @@ def graded_items(
 
 
 def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
-    """Computes every metric's agreement with the grades, stores it, and returns its rows."""
+    """Correlates the scores of every metric with the grades; stores and returns one row per metric and coefficient."""
     words = {
         review.review_id: len(text.split())
         for item in items

@@ -2,8 +2,8 @@
 
     import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
 
-The store is the checkpoint. Each stage asks it what is missing, gives just that to a step, and writes the result. A
-run that is killed at any point continues when it is started again.
+The store is the checkpoint. Each stage reads from it what is missing, gives only that to a step, and writes the result.
+A run that is killed at any point continues when it is started again.
 """
 
 from __future__ import annotations
@@ -59,9 +59,11 @@ def annual_refresh(
     wait_s: float = 0.0,
     strict: bool = False,
 ) -> dict[str, Any]:
-    """Brings one edition up to date; the summary says what was done and what is still missing.
+    """Brings the board of one edition up to date; the summary says what was done and what is still missing.
 
-    *strict*: a run that ends neither done nor paused fails the flow run, so that monitoring sees it.
+    *candidates*: add only these; all known ones if None. *limit*: use only the first papers (a pilot). *retry_failed*:
+    request texts again that earlier runs failed to write. *wait_s*: seconds to wait for another process that writes the
+    edition. *strict*: a run that ends neither done nor paused fails the flow run, so that monitoring sees it.
     """
     chosen = tuple(candidates) if candidates else None
     return ended(
@@ -70,7 +72,10 @@ def annual_refresh(
 
 
 def refresh(job: Job, run: Steps) -> dict[str, Any]:
-    """Runs `annual_refresh` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Does the work of `annual_refresh` with the steps *run*, and returns its summary.
+
+    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """
     given_job, job = job, in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
@@ -86,9 +91,10 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def usable(job: Job) -> Job:
-    """Returns *job* with its candidates' names in full.
+    """Checks *job* before any work, and returns it with the full names of its candidates.
 
-    Raises `SettingsError` before any work for an impossible job.
+    Raises `SettingsError` if the job is impossible, such as a new edition without sources, and `SourceError` if a
+    source file is missing.
     """
     store = Store(job.state, job.settings.edition.edition)
     if job.limit is not None and job.limit < 1:
@@ -107,7 +113,10 @@ def usable(job: Job) -> Job:
 
 
 def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """Returns each of *names* as the full name of the edition's only candidate that ends so; unknown names stay."""
+    """Returns the full name of each candidate in *names*: ``model`` stands for the only one named ``.../model``.
+
+    Unknown names stay. Raises `SettingsError` for a name that fits several candidates.
+    """
     if not store.read_file.is_file():
         return tuple(names)
     known = [row["candidate"] for row in store.read_mended(KNOWN_CANDIDATES)]
@@ -115,9 +124,9 @@ def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
-    """Writes all texts of a refresh, by rule or by LMs, without the evaluation LM.
+    """Writes all texts of a refresh, by rule or by LMs, and returns a summary; the evaluation LM is not used.
 
-    A machine without a GPU can thus pay for the texts, and a machine with one finds them in the store.
+    A machine without a GPU can thus request the texts, and a machine with a GPU then scores them.
     """
     job = in_domain(usable(job))
     store = Store(job.state, job.settings.edition.edition)
@@ -132,7 +141,7 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """Does everything before the first score: import, sample, read, write, plan."""
+    """Does all stages before the first score: import, sample, read, write, plan. Returns the plan."""
     with drawn_sample(store, job, progress) as notes:
         work = write_and_plan(store, job, run, progress)
     work.notes[:0] = [*notes, *reading_notes(store, job.limit)]
@@ -143,9 +152,10 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
 
 @contextmanager
 def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
-    """Imports what the settings name and draws the sample; yields its notes.
+    """Imports the sources of the settings and draws the sample; yields notes on it for the summary.
 
-    If the work on a new sample is refused, the sample is deleted, so that it can be drawn with other settings.
+    If the block raises a `GreBenchError` other than `Paused`, a newly drawn sample is deleted, so that it can be drawn
+    with other settings.
     """
     if job.retry_failed:
         store.write(("forget_unwritten", {}))
@@ -163,7 +173,11 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
 
 
 class Texts(NamedTuple):
-    """The sampled *papers*, *names* (reviewers and makers of changes by candidate), and the other writers."""
+    """What `write_texts` returns: the sampled *papers*, and the identities of the writers.
+
+    *names*: for each candidate, the writer of its reviews, or the writer or rule of its change. *judgments_by*,
+    *assw_by*: the writers of judgments and of author-stated strengths and weaknesses (None: no such writer).
+    """
 
     papers: list[Paper]
     names: dict[str, str]
@@ -176,7 +190,7 @@ class Texts(NamedTuple):
 
 
 def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts:
-    """Reads the sampled papers' texts, and writes reviews, changes, judgments and synopses."""
+    """Reads the sampled papers' texts, then writes reviews, changed reviews, judgments and synopses to the store."""
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit)
     names = reviewers(store, job, run)
@@ -188,7 +202,7 @@ def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts
 
 
 def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """Writes the texts, and plans the pairs."""
+    """Writes the texts (`write_texts`), plans the pairs, and returns the plan."""
     texts = write_texts(store, job, run, progress)
     progress.stage("planning")
     by = texts.judgments_by, texts.assw_by
@@ -209,7 +223,10 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
 
 
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
-    """Updates separation, validation records and rank statistics, copies the board for readers, returns the summary."""
+    """Updates what the board shows beside scores, copies it for readers, and returns the summary of the run.
+
+    These are each metric's AUC of human reviews against those of other papers, validation record and rank statistics.
+    """
     progress.stage("publishing")
     for signature_id in work.signature_ids:
         separate(store, signature_id)
@@ -244,7 +261,11 @@ def _signed(work: Work) -> list[SignatureRow]:
 
 
 def outcome_of(metrics: Sequence[Row], reasons: Sequence[Row]) -> tuple[str, str]:
-    """Returns ``done``, ``incomplete`` (pairs are missing) or ``fault`` (the evaluation LM failed), and the reason."""
+    """Returns the outcome of a run and the reason: ``done``, ``incomplete`` or ``fault``.
+
+    A run is incomplete if pairs are missing. It has a fault if the evaluation LM misbehaved. *metrics* and *reasons*
+    are rows of the queries ``progress`` and ``reasons``.
+    """
     broken = [row for row in reasons if row["broken"]]
     missing = sum(row["missing"] for row in metrics)
     if broken:

@@ -35,7 +35,7 @@ class GuidelineJob:
     """A study: its *name*, the models, the conditions, and the papers to rate.
 
     The papers are those of an *edition*, or of the files *papers* and *ratings*. *guidelines*: the user's own files, by
-    name. *again*: ask again if earlier runs got a refusal or an empty reply.
+    name. *limit*: use only the first papers. *again*: ask again if earlier runs got a refusal or an empty reply.
     """
 
     name: str
@@ -54,19 +54,22 @@ class GuidelineJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Returns the models file, the reply archive and the account that pays."""
+        """The context of the study's LMs: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines; the summary has every outcome and the folder of the files."""
+    """Compares guidelines as *job* says; the summary has the results of each condition and the folder of the files."""
     return ended(compare, job, steps.under_prefect())
 
 
 def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
-    """Runs `compare_guidelines` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Does the work of `compare_guidelines` with the steps *run*, and returns its summary.
+
+    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """
     material, chosen = prepared(job)
     papers = list(material.contents.items())
     ratings: list[Rating] = []
@@ -82,7 +85,11 @@ def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """Compares reviews written elsewhere (`gre_bench.ingest.datasets.rated_reviews`) in the same way; asks no LM."""
+    """Does as `compare`, with LM reviews and human ratings from the folder *reviews*; asks no LM.
+
+    *name* is the study's name. `gre_bench.ingest.datasets.rated_reviews` states the form of the files. *seed* is that
+    of the bootstrap.
+    """
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
     return keep(Study(name, source, ratings, human, {}, seed), state)
@@ -105,7 +112,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns everything that a rating depends on besides the paper: LM, sampling, and prompt with guideline."""
+    """Returns what a rating depends on besides the paper: identity of the LM, and digests of sampling and prompt."""
     lm = examine.guided(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
@@ -117,7 +124,11 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 
 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
-    """Returns what the study would still request, its cost, and which limits it may exceed; sends nothing."""
+    """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
+
+    ``models`` has one row per model, as `quoted` returns it. ``over_budget`` names the limits that the requests may
+    exceed.
+    """
     material, chosen = prepared(job)
     able = [content for content in material.contents.values() if content]
     rows = []

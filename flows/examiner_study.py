@@ -41,14 +41,15 @@ from gre_bench.tasks.protocol import Steps
 
 @flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
-    """Compares examiners; the summary has every outcome and the folder of the files."""
+    """Compares examiners as *job* says; the summary has the results of each examiner and the folder of the files."""
     return ended(study, job, steps.under_prefect())
 
 
 def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
-    """Runs `examiner_study` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """Does the work of `examiner_study` with the steps *run*, and returns its summary.
 
-    Progress goes to standard error, one line per examiner, so that standard output holds only the results.
+    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``. Progress goes to standard error, one line per
+    examiner, so that standard output holds only the results.
     """
     material, models = prepared(job)
     with bounded(job.writer_context, study_folder(job.state, job.name, material.source, KIND)) as status:
@@ -58,7 +59,10 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
 
 
 def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mapping[str, Model]) -> dict[str, Any]:
-    """Asks the examiners, the panel and the pairs; writes and returns the results."""
+    """Asks every examiner and the panel for grades and, if the settings say so, for preferences between two texts.
+
+    Writes the files of the study, and returns its summary.
+    """
     written, unsound = instructions(job.settings, run, job.writer_context, material.kind)
     chosen = grid(job.settings, material.kind, written)
     columns = [baseline(name, material.items, job.settings.embedder) for name in job.settings.baselines]
@@ -80,7 +84,10 @@ def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mappi
 
 
 def _askings(settings: StudySettings, chosen: Grid) -> list[tuple[str, Examiner, str | None]]:
-    """Returns every examiner with every LM of the models file that it asks; with None if it asks none of these."""
+    """Returns (name, examiner, model) for every examiner and every model of *settings* that it is to ask.
+
+    The model is None for an examiner that asks none of them.
+    """
     return [
         (name, examiner, model)
         for name, examiner in chosen.examiners.items()
@@ -112,7 +119,7 @@ def _column(
 
 
 def _usd(cost: Cost, model: Model | None) -> float | None:
-    """Returns the cost of the replies in USD at the prices of *model*; None if unknown."""
+    """Returns *cost*, a number of tokens, in USD at the prices of *model*; None if a price is unknown."""
     if model is None or model.price_in is None or model.price_out is None:
         return None
     return (cost.prompt_tokens * model.price_in + cost.reply_tokens * model.price_out) / 1e6

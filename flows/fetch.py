@@ -2,8 +2,8 @@
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal is the checkpoint: a fetch that is killed, paused or refused continues when it is started again. Each host
-has its own journal.
+The journal of received answers is the checkpoint: a fetch that is killed, paused or refused continues when it is
+started again. Each host has its own journal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAP_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch is to do. *again*: fetch everything again, even if there is a snapshot."""
+    """What a fetch is to do. *again*: start a new fetch even if the last one is complete."""
 
     settings: Settings
     state: Path
@@ -51,14 +51,17 @@ def fetch(
 ) -> dict[str, Any]:
     """Fetches one venue-year into a snapshot; the summary says what was fetched and, if paused, until when.
 
-    It can be run any number of times. *strict*: a service that gives no usable reply fails the flow run; a pause does
-    not.
+    It can be run any number of times. *again*: start a new fetch even if the last one is complete. *strict*: a service
+    that gives no usable answer fails the flow run; a pause does not.
     """
     return ended(bring, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
 
 
 def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Runs `fetch` with the steps *run*; calls *tell* with a line when the fetch pauses."""
+    """Does the work of `fetch` with the steps *run*, and returns its summary.
+
+    *tell* is called with one line each time the fetch pauses and waits.
+    """
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
     request = FetchRequest(job.settings, str(job.state), run_of(job).name, time.time())
@@ -82,15 +85,18 @@ def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: Non
 
 
 def run_of(job: FetchJob) -> Path:
-    """Returns the folder in which this fetch continues.
+    """Returns the folder of the fetch: that of the host's last fetch, which continues there.
 
-    It is the last folder of its host; a new one if that is sealed and the job says *again*.
+    It is a new folder if there is none, or if the last fetch is complete and the job says *again*.
     """
     return fetch_run(job.settings, job.state, job.again)
 
 
 def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
-    """Fetches the notes and then the sampled papers; returns how far the fetch came."""
+    """Fetches the notes and then the sampled papers, as far as the service allows.
+
+    Returns the requests sent by both, and why the fetch stopped early, if it did.
+    """
     reached = run.fetch_notes(request)
     if reached.paused_until is not None or reached.message:
         return reached
@@ -107,7 +113,10 @@ def _sleep_until(moment: float) -> None:
 
 
 def _difference(state: Path, folder: str) -> dict[str, Any]:
-    """Returns what changed since the previous snapshot, if that still exists."""
+    """Returns ``changes``, which is what changed in the snapshot in *folder* since the previous one.
+
+    It is None if there was no previous snapshot, or it no longer exists.
+    """
     snapshot = Snapshot.open(Path(folder))
     if snapshot.manifest.previous is None:
         return {"changes": None}

@@ -49,7 +49,8 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class QualityJob:
     """Reviews of the venue-year of *edition* in the file *notes*, judged by the LM *judge* (None: by rule only).
 
-    *dated*: False if the dates of the notes are unreliable. *size*: reviews to sample of each group.
+    *name*: the study's name. *dated*: False if the dates of the notes are unreliable. *size*: number of reviews to
+    sample of each group. *again*: ask again if earlier runs got a refusal or an empty reply.
     """
 
     name: str
@@ -67,19 +68,25 @@ class QualityJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Returns the models file, the reply archive and the account that pays."""
+        """The context of the judge: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
 def review_quality(job: QualityJob) -> dict[str, Any]:
-    """Judges reviews and samples the groups; the summary has counts, and the study's folder everything else."""
+    """Judges reviews and samples the groups as *job* says.
+
+    The summary has counts; points by review and the sampled reviews are in the study's folder.
+    """
     return ended(judged, job, steps.under_prefect())
 
 
 def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
-    """Runs `review_quality` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Does the work of `review_quality` with the steps *run*, and returns its summary.
+
+    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
@@ -117,7 +124,11 @@ def _judged(
 
 
 def estimate(job: QualityJob) -> dict[str, Any]:
-    """Returns what the judge would still be asked, its cost, and which limits it may exceed."""
+    """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
+
+    ``models`` has one row, as `quoted` returns it, or none without a judge. ``over_budget`` names the limits that these
+    requests may exceed.
+    """
     reviews = fielded(job)
     rows = []
     if job.judge:
@@ -133,7 +144,7 @@ def estimate(job: QualityJob) -> dict[str, Any]:
 
 
 def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """Returns the reviews to ask the judge about, by criterion."""
+    """Returns, by criterion, the reviews that the judge can be asked about: those with all fields it needs."""
     if job.judge is None:
         return {}
     return {name: [review for review in reviews if not review.lacking(criterion.needs)]
@@ -141,7 +152,7 @@ def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, l
 
 
 def fielded(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews of the notes by their fields; raises `SourceError` if there are none."""
+    """Returns the human reviews in the job's file of notes, split into fields; raises `SourceError` if it has none."""
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)
@@ -154,9 +165,11 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
 def generate(
     name: str, group: str, model: str, out: Path, writer_context: WriterContext, run: Steps, state: Path
 ) -> dict[str, Any]:
-    """Writes a guideline that *model* makes from the *group* of the study *name* to *out*; returns its record.
+    """Asks *model* for a guideline made from the sampled reviews of a *group*, and writes it to the file *out*.
 
-    Raises `SettingsError` if the group is unknown or empty, and `SourceError` if the LM gave no checklist.
+    The group is that of the study *name* in the folder *state*. Returns the file, the number of reviews, and the LM's
+    identity. Raises `SettingsError` if the group is unknown or empty, or *out* cannot be written, and `SourceError` if
+    the LM gave no checklist.
     """
     if group not in GROUPS:
         raise SettingsError(f"no group {group!r}; the groups are {', '.join(GROUPS)}")
@@ -209,7 +222,7 @@ def _summary(
 
 
 def _counts(points: Any) -> dict[str, int]:
-    """Returns how often each number of points occurs, and each reason for having none."""
+    """Returns how often each value of *points* occurs: a number, or the reason why there is none."""
     counts = Counter(f"{item.code}: {item.message}" if isinstance(item, Problem) else str(item) for item in points)
     return dict(sorted(counts.items()))
 

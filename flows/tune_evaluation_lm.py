@@ -27,10 +27,11 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """A fine-tuning of *base* on *judgments*; *out* is the new folder.
+    """A fine-tuning of the model in the folder *base* on files of *judgments*; the new model goes to the folder *out*.
 
-    *train*: the rows to train on, for each file of *judgments*. *choose*: held-out rows of the first file. *papers*: a
-    file with the papers' abstracts (and texts). *state*: keeps the replies of paid writers.
+    *train*: the rows to train on, one range ``FIRST:END`` for each file. *choose*: held-out rows of the first file.
+    *writer*: use only judgments by this writer. *papers*: a file with the papers' abstracts (and texts). *state*: the
+    folder that keeps replies of LM writers.
     """
 
     base: Path
@@ -46,7 +47,7 @@ class TuningJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Returns the reply archive and the account that pays."""
+        """The context of LM writers: reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
@@ -54,15 +55,20 @@ class TuningJob:
 def tune_cache_ngram(
     judgments: Path, train: str, choose: str | None, out: Path, writer: str | None = None
 ) -> dict[str, Any]:
-    """Trains `cache-ngram` on the human judgments of rows *train*, with weights chosen on rows *choose*.
+    """Trains `cache-ngram` on human judgments in rows *train* of a file, with weights chosen on its rows *choose*.
 
-    Returns its scores on held-out papers.
+    Rows are written ``FIRST:END``. If *choose* is None, the weights are chosen on every sixth paper, which is then not
+    trained on. *writer*: use only judgments by this writer. The model goes to the folder *out*. The result has its
+    scores on the papers that chose the weights.
     """
     return ended(tune, judgments, train, choose, out, writer, steps.under_prefect())
 
 
 def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Steps) -> dict[str, Any]:
-    """Runs `tune_cache_ngram` with the steps *run*; returns the recorded result if it is already done."""
+    """Does the work of `tune_cache_ngram` with the steps *run*, and returns its result.
+
+    If *out* already holds the same training, its recorded result is returned without any work.
+    """
     papers, kept = texts_apart(judgments, train, choose, writer)
     inputs = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
 
@@ -76,12 +82,15 @@ def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str
 
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
 def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
-    """Fine-tunes an evaluation LM; returns its training record and its folder."""
+    """Fine-tunes an evaluation LM as *job* says; returns its training record and its folder."""
     return ended(tune_lm, job, steps.under_prefect())
 
 
 def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
-    """Runs `tune_evaluation_lm` with the steps *run*."""
+    """Does the work of `tune_evaluation_lm` with the steps *run*, and returns its result.
+
+    Raises `SettingsError` if a paper is both trained on and held out, and `SourceError` for unusable files.
+    """
     learnt = _learnt(job)
     kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []
     check_apart(_ids(learnt), _ids(kept), ", ".join(job.train), job.choose)
@@ -119,14 +128,20 @@ def _learnt(job: TuningJob) -> list[JudgedPaper]:
 
 
 def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
-    """Returns the judgments of each paper of *rows* with human judgments; raises `SourceError` if there are none."""
+    """Returns the texts of judgments of each paper in *rows* of *file* that has human judgments.
+
+    *writer*: only judgments by this writer; by all if None. Raises `SourceError` for fewer than two papers.
+    """
     return _texts(_several(file, rows, writer))
 
 
 def texts_apart(
     file: Path, train: str, choose: str | None, writer: str | None
 ) -> tuple[list[list[str]], list[list[str]] | None]:
-    """Returns `papers_of` rows *train* and of rows *choose* (or None); raises `SettingsError` if a paper is in both."""
+    """Returns the texts of judgments of the papers in rows *train*, and of those in rows *choose* (None if None).
+
+    Both are as `papers_of` returns them. Raises `SettingsError` if a paper is in both.
+    """
     learnt = _several(file, train, writer)
     kept = _several(file, choose, writer) if choose else []
     check_apart(_ids(learnt), _ids(kept), train, choose)
@@ -134,7 +149,7 @@ def texts_apart(
 
 
 def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str | None) -> None:
-    """Raises `SettingsError` naming a paper that is both trained on and held out."""
+    """Raises `SettingsError` if a paper id is both in *learnt* and in *kept*; *train* and *choose* name their rows."""
     if both := set(learnt) & set(kept):
         raise SettingsError(f"paper {min(both)} is in rows {train} and {choose}; keep them apart")
 
@@ -155,9 +170,10 @@ def _texts(papers: Iterable[JudgedPaper]) -> list[list[str]]:
 
 
 def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
-    """Returns the papers of *rows* with human judgments by *writer*, or by the file's only writer.
+    """Returns the papers in *rows* of *file* that have human judgments by *writer*; by any writer if None.
 
-    Raises `SourceError` if there are none, and `SettingsError` for judgments by several writers unless *several*.
+    Raises `SourceError` if there are none. Raises `SettingsError` if the judgments are by several writers, unless
+    *several* allows it.
     """
     imported = reviews_from(
         file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
@@ -179,7 +195,10 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
 
 
 def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
-    """Returns the metrics of the settings; by default gem, and gem_s_abstract if there are abstracts."""
+    """Returns the metrics to train for: those of the settings, else gem, and gem_s_abstract if there are abstracts.
+
+    Raises `SettingsError` if a metric of the settings needs abstracts and no file has them.
+    """
     chosen = job.settings.metrics
     if chosen is None:
         return ("gem", "gem_s_abstract") if any(paper.abstract for paper in known.values()) else ("gem",)
@@ -191,7 +210,10 @@ def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
 def _with_synopses(
     papers: Sequence[JudgedPaper], known: dict[str, Paper], metrics: Sequence[Metric], job: TuningJob, run: Steps
 ) -> list[JudgedPaper]:
-    """Returns *papers* with their abstracts and, if a metric needs them, their strengths and weaknesses."""
+    """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
+
+    The latter are written here, by the writer of the settings. *known*: papers with their texts, by id.
+    """
     papers_known = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}
     if "gem_s_assw" in metrics:

@@ -52,12 +52,19 @@ def validate_metrics(
     retry_failed: bool = False,
     wait_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Validates the metrics of the settings on one edition; the summary has every effect and verdict."""
+    """Validates the metrics of the settings on one edition; the summary has every effect and verdict.
+
+    *limit*: use only the first papers (a pilot, which leaves no record). *retry_failed*: request texts again that
+    earlier runs failed to write. *wait_s*: seconds to wait for another process that writes the edition.
+    """
     return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s), steps.under_prefect())
 
 
 def validate(job: Job, run: Steps) -> dict[str, Any]:
-    """Runs `validate_metrics` with the steps *run*: ``steps.under_prefect()`` or ``steps.undecorated()``."""
+    """Does the work of `validate_metrics` with the steps *run*, and returns its summary.
+
+    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    """
     job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
@@ -70,7 +77,7 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
-    """Computes the effects and verdicts of every metric; returns the effects.
+    """Computes and stores the effect of every change on every metric; returns one row per metric and change.
 
     A pilot's effects are not stored, because they belong to no board. A metric gets a validation record only if all of
     its pairs were tried, because missing pairs may be those that are hard to score.
@@ -100,7 +107,10 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
 
 
 def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change of *metric*: its effect on the pairs scored before and after, or why it has none."""
+    """Yields one row per change: its effect on the scores of *metric*, or why it has none.
+
+    An effect compares pairs that are scored both with the human review and with the changed one.
+    """
     signature_id = work.signatures[metric].signature_id
     names = [HUMAN, *job.changes.values()]
     papers = {pair.paper_id for signed, pair in work.planned if signed == signature_id}
@@ -126,12 +136,12 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict
 
 
 def as_row(found: ChangeResult) -> dict[str, Any]:
-    """Returns *found* as the columns of the table ``effects``."""
+    """Returns *found*, the effect of a change, as columns of the table ``effects``."""
     return asdict(found)
 
 
 def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
-    """Returns the summary of the run: scored and missing pairs, every effect, the verdict of each metric."""
+    """Ends the run, and returns its summary: scored and missing pairs, every effect, the verdict of each metric."""
     store.copy_for_readers()
     metrics, reasons = counts(store, work), reasons_of(store, work)
     outcome, message = outcome_of(metrics, reasons)
@@ -158,7 +168,8 @@ def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: li
 def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
     """Returns one row per metric with its verdict over all changes.
 
-    A metric cannot pass while a change of the paper is untried. A metric to which no change applies is undecided.
+    *effects*: rows of `judge`. *untried*: changes of Xu et al. 2025 that the settings leave out; while there are any,
+    no metric passes. A metric without effects is undecided.
     """
     by_metric: dict[str, list[Row]] = {metric: [] for metric in signatures}
     for row in effects:

@@ -3,7 +3,8 @@
     fetch → write → score → validate → verdicts → publish → history
 
 Every stage continues where it was stopped, and does nothing if its work is done. So a run that is killed at any point
-can be started again. The year is the newest whose reviews are public (`gre_bench.ingest.records.venue_years`).
+can be started again. Unless a year is named, it is the newest whose reviews are public
+(`gre_bench.ingest.records.venue_years`).
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ Summary = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class YearJob:
-    """The job of a year's board. *settings*: those of that year; *reached*: the summaries of the finished stages.
+    """The job of a year's board. *settings*: those of that year; *reached*: name and summary of each finished stage.
 
-    *gpu*: deployments in another work pool score and validate; their workers must see the same state.
+    *gpu*: deployments in another work pool score and validate; their workers must see the same state folder.
     """
 
     settings: Settings
@@ -63,7 +64,7 @@ class YearJob:
 
     @property
     def work(self) -> Job:
-        """Returns the job of a refresh with these settings."""
+        """The job of a refresh with these settings."""
         return Job(self.settings, self.state, retry_failed=self.retry_failed)
 
 
@@ -85,11 +86,12 @@ def year(
     on: date | None = None,
     strict: bool = False,
 ) -> Summary:
-    """Makes the board of a venue's year and publishes it; the summary has that of each stage.
+    """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    *roster*: the models to rank; ``yearly`` if neither it nor the settings name any. *year*: by default the newest
-    whose reviews are public *on* that day (today). *gpu*: score in the pool of GPUs. *strict*: an outcome that is
-    neither done nor a wait fails the flow run, so that monitoring sees it.
+    *roster*: the models to rank; ``yearly`` if neither it nor the settings name any. *year*: if None, the newest whose
+    reviews are public on the day *on* (today if None). *gpu*: score in the pool of GPUs. *retry_failed*: request texts
+    again that earlier runs failed to write. *strict*: an outcome that is neither done nor a wait fails the flow run, so
+    that monitoring sees it.
     """
     job = year_job(venue, roster, year, settings, state, gpu, retry_failed, on)
     return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
@@ -99,7 +101,7 @@ def year_job(
     venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
     on: date | None,
 ) -> YearJob:  # fmt: skip
-    """Returns the job of the requested board.
+    """Returns the job of the requested board; the parameters are those of `year`.
 
     Raises `SettingsError` for an impossible request, before anything is sent.
     """
@@ -109,14 +111,15 @@ def year_job(
     return YearJob(of_the_year(chosen, venue, year, on or datetime.now(UTC).date()), state.resolve(), gpu, retry_failed)
 
 
-def make_board(job: YearJob, run: Steps, shown: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
-    """Runs the stages in order, each through *shown*; ends at the first that is not done.
+def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
+    """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
 
+    *run_stage* gets the name and the function of each stage, and returns the stage's summary: `as_flow` or `plainly`.
     Raises `LMError` or `SettingsError` before the first stage if a model of the roster cannot be asked.
     """
     check_models(job.settings)
     for name, stage in STAGES.items():
-        summary = shown(name, partial(stage, job, run))
+        summary = run_stage(name, partial(stage, job, run))
         job = replace(job, reached=(*job.reached, (name, summary)))
         if summary.get("outcome", DONE) != DONE:
             return _summary(job, summary["outcome"], f"{name}: {summary.get('message', '')}")
@@ -127,7 +130,11 @@ def make_board(job: YearJob, run: Steps, shown: Callable[[str, Callable[[], Summ
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
-    """Fetches the papers and reviews of the year into a snapshot; does nothing if the settings name papers."""
+    """Stage *fetch*: fetches papers and reviews of the year into a snapshot, unless the settings name their files.
+
+    The summary has the snapshot's folder (None: not fetched). Its outcome is ``waiting`` while the service allows no
+    requests.
+    """
     sources = job.settings.sources
     if sources.notes or sources.papers or sources.snapshot:
         return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
@@ -137,17 +144,17 @@ def fetched(job: YearJob, run: Steps) -> Summary:
 
 
 def written(job: YearJob, run: Steps) -> Summary:
-    """Writes reviews, judgments and synopses by the roster's models and writers, within the budget."""
+    """Stage *write*: writes reviews, judgments and synopses by the roster's models and writers, within the budget."""
     return write_ahead(job.work, run)
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Refreshes the edition; its texts exist by now, so it plans, scores and ranks."""
+    """Stage *score*: refreshes the edition, whose texts exist by now, so it plans, scores and ranks."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 
 def validated(job: YearJob, run: Steps) -> Summary:
-    """Validates the metrics that have no record yet with this evaluation LM and these writers."""
+    """Stage *validate*: validates the metrics that have no record yet with this evaluation LM and these writers."""
     board = job.store.read(CURRENT_SIGNATURES)
     new = [row["metric"] for row in board if validation_record(job.state, row["signature_id"], job.store.key) is None]
     if not new:
@@ -160,26 +167,30 @@ def validated(job: YearJob, run: Steps) -> Summary:
 
 
 def judged(job: YearJob, run: Steps) -> Summary:
-    """Decides which boards may be published: those whose metric has a validation record that does not fail."""
+    """Stage *verdicts*: decides which metrics are published: those with a validation record that does not fail.
+
+    The setting release.unvalidated says what happens to the others. The outcome is ``refused`` if nothing may be
+    published.
+    """
     board = job.store.read(CURRENT_SIGNATURES)
     bad = unproven(job.state, job.store.key, board)
-    asked = job.settings.release.unvalidated
-    told = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
-    if bad and (asked == "refuse" or (asked == "hide" and len(bad) == len(board))):
+    policy = job.settings.release.unvalidated
+    reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
+    if bad and (policy == "refuse" or (policy == "hide" and len(bad) == len(board))):
         ways = "leave these metrics out of scoring.metrics, or publish without them: release.unvalidated=hide"
-        return {"outcome": "refused", "unproven": bad, "message": f"nothing is published: {told}. Next: {ways}"}
-    return {"outcome": DONE, "unproven": bad, "hidden": bad if asked == "hide" else [], "message": told}
+        return {"outcome": "refused", "unproven": bad, "message": f"nothing is published: {reasons}. Next: {ways}"}
+    return {"outcome": DONE, "unproven": bad, "hidden": bad if policy == "hide" else [], "message": reasons}
 
 
 def published(job: YearJob, run: Steps) -> Summary:
-    """Publishes a release of the edition; returns the latest one if it holds the same tables already."""
+    """Stage *publish*: publishes a release of the edition; makes none if the latest one holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.store, releases(job.state, job.store.key), hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 
-def told(job: YearJob, run: Steps) -> Summary:
-    """Compares the candidates through the years of the venue, up to this year."""
+def compared(job: YearJob, run: Steps) -> Summary:
+    """Stage *history*: compares the candidates through the years of the venue, up to this year."""
     own = edition_of(job.store.key)
     same = [key for key in find_editions(job.state) if _is_sibling(edition_of(key), own)]
     try:
@@ -197,12 +208,12 @@ STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
     "validate": validated,
     "verdicts": judged,
     "publish": published,
-    "history": told,
+    "history": compared,
 }
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as a flow run of its own within that of the year, which ends as the stage ends."""
+    """Runs *stage* as a flow run within that of the year, which ends in the stage's outcome; returns its summary."""
 
     @flow(name=name, flow_run_name=name, timeout_seconds=None, persist_result=False)
     def run_stage() -> Summary:
@@ -212,14 +223,14 @@ def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
 
 
 def plainly(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* without Prefect."""
+    """Runs *stage* without Prefect, and returns its summary."""
     return stage()
 
 
 def _in_pool(deployment: str, job: YearJob, settings: Settings) -> Summary:
     tree = settings.model_dump(mode="json", exclude_unset=True)
-    asked = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
-    return run_deployed(deployment, asked)
+    parameters = {"settings": tree, "state": str(job.state), "retry_failed": job.retry_failed}
+    return run_deployed(deployment, parameters)
 
 
 def _from(settings: Settings, snapshot: str) -> Settings:

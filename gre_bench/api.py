@@ -64,7 +64,10 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class OpenedLM:
-    """An open evaluation LM, for `score`. *pieces* returns the text of its tokens, if its tokenizer is available."""
+    """An open evaluation LM, for `score`.
+
+    *pieces* is a function that returns the text of each token; None if the LM's tokenizer is not available.
+    """
 
     lm: EvaluationLM
     pieces: Pieces | None
@@ -76,7 +79,7 @@ class OpenedLM:
 
 @contextmanager
 def _in_python() -> Iterator[None]:
-    """Rewords the errors raised inside it for a caller in Python."""
+    """Rewords errors that the block raises: names of command-line options become names of Python parameters."""
     try:
         yield
     except GreBenchError as error:
@@ -137,9 +140,10 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
 def leaderboard(edition: str | Path, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
     """Returns the board of an *edition* in a *state* folder, or of a release: one row per metric and candidate.
 
-    *edition*: its name, a release, or a release's folder. Validated metrics come first, and each metric's best
-    candidate. Scores are in the metric's unit: nats for GEM. The columns are those of the view ``leaderboard``. Raises
-    `SettingsError` if there is no such edition, release, or *metric*.
+    *edition*: an edition's name, a release's name, or a release's folder. *metric*: one metric; all if None. Validated
+    metrics come first; the candidates of a metric are sorted best first. Scores are in the metric's unit: nats for GEM.
+    The columns are those of the view ``leaderboard``. Raises `SettingsError` if there is no such edition, release, or
+    *metric*.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         return _frame(release_boards(folder, metric))
@@ -152,9 +156,10 @@ def leaderboard(edition: str | Path, metric: str | None = None, state: str | Pat
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Returns each planned pair of *metric*, or of one *candidate*: its state, and its score or why it has none.
+    """Returns one row per planned pair of *metric*: its state, and its score or the reason why it has none.
 
-    The columns are candidate, paper_id, reference_id, state, value and reason, as in the view ``pairs``.
+    *candidate*: only the pairs of this candidate; those of all candidates if None. The columns are candidate,
+    paper_id, reference_id, state, value and reason, as in the view ``pairs``.
     *edition*: as for `leaderboard`, whose errors are raised here too.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
@@ -170,10 +175,13 @@ def pairs(
 def rank(
     reviews: str | Path | pandas.DataFrame, on: str, name: str, *, replace: bool = False, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's rows.
+    """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's results.
 
-    *reviews*: a file or folder for ``gre-bench rank``, or a frame with the columns paper_id and review. *replace*:
-    replace all reviews that the candidate has there. Raises the errors that the command prints.
+    The frame has one row per metric, as in `leaderboard`; its column *of* is the number of candidates with a rank.
+    *reviews*: a file or folder in a form that ``gre-bench rank`` reads, or a frame with the columns paper_id and
+    review. *replace*: replace all reviews that the candidate already has in the edition. Raises a `GreBenchError` as
+    the command does: `SettingsError` or `SourceError` for unusable input, and `UnfinishedError` if some pairs are not
+    scored yet.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring

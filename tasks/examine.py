@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 def rate_papers(
     name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns ratings of *papers*, each (paper id, content), by the LM *name* under a guideline *condition*."""
+    """Returns ratings of *papers*, each (paper id, content), in order, by the LM *name* under a guideline *condition*.
+
+    A paper without a usable rating has a problem instead.
+    """
     from gre_bench.guidelines.reviewing import rate
 
     lm = guided(name, writer_context)
@@ -44,7 +47,10 @@ def rate_papers(
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ParsedReply[int]]:
-    """Returns the points of *reviews* for one of the criteria that an LM judges, by the LM *name*."""
+    """Returns the points of each of *reviews* for *criterion*, one of `CRITERIA`, as the LM *name* judges them.
+
+    A review without a usable reply has a problem instead.
+    """
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
 
@@ -54,7 +60,7 @@ def judge_reviews(
 
 @task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Returns a guideline that the LM *name* makes from a group of *reviews*."""
+    """Returns a guideline that the LM *name* makes from a group of *reviews*, or the problem instead."""
     from gre_bench.guidelines.generation import generate
 
     lm = guided(name, writer_context)
@@ -62,7 +68,7 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
 
 
 def guided(name: str, writer_context: WriterContext) -> ExaminerLM:
-    """Returns the LM *name* of the models file, for work under guidelines; `SettingsError` lists the known names."""
+    """Returns the LM *name* of the models file, opened; raises `SettingsError`, which lists the known names."""
     from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(writer_context.models)):
@@ -76,9 +82,10 @@ def grader_of(
     writer_context: WriterContext,
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> tuple[Grader, LMIdentity]:
-    """Returns the grader for *examiner* with the LM *name* of the models file, and the identity for signatures.
+    """Returns a function that grades items as *examiner* with the LM *name*, and its identity for signatures.
 
-    Aggregation logprob uses the *evaluation_lm* if there is one, else the endpoint's likeliest tokens.
+    *name* is that of the models file; None for an examiner that asks no LM. An examiner with the aggregation
+    ``logprob`` uses *evaluation_lm* if there is one, else the likeliest tokens that the endpoint states.
     """
     from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
 
@@ -106,13 +113,19 @@ def grade_items(
     items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:
-    """Returns grades of *items* by *examiner* with the LM *name*: a grade or problem each, in order, before binning."""
+    """Returns the grade of each of *items*, in order, by *examiner* with the LM *name* (see `grader_of`).
+
+    An item without a usable reply has a problem instead. Grades are not binned yet.
+    """
     return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
 @task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
 def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
-    """Returns which text of each of *pairs* the LM *name* prefers; each pair is asked in both orders."""
+    """Returns which text of each of *pairs* the LM *name* prefers; it is asked about each pair in both orders.
+
+    *item* is the kind of the texts.
+    """
     from gre_bench.examiners.panel.pairwise import prefer
 
     return prefer(pairs, open_examiner(name, writer_context).writer, item)
@@ -120,7 +133,10 @@ def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair]
 
 @task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
-    """Returns instructions for examiners by the LM *name*, checked by `gre_bench.examiners.generated`."""
+    """Returns instructions for examiners: the reply of the LM *name* to *chat*, or the problem instead.
+
+    `gre_bench.examiners.generated` checks the reply.
+    """
     from gre_bench.examiners.asking import ask
     from gre_bench.examiners.generated import sound
 

@@ -15,19 +15,25 @@ from gre_bench.tasks.policy import FETCHING, HOUR
 
 @task(name="fetch notes", task_run_name="notes of {request.run}", **FETCHING)
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
-    """Fetches submissions and reviews of a venue-year into the journal; returns how far OpenReview allowed."""
+    """Fetches submissions and reviews of a venue-year into the journal, as far as OpenReview allows.
+
+    Returns the requests that were sent, and why the fetch stopped early, if it did.
+    """
     return bring_notes(request, secret)
 
 
 @task(name="fetch papers", task_run_name="papers of {request.run}", **FETCHING)
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
-    """Fetches versions and PDFs of the sampled papers into the journal; returns how far OpenReview allowed."""
+    """Fetches versions and PDFs of the sampled papers into the journal, as far as OpenReview allows.
+
+    Returns the requests that were sent, and why the fetch stopped early, if it did.
+    """
     return bring_papers(request, secret)
 
 
 @task(name="seal snapshot", tags=["cpu"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
-    """Makes the snapshot of what was fetched; returns its folder, digest and counts."""
+    """Makes the snapshot of everything in the journal of *request*; returns its folder, digest and counts."""
     return freeze(request)
 
 

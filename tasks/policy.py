@@ -16,7 +16,7 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry: yes for transient faults, no for errors that the user must correct."""
+    """Returns whether to retry a failed task: no for a `GreBenchError`, which the user must correct, else yes."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 

@@ -1,6 +1,6 @@
 """Every step of a run as a typed protocol; `gre_bench.tasks.steps` implements it with and without Prefect.
 
-A step takes and returns plain values, over a batch. No step opens the store.
+A step takes and returns plain values, for a whole batch of items. No step opens the store.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """The backends of metrics: an evaluation LM, an embedder, an examiner. Each is opened at its first use."""
+    """The settings of the backends of metrics: evaluation LM, embedder, and LMs that grade (*writer_context*).
+
+    Each backend is opened when a step first needs it.
+    """
 
     evaluation_lm: EvaluationLMSettings
     embedder: EmbedderSettings

@@ -1,4 +1,4 @@
-"""The task that reads papers: given texts, and PDFs."""
+"""The task that reads the papers of a snapshot, from their texts or PDFs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from gre_bench.tasks.policy import HOUR
 
 @task(name="read papers", tags=["cpu"], timeout_seconds=2 * HOUR, cache_policy=NO_CACHE, persist_result=False)
 def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns texts of papers in a snapshot, as rows of the table ``texts``; a paper without PDF or text has no row.
+    """Returns the texts of papers in the folder *snapshot*, as rows of the table ``texts``.
 
-    Each row also has *words*: (page, words by fate) of each page; page 0 for a given text. PDFs are read in child
-    processes with limits, one per core at a time.
+    A paper without PDF or text has no row. Each row also has *words*: for each page, its number and the number of words
+    that were kept or dropped, by reason; a text without pages has page 0. PDFs are read in child processes with limits,
+    one per core at a time.
     """
     opened = Snapshot.open(Path(snapshot))
     rows = {paper_id: _given_text(paper_id, opened.text(paper_id)) for paper_id in paper_ids}
@@ -47,7 +48,7 @@ def _given_text(paper_id: str, text: str | None) -> dict[str, Any] | None:
 
 
 def _pdf_text(paper_id: str, sha256: str, read: PdfText) -> dict[str, Any]:
-    """Returns the row of a PDF with its words by page and fate; without its text if that belongs to another paper."""
+    """Returns the row of a paper's PDF (see `read_papers`); its text is None if it belongs to another paper."""
     row = {"paper_id": paper_id, "origin": "pdf", "sha256": sha256, "status": read.status, "pages": read.pages}
     words = [(page.page, dict(page.words)) for page in read.words]
     return row | {"abstract": read.abstract, "text": read.usable, "notes": read.remarks(), "words": words}

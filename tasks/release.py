@@ -1,4 +1,4 @@
-"""Tasks that show a board and a venue's history in Prefect."""
+"""Tasks that show a board and a venue's history as Prefect artifacts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from prefect.cache_policies import NO_CACHE
     persist_result=False,
 )
 def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Makes the leaderboard a Prefect table artifact, ``leaderboard-<edition>``."""
+    """Makes the Prefect table artifact ``leaderboard-<edition>`` of *rows*, which are those of the leaderboard."""
     from prefect.artifacts import create_table_artifact
 
     key = "leaderboard-" + "".join(mark if mark.isalnum() else "-" for mark in edition.lower())
@@ -35,7 +35,7 @@ def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
     persist_result=False,
 )
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Makes the candidates' history a Prefect table artifact, ``history-<venue>``."""
+    """Makes the Prefect table artifact ``history-<venue>`` of *rows*, which are those of the candidates' history."""
     from prefect.artifacts import create_table_artifact
 
     key = "history-" + "".join(mark if mark.isalnum() else "-" for mark in venue.lower())

@@ -1,4 +1,4 @@
-"""Tasks that sign metrics and score papers."""
+"""Tasks that compute the signatures of metrics, and score papers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 def sign_metrics(
     backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
-    """Returns the identity of the evaluation LM (`NOTHING` if no metric uses it), and the signature of each metric."""
+    """Returns the identity of the evaluation LM (`NOTHING` if no metric uses it), and the signature of each metric.
+
+    *writer* and *assw_writer* are the identities of the writers of judgments and of author-stated strengths and
+    weaknesses.
+    """
     recipes = {name: recipe_of(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
     identity = open_lm(backends.evaluation_lm).identity if by_logprobs else NOTHING
@@ -114,7 +118,11 @@ def score_papers(
     works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Returns the scores of all *works* of some papers; *known* spans, by prediction, are not computed again."""
+    """Returns the scores of *works*, the cases of some papers by metric.
+
+    *name*: what the papers are called in the name of the task. *known*: log-probabilities by the address of their
+    prediction, which are not computed again.
+    """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:
         return _opened(recipe, signature_id, backends, scoring)

@@ -20,7 +20,7 @@ def plain(step: Task[P, R]) -> Callable[P, R]:
 
 
 class UnderPrefect:
-    """The steps as Prefect tasks: retried, timed, shown by the server."""
+    """The steps as Prefect tasks, which have retries and time limits, and which the server shows."""
 
     fetch_notes = staticmethod(fetch.fetch_notes)
     fetch_papers = staticmethod(fetch.fetch_papers)

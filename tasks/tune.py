@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     name="train cache-ngram", tags=["training"], timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False
 )
 def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path) -> HeldOut:
-    """Trains `cache-ngram` on the judgments of *papers*, saves it in *folder*, and returns its held-out scores."""
+    """Trains `cache-ngram` on the judgments of *papers*, saves it in *folder*, and returns its held-out scores.
+
+    *papers*: the texts of judgments of each paper. *kept*: those of held-out papers, which choose the weights; if None,
+    every sixth paper is held out.
+    """
     from gre_bench.tuning.cache_ngram import save, train
 
     model, figures = train(papers, kept)
@@ -45,7 +49,10 @@ def fine_tune_lm(
     folder: Path,
     data: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Fine-tunes the evaluation LM *base* into *folder* (Xu et al. 2025, appendix E); returns its training record."""
+    """Fine-tunes the evaluation LM in the folder *base* (Xu et al. 2025, appendix E); returns its training record.
+
+    *kept*: held-out papers. *folder*: where the new model goes. *data*: digests and rows of the inputs, for the record.
+    """
     from gre_bench.tuning.fine_tuning import fine_tune
 
     return fine_tune(base, papers, kept, metrics, settings, folder, data)

@@ -16,7 +16,10 @@ from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 
 
 def writer_identity(name: str, task_name: str, writer_context: WriterContext) -> str:
-    """Returns the identity of the writer *name* for signatures; raises `SettingsError` if there is no such writer."""
+    """Returns the identity of the writer *name* for signatures, when it does the task *task_name*.
+
+    Raises `SettingsError` if there is no such writer.
+    """
     return text_writer(name, writer_context).identity(task_name)
 
 
@@ -27,12 +30,15 @@ def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list
 
 @task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
 def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Returns reviews of *papers* by the candidate *name* (Xu et al. 2025, C.3)."""
+    """Returns reviews of *papers*, in order, by the candidate *name* (Xu et al. 2025, C.3)."""
     return text_writer(name, writer_context).reviews(papers)
 
 
 def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
-    """Returns the identity of *change*, made by a rule or the writer *name*, for the record of its texts."""
+    """Returns the identity of *change* for the record of its texts: that of its rule and, if it has one, of its writer.
+
+    *name* is the writer. *like* is an example of the texts to change; only its seed, splitter and headings matter.
+    """
     rule, task = changes.identity(change, like), CHANGES[change].task
     return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"
 
@@ -41,7 +47,10 @@ def change_identity(change: str, name: str, writer_context: WriterContext, like:
 def write_changes(
     change: str, name: str, writer_context: WriterContext, materials: Sequence[ChangeInput]
 ) -> list[Written]:
-    """Returns *materials* changed by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4)."""
+    """Returns *materials*, in order, changed by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4).
+
+    A text that does not allow the *change* has the reason as its outcome.
+    """
     written: dict[str, Written] = {}
     for item in materials:
         try:
@@ -58,11 +67,14 @@ def write_changes(
 
 @task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
 def write_judgments(name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-    """Returns judgments of *reviews*, each (review id, text), by the writer *name* (Xu et al. 2025, C.1)."""
+    """Returns judgments of *reviews*, each (review id, text), in order, by the writer *name* (Xu et al. 2025, C.1)."""
     return text_writer(name, writer_context).judgments(reviews)
 
 
 @task(name="write synopses", task_run_name="synopses by {name}", **WRITING)
 def write_assw(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Returns author-stated strengths and weaknesses of *papers* by the writer *name* (Xu et al. 2025, C.4)."""
+    """Returns the author-stated strengths and weaknesses of *papers*, in order, by the writer *name*.
+
+    Source: Xu et al. 2025, C.4.
+    """
     return text_writer(name, writer_context).assw(papers)

@@ -1,1 +1,1 @@
-"""What one TOML entry of ``data/`` adds: language models that write, and domains."""
+"""Catalogues in TOML: LMs that write, domains, claims of the papers (``data/``), experiments (``deployments/``)."""

@@ -55,8 +55,9 @@ class Claim(BaseModel):
 
 
 def claims(path: Path | None = None) -> list[Claim]:
-    """Returns the claims of the file *path* (the shipped one if None) in file order; `SettingsError` names what is
-    wrong.
+    """Returns the claims of the file *path* (the shipped one if None) in file order.
+
+    Raises `SettingsError`, which names the wrong entry, if the file cannot be read as claims.
     """
     path = path or resource("data", "claims.toml")
     try:
@@ -64,14 +65,14 @@ def claims(path: Path | None = None) -> list[Claim]:
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"claims file {path} cannot be read: {error}") from None
     found: dict[str, Claim] = {}
-    for place, entry in enumerate(entries, 1):
+    for number, entry in enumerate(entries, 1):
         try:
             claim = Claim.model_validate(entry)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
             what = f"{where}: {first['msg']}" if where else first["msg"]
-            raise SettingsError(f"claims file {path}, entry {place}: {what}") from None
+            raise SettingsError(f"claims file {path}, entry {number}: {what}") from None
         if claim.name in found:
             raise SettingsError(f"claims file {path}: two claims are named {claim.name}")
         found[claim.name] = claim

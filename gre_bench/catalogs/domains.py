@@ -1,6 +1,6 @@
-"""What is reviewed, as ``data/domains.toml`` states it: prompts, synopsis, sections, changes, grades.
+"""Domains, the kinds of reviewed items, from ``data/domains.toml``: prompts, synopsis, headings, changes, grades.
 
-Another kind of reviewed thing is a new entry there and its prompt files, never new code (Xu et al. 2025, §4.1 and A.4).
+A new domain is a new entry there and its prompt files, never new code (Xu et al. 2025, §4.1 and A.4).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ GIVEN = "given"
 
 
 class Domain(BaseModel):
-    """One kind of reviewed thing; `data/domains.toml` says what each field means."""
+    """One kind of reviewed item; ``data/domains.toml`` says what each field means."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,8 +57,9 @@ class Domain(BaseModel):
         return "\n\n".join(texts) if all(texts) else None
 
     def why_not(self, change: str) -> str | None:
-        """Returns why *change* does not apply to this domain, None if it does; `SettingsError` if there is no such
-        change.
+        """Returns the reason why *change* does not apply to this domain; None if it applies.
+
+        Raises `SettingsError` if there is no change of that name.
         """
         if change not in CHANGES:
             raise SettingsError(f"no change {change!r}; the changes are: {', '.join(CHANGES)}")
@@ -81,7 +82,7 @@ class Domain(BaseModel):
         return grades
 
     @model_validator(mode="after")
-    def _is_of_one_mind(self) -> Domain:
+    def _fields_agree(self) -> Domain:
         if unknown := sorted({*self.changes, *self.left_out} - set(CHANGES)):
             raise ValueError(f"no change {unknown[0]!r}; the changes are: {', '.join(CHANGES)}")
         for change in CHANGES:
@@ -98,7 +99,10 @@ class Domain(BaseModel):
 
 @cache
 def domains(path: Path | None = None) -> dict[str, Domain]:
-    """All domains of the file *path* (``data/domains.toml`` if None) by name; `SettingsError` names a wrong entry."""
+    """Returns all domains of the file *path* (``data/domains.toml`` if None) by name.
+
+    Raises `SettingsError`, which names the wrong entry, if the file cannot be read as domains.
+    """
     path = path or resource("data", "domains.toml")
     try:
         tree = strict.load_toml(path.read_text(encoding="utf-8"))
@@ -108,16 +112,16 @@ def domains(path: Path | None = None) -> dict[str, Domain]:
     if tree or not isinstance(entries, list):
         raise SettingsError(f"domains file {path}: write every entry as [[domain]], nothing else")
     known: dict[str, Domain] = {}
-    for place, entry in enumerate(entries, start=1):
-        domain = _entry(entry, f"{path.name}, entry {place}")
+    for number, entry in enumerate(entries, start=1):
+        domain = _entry(entry, f"{path.name}, entry {number}")
         if domain.name in known:
-            raise SettingsError(f"{path.name}, entry {place}: {domain.name} is already there")
+            raise SettingsError(f"{path.name}, entry {number}: {domain.name} is already there")
         known[domain.name] = domain
     return known
 
 
 def domain_of(name: str, path: Path | None = None) -> Domain:
-    """The domain *name*; the `SettingsError` for an unknown one names those that are known."""
+    """Returns the domain *name*; raises `SettingsError`, which lists the known ones, if there is none."""
     known = domains(path)
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")

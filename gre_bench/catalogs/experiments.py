@@ -48,10 +48,13 @@ class Experiment(BaseModel):
 
     @property
     def call(self) -> str:
-        """Returns the command line of the experiment, with the files to give and, for guidelines, every option."""
-        given = [f"--set {key}=FILE" if "." in key else key if key == "NOTES" else f"{key} FILE" for key in self.files]
-        told = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() for value in _all(values)]
-        return " ".join(["gre-bench", self.command, *(told or ["--settings", self.name]), *given])
+        """Returns the command line that runs the experiment, with ``FILE`` in place of each file that the user gives.
+
+        For a guideline study, every option is written out; other commands read the settings file.
+        """
+        files = [f"--set {key}=FILE" if "." in key else key if key == "NOTES" else f"{key} FILE" for key in self.files]
+        options = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() for value in _all(values)]
+        return " ".join(["gre-bench", self.command, *(options or ["--settings", self.name]), *files])
 
 
 def _all(values: Any) -> list[Any]:
@@ -59,15 +62,20 @@ def _all(values: Any) -> list[Any]:
 
 
 def experiments(names: tuple[str, ...] = ()) -> list[Experiment]:
-    """Returns the experiments *names*, or all shipped ones, by file name; raises `SettingsError`."""
+    """Returns the experiments *names* in that order; without names, all shipped ones, sorted by file name.
+
+    Raises `SettingsError` as `experiment_of` does.
+    """
     if names:
         return [experiment_of(Path(name)) for name in names]
     return [experiment_of(path) for path in sorted(resource("deployments", PAPERS).glob("*.toml"))]
 
 
 def experiment_of(given: Path) -> Experiment:
-    """Returns the experiment of *given*: a settings file, or the name of a shipped one (``papers/004_board``,
-    ``004_board``).
+    """Returns the experiment of *given*: a settings file, or the name of a shipped one.
+
+    ``papers/004_board`` and ``004_board`` name the same shipped file. Raises `SettingsError` if there is no such file,
+    or if it describes no experiment.
     """
     path = settings_file(given)
     if not path.is_file():
@@ -85,5 +93,5 @@ def experiment_of(given: Path) -> Experiment:
         return Experiment.model_validate({**tree[EXPERIMENT], "path": path})
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"{path}, [{EXPERIMENT}] {place}: {first['msg']}") from None
+        key = ".".join(str(part) for part in first["loc"])
+        raise SettingsError(f"{path}, [{EXPERIMENT}] {key}: {first['msg']}") from None

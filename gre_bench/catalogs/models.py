@@ -1,4 +1,4 @@
-"""The LMs that can write, from one TOML file: the endpoint of each, its prices and its sampling."""
+"""The LMs that can write reviews, judgments and synopses, from one TOML file: endpoint, prices and sampling of each."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Model(BaseModel):
 
     @property
     def identity(self) -> str:
-        """``name@revision``, the same whichever endpoint serves it."""
+        """The model for signatures, ``name@revision``; it does not depend on the endpoint that serves the model."""
         return f"{self.name}@{self.revision or self.model}"
 
     @field_validator("endpoint")
@@ -88,14 +88,15 @@ class Model(BaseModel):
         return sampling
 
     @model_validator(mode="after")
-    def _learnt_before_it_came_out(self) -> Model:
+    def _cutoff_precedes_release(self) -> Model:
         if self.knowledge_cutoff and self.released and self.released < self.knowledge_cutoff:
             raise ValueError(f"released {self.released}, before its knowledge cutoff {self.knowledge_cutoff}")
         return self
 
     def sampled(self, table: Mapping[str, Any] | None) -> Model:
-        """Returns this model with the sampling of *table*, written as in an entry; raises `SettingsError` for a wrong
-        value.
+        """Returns this model with the sampling of *table*, written as in an entry of the models file.
+
+        Returns it unchanged without a table. Raises `SettingsError` for a wrong value.
         """
         if not table:
             return self
@@ -120,11 +121,10 @@ class Model(BaseModel):
 
 
 def load(path: Path | None = None) -> dict[str, Model]:
-    """Returns the models of the file *path* (the shipped one if None) by name, in file order, with their endpoints'
-    limits.
+    """Returns the models of the file *path* (the shipped one if None) by name, in file order.
 
-    `SettingsError` names the wrong entry in one line. Its values are left out, because a key may have been pasted in
-    the wrong place.
+    Each has the limits of its endpoint. Raises `SettingsError`, which names the wrong entry but none of its values,
+    because an API key may have been pasted in the wrong place.
     """
     path = path or resource("data", "models.toml")
     try:
@@ -139,8 +139,8 @@ def load(path: Path | None = None) -> dict[str, Model]:
             f"models file {path}: write every entry as [[model]] or [[endpoint]], nothing else; found {_names(tree)}"
         )
     models: dict[str, Model] = {}
-    for place, entry in enumerate(entries, 1):
-        model = _parsed(path, place, entry)
+    for number, entry in enumerate(entries, 1):
+        model = _parsed(path, number, entry)
         if model.name in models:
             raise SettingsError(f"models file {path}: two entries are named {model.name!r}")
         models[model.name] = model
@@ -150,9 +150,12 @@ def load(path: Path | None = None) -> dict[str, Model]:
             for name, model in models.items()}  # fmt: skip
 
 
-def known_as(names: Mapping[str, Model] | None = None) -> dict[str, str]:
-    """Returns the model name for each alias in lower case; *names* are those of the shipped file if None."""
-    models = load() if names is None else names
+def known_as(models: Mapping[str, Model] | None = None) -> dict[str, str]:
+    """Returns a table from each name and alias of *models*, in lower case, to the model's name.
+
+    *models* are those of the shipped file if None.
+    """
+    models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}
 
 
@@ -165,9 +168,9 @@ def _check_aliases(path: Path, models: Mapping[str, Model]) -> None:
                 raise SettingsError(f"models file {path}: {alias!r} names both {owner} and {model.name}")
 
 
-def _parsed(path: Path, place: int, entry: Any) -> Model:
+def _parsed(path: Path, number: int, entry: Any) -> Model:
     name = entry.get("name") if isinstance(entry, dict) else None
-    where = f"models file {path}, model {name!r} (entry {place})"
+    where = f"models file {path}, model {name!r} (entry {number})"
     if isinstance(entry, dict) and "limits" in entry:
         raise SettingsError(f"{where}: limits: they are the endpoint's, write them under [[endpoint]]")
     try:

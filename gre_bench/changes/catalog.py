@@ -120,7 +120,7 @@ UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
 
 
 def named(name: str) -> Change:
-    """Returns the change *name*; `ChangeError` lists the known ones."""
+    """Returns the change *name*; raises `ChangeError`, which lists the known ones, if there is none."""
     if name not in CHANGES:
         raise ChangeError("unknown", f"no change {name!r}; known: {', '.join(CHANGES)}")
     return CHANGES[name]
@@ -149,7 +149,7 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 def identity(name: str, material: ChangeInput) -> str:
     """Returns how signatures name a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
-    The hex digits stand for seed and headings; the texts are not part of it.
+    The hex digits are a hash of seed and headings; the texts are not part of it.
     """
     change = named(name)
     settings = digest([material.seed, list(material.headings)])[:8]

@@ -1,4 +1,4 @@
-"""Deletes every other sentence of a review, or replaces it by a sentence that says nothing (Xu et al. 2025, D.3).
+"""Deletes every other sentence of a review; a writer may fill each gap with a new sentence (Xu et al. 2025, D.3).
 
 Within each section, the first, third and every further odd sentence stays; the even ones go. Headings stay. A section
 of one sentence stays as it is, so a very short review may not change at all.
@@ -59,7 +59,10 @@ def _blanked(material: ChangeInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Returns the odd sentences; the last one of a line takes the line break of a deleted one after it."""
+    """Returns the sentences with odd numbers (see `_numbered`).
+
+    If a deleted sentence ended its line or the section, the kept sentence before it gets its line break.
+    """
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
     for index, sentence, number in _numbered(sentences):
@@ -76,7 +79,10 @@ def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Yields index, sentence, and its number among the non-empty sentences; an empty one shares the previous number."""
+    """Yields index, sentence, and its number from 1 among the non-empty sentences.
+
+    An empty sentence, such as a bare list mark, has the number 1. That is odd, so it always stays.
+    """
     number = 0
     for index, sentence in enumerate(sentences):
         number += bool(sentence.text)

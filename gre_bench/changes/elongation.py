@@ -23,9 +23,9 @@ _MIXED = ("mixed", "strengths", "weaknesses")
 
 
 def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
-    """Returns the review with its fixed openings.
+    """Returns the review with a fixed statement at the start of each section that takes one.
 
-    *strengths* and *weaknesses* are phrases without a final full stop.
+    *strengths* and *weaknesses* are phrases without a final full stop, which the statement for both quotes.
     """
     said: set[str] = set()
     changed = []
@@ -40,13 +40,16 @@ def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
 
 
 def has_sections(material: ChangeInput) -> bool:
-    """Whether the review has a section that takes an opening."""
+    """Whether the review has a section that takes a fixed statement."""
     return any(_kind(heading) in openings() for heading, _ in parts(material.text, material.headings))
 
 
 @cache
 def openings() -> dict[str, str]:
-    """Returns the four openings by the kind of section."""
+    """Returns the four fixed statements by the kind of section, with ``{body}`` where the section's text goes.
+
+    That of the kind ``mixed`` also has the fields ``{strengths}`` and ``{weaknesses}``.
+    """
     table = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return {kind: table[kind] for kind in ("summary", "mixed", "aspects", "verdict")}
 

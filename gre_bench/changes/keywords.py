@@ -10,7 +10,7 @@ import re
 from collections import Counter
 
 MOST = 12
-"""The most keywords of a paper."""
+"""Largest number of keywords of a paper."""
 
 _LONGEST = 3
 _BREAK = re.compile(r"[^\w\s'’-]+|\n")

@@ -13,8 +13,8 @@ class ChangeInput:
     """A review or its judgments (*text*), and everything else that some changes need.
 
     *key* names the text. Random choices depend on (*seed*, *key*) alone, so one paper's change never depends on which
-    other papers there are. *others*: texts of the same level on other papers, nearest choice first. *splitter* and
-    *headings* decide how a review is split (`gre_bench.changes.pieces`).
+    other papers there are. *others*: reviews or judgments, as *text* is, of other papers; a change that needs n of them
+    takes the first n. *splitter* and *headings* decide how a review is split (`gre_bench.changes.pieces`).
     """
 
     key: str

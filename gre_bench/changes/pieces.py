@@ -1,4 +1,4 @@
-"""Splits a review into the sections and sentences that changes count, in one of two ways.
+"""Splits a review into sections and sentences for the changes, in one of two ways.
 
 ``authors``: as Xu et al. 2025 split reviews (D.3.1). Every ``. ? !`` and every line break ends a piece, also inside
 "0.85". Blank pieces are skipped. A piece that contains a heading's words is that heading, and the count restarts there.
@@ -26,7 +26,7 @@ ICLR_2023 = (
     "Clarity, Quality, Novelty And Reproducibility",
     "Summary Of The Review",
 )
-"""The headings of ICLR 2023's form; the second in the paper's spelling, the third in the form's own."""
+"""The headings of ICLR 2023's form; the second is spelt as in Xu et al. 2025, the third as in the form itself."""
 
 _PIECE = re.compile(r"[^.?!\n]*[.?!\n]|[^.?!\n]+")
 _BLANKS = re.compile(r"\s*")
@@ -40,9 +40,9 @@ def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section
 
 
 def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns heading (with the blanks after it) and body of every section; only blanks before the first are lost.
+    """Returns the heading (with the blanks after it) and the body of every section of *text*.
 
-    The first heading is empty if text precedes every heading.
+    The first heading is empty if text precedes every heading. Only blanks before the first heading are lost.
     """
     results = [(0, 0)]
     for piece in _PIECE.finditer(text):
@@ -54,7 +54,7 @@ def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """Returns the non-blank pieces of *body*: one space after each, and the end of the body after the last."""
+    """Returns the non-blank pieces of *body*; one space follows each, and the body's last blanks follow the last."""
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]
     return tuple(

@@ -116,7 +116,7 @@ for _panel, _entries in PANELS.items():
 
 @stopping.listening()
 def main() -> None:
-    """Runs the command. An expected failure prints one line on standard error and sets the exit code."""
+    """Runs the command line. An expected failure prints one line on standard error and sets the exit code."""
     try:
         screen.settle_encoding()
         try:
@@ -144,9 +144,9 @@ def main() -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """Returns 2 for an error that the user must correct, 3 for one that may pass, else 1.
+    """Returns the exit code of *error*: 2 if the user must correct something, 3 if it may pass, else 1.
 
-    An error may pass if the edition is busy, the service has paused, or the board is not complete.
+    An error may pass if the edition is busy, a service gives no answer or has paused, or the board is not complete.
     """
     if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE

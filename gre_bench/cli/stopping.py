@@ -1,8 +1,8 @@
-"""Ends a command on Ctrl-C or SIGTERM: the first lets it finish cleanly, the second stops it at once.
+"""Ends a command on Ctrl-C or SIGTERM: the first signal lets it finish cleanly, the second stops it at once.
 
-No end takes longer than `LONGEST_S`. Committed work survives a kill at any moment, so an abrupt end loses only what is
-in flight. A thread reads the signals from a wakeup pipe. The main thread may be inside a library that does not listen,
-or that installed its own handlers, as Prefect does.
+A command ends at most `LONGEST_S` after the first signal. Committed work survives a kill at any moment, so an abrupt
+end loses only what is in flight. A thread reads the signals from a wakeup pipe, because the main thread may be inside a
+library that does not listen, or that installed its own handlers, as Prefect does.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ SIGNS = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = b"\x1b[?25h"
 
 _heard = threading.Event()
-_raised, _told = threading.Lock(), threading.Lock()
+_raised, _printed = threading.Lock(), threading.Lock()
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Within the block, in the main thread, the first signal raises `Stopped` and starts a time limit on the end."""
+    """Handles the signals within the block: the first one raises `Stopped` in the main thread.
+
+    The process then ends after `LONGEST_S` seconds at the latest.
+    """
     before = {sign: signal.signal(sign, _stop) for sign in SIGNS}
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -54,14 +57,14 @@ def listening() -> Iterator[None]:
 
 
 def end() -> NoReturn:
-    """Prints that the command was stopped, and ends the process.
+    """Prints that the command was stopped, and ends the process with `EXIT_CODE`.
 
-    After a signal it ends at once with `os._exit`, because nothing is left to be done.
+    After a signal it ends at once with `os._exit`, because threads of libraries could delay a normal end.
     """
     if not _heard.is_set():
         print(LINE, file=sys.stderr)
         sys.exit(EXIT_CODE)
-    _tell()
+    _print_once()
     _end_children()
     os._exit(EXIT_CODE)
 
@@ -73,7 +76,7 @@ def _stop(number: int, _frame: Any) -> None:
 
 
 def _watch(reading: int) -> None:
-    """Ends the process `LONGEST_S` after the first signal, or at the second one."""
+    """Reads signals from the pipe *reading*, and ends the process `LONGEST_S` after the first or at the second one."""
     while (heard := os.read(reading, 1)) and heard[0] not in SIGNS:
         pass
     if not heard:
@@ -88,12 +91,12 @@ def _watch(reading: int) -> None:
     end()
 
 
-def _tell() -> None:
-    """Prints that the run was stopped, once.
+def _print_once() -> None:
+    """Prints that the command was stopped, but only the first time it is called.
 
-    Writes to the file descriptor, because a blocked thread may hold the lock of Python's stream.
+    It writes to the file descriptor, because a blocked thread may hold the lock of Python's stream.
     """
-    if _told.acquire(blocking=False):
+    if _printed.acquire(blocking=False):
         with suppress(OSError):
             os.write(2, (_SHOW_CURSOR if os.isatty(2) else b"") + f"{LINE}\n".encode())
 

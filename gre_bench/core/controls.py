@@ -34,9 +34,9 @@ GENERIC_JUDGMENTS = "\n".join(
 T = TypeVar("T")
 
 
-def other(items: Sequence[T], place: int) -> T:
-    """Returns the item half the list after index *place* (150 items on in a list of 300), wrapping around.
+def other(items: Sequence[T], index: int) -> T:
+    """Returns the item half a list's length after *index* (150 items later in a list of 300), wrapping around.
 
-    In a list of two or more, it is never the item at *place* itself.
+    In a list of two or more, it is never the item at *index* itself.
     """
-    return items[(place + max(1, len(items) // 2)) % len(items)]
+    return items[(index + max(1, len(items) // 2)) % len(items)]

@@ -29,8 +29,9 @@ from pathlib import Path
 
 
 class Stopped(BaseException):
-    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM). No failure, so ``except Exception`` lets it
-    pass.
+    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM).
+
+    It is no failure, so ``except Exception`` does not catch it.
     """
 
 
@@ -112,7 +113,7 @@ class Clash(StoreError):
 
 
 class UnfinishedError(GreBenchError):
-    """The requested thing is not complete yet: a run did not finish, or nothing is committed. It can be later."""
+    """The requested result is not complete yet: a run did not finish, or nothing is committed. A later run may help."""
 
 
 class NothingCommitted(StoreError, UnfinishedError):
@@ -124,11 +125,11 @@ class LockedError(StoreError):
 
 
 def no_file(path: Path | str) -> SourceError:
-    """Returns the error for a missing file, with the place that was searched."""
-    asked, place = Path(path), Path(path).absolute()
-    if asked.is_dir():
-        return SourceError(f"{asked} is a folder, where a file is expected")
-    return SourceError(f"no file {asked}" + ("" if asked.is_absolute() else f"; looked for {place}"))
+    """Returns the error for a missing file, with its absolute path; another one if *path* is a folder."""
+    given, absolute = Path(path), Path(path).absolute()
+    if given.is_dir():
+        return SourceError(f"{given} is a folder, where a file is expected")
+    return SourceError(f"no file {given}" + ("" if given.is_absolute() else f"; looked for {absolute}"))
 
 
 OF_THE_MACHINE = frozenset(
@@ -144,15 +145,15 @@ OF_A_PATH = frozenset(
 
 
 def fault_of_a_path(error: OSError) -> str | None:
-    """Returns one line for *error* if the given path is at fault; None if it may be a bug."""
+    """Returns one line for *error* if a path that the user gave causes it; None if it may be a bug."""
     if error.errno not in OF_A_PATH or not error.filename:
         return None
     return f"{error.filename} cannot be used: {error.strerror}; name another"
 
 
 def fault_of_the_machine(error: OSError) -> str | None:
-    """Returns one line for *error* if the machine is at fault; None if it may be a bug."""
+    """Returns one line for *error* if the machine causes it, such as a full disk; None if it may be a bug."""
     if error.errno not in OF_THE_MACHINE:
         return None
-    place = f"{error.filename}: " if error.filename else ""
-    return f"{place}{error.strerror}; what was done is kept: mend that and give the same command again"
+    file = f"{error.filename}: " if error.filename else ""
+    return f"{file}{error.strerror}; what was done is kept: mend that and give the same command again"

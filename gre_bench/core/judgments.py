@@ -13,7 +13,7 @@ _LISTED = re.compile(r"\s*(?:[-*\u2022]\s*|\d+[.)]\s*)?(?:" + "|".join(OPENINGS)
 
 
 def count(text: str) -> tuple[int, int]:
-    """Counts the lines of *text* that open as judgments do, and the other non-blank lines."""
+    """Returns the number of lines of *text* that are judgments, and the number of other non-blank lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     judgments = sum(is_judgment(line) for line in lines)
     return judgments, len(lines) - judgments
@@ -46,5 +46,8 @@ def prepared(text: str, form: Form, ascii_fold: bool) -> str:
 
 
 def folded(text: str) -> str:
-    """Returns *text* in ASCII as the GEM authors' code does: by NFKD, others dropped, double quotes made single."""
+    """Returns *text* in ASCII, as the GEM authors' code makes it.
+
+    Characters are decomposed (NFKD), those beyond ASCII are dropped, and double quotes become single ones.
+    """
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

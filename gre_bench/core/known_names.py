@@ -53,7 +53,7 @@ def resolved(name: str, known: Iterable[str], what: str) -> str:
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:
-    """Like `resolved`, but returns None if no name matches."""
+    """Returns what `resolved` returns, but None if no known name matches; raises `SettingsError` if several do."""
     names = set(known)
     if name in names:
         return name

@@ -19,9 +19,10 @@ Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
 class Recipe:
     """A metric: *source* is the form of reviews it reads, *formula* turns log-probabilities into a score.
 
-    A metric without references is computed once for each response, the others once for each pair. The formula
-    ``specific`` compares a response with the candidate's response to another paper. *measure* locates the
-    `gre_bench.metrics.overlap.Measure` of a metric without an LM: ``module:name``, a module of `gre_bench.metrics`.
+    *asks* is the kind of model that computes it. A metric with *needs_reference* is computed once for each pair, the
+    others once for each response. The formula ``specific`` compares a response with the candidate's response to another
+    paper. *measure* locates the `gre_bench.metrics.overlap.Measure` of a metric without an LM: ``module:name``, a
+    module of `gre_bench.metrics`.
     """
 
     name: str
@@ -36,11 +37,11 @@ class Recipe:
 
 
 SPECIFIC = "_specific"
-"""Suffix of a metric that is the excess of another one over chance."""
+"""Suffix of the name of a metric that is the excess of another one over chance."""
 
 
 def _with_specific(recipe: Recipe) -> tuple[Recipe, ...]:
-    """Returns *recipe* and its specific form, if it has one."""
+    """Returns *recipe* and, for a metric by PMI, its specific form: the excess of the metric over chance."""
     if recipe.formula != "pmi":
         return (recipe,)
     title = f"{recipe.title}, specific"
@@ -87,13 +88,13 @@ METRICS = {
 
 
 EXAMINER = "examiner."
-"""Prefix of a metric that is an examiner of the settings."""
+"""Prefix of the name of a metric that is an examiner of the settings."""
 
 
 def recipe_of(name: str) -> Recipe:
-    """Returns the metric *name*.
+    """Returns the metric *name*; raises `KeyError` for an unknown one.
 
-    ``examiner.NAME`` is the examiner NAME of the settings, which reads paper and review.
+    ``examiner.NAME`` is the examiner NAME of the settings, which reads paper and review. It is not checked here.
     """
     if name.startswith(EXAMINER):
         title = f"Examiner {name.removeprefix(EXAMINER)}"

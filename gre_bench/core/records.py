@@ -29,7 +29,7 @@ NO_REFERENCE = "none"
 
 
 def digest(value: object) -> str:
-    """SHA-256 (hex) of the canonical JSON of *value*."""
+    """Returns the SHA-256 (64 hex digits) of the canonical JSON of *value*."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -44,7 +44,7 @@ class Edition:
 
     @property
     def key(self) -> str:
-        """``ICLR-2025``, or ``ICLR-2025-pilot`` for a sample that is not the main one."""
+        """The edition's name: ``ICLR-2025``, or ``ICLR-2025-pilot`` for a sample that is not the main one."""
         key = f"{self.venue}-{self.year}"
         return key if self.sample == "main" else f"{key}-{self.sample}"
 
@@ -70,7 +70,8 @@ class Paper:
 class Review:
     """One review of one paper, by a human or by the named candidate.
 
-    *slot* is the position it was imported with, if any; *grade* is a grade given to the review itself.
+    *slot* is its number among the paper's human reviews, if the source states one. *rating* is the reviewer's rating of
+    the paper; *grade* is a grade given to the review itself.
     """
 
     review_id: str
@@ -116,7 +117,7 @@ class Synopsis:
 class Case:
     """One pair to be scored: a candidate's response and a reference on the same paper.
 
-    *moved*: the candidate's response to another paper, for metrics that measure against chance.
+    *moved*: the candidate's response to another paper, for metrics that subtract its score as chance.
     """
 
     paper_id: str
@@ -174,7 +175,10 @@ def _signature_id(signature: Signature) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a pair has no score. *final* problems are stored; the next run tries the others again."""
+    """Why a pair has no score. *final* problems are stored; the next run tries the others again.
+
+    *broken*: the model that scores misbehaves itself, which a run reports as a fault.
+    """
 
     code: str
     message: str
@@ -239,7 +243,8 @@ class Reply:
     """What an LM wrote, without its thinking, or why it wrote nothing usable.
 
     *text* exists for outcome ok, and for cut (the text before the limit). *final*: trying again cannot help. *thinking*
-    counts the characters removed; token counts are the endpoint's (None: not stated).
+    counts the characters removed; token counts are the endpoint's (None: not stated). *archived*: it comes from the
+    archive of replies, without a request.
     """
 
     outcome: Outcome
@@ -268,7 +273,10 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A requested text (*item* names it), or why there is none: *outcome* is ok or the reason."""
+    """A requested text (*item* names it), or why there is none: *outcome* is ok or the reason.
+
+    The other fields are those of the `Reply` that the text was read from.
+    """
 
     item: str
     text: str | None
@@ -283,7 +291,10 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class SpanLogprob:
-    """Log-probability of a reply: the sum in nats, and for each token its id and log-probability (same length)."""
+    """Log-probability of a reply in nats: the *total*, and the id and log-probability of each token (same length).
+
+    *escaped* counts the control tokens that occurred in the texts and were scored as plain text.
+    """
 
     total: float
     ids: tuple[int, ...]

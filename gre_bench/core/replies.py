@@ -76,12 +76,12 @@ def repeats_itself(text: str) -> bool:
     tail = text.rstrip()[: -TAIL - 1 : -1]
     borders = [0] * len(tail)
     border = 0
-    for place in range(1, len(tail)):
-        while border and tail[place] != tail[border]:
+    for index in range(1, len(tail)):
+        while border and tail[index] != tail[border]:
             border = borders[border - 1]
-        border += tail[place] == tail[border]
-        borders[place] = border
-        length = place + 1
+        border += tail[index] == tail[border]
+        borders[index] = border
+        length = index + 1
         if length >= LOOP and length >= TIMES * (length - border):
             return True
     return False
@@ -94,14 +94,14 @@ def without_thinking(text: str) -> tuple[str, int]:
     sentence. An unclosed block runs to the end. Chat templates may write the opening tag themselves. Text before an
     unopened closing tag at the end of a line is therefore thinking too.
     """
-    kept, place = [], 0
+    kept, start = [], 0
     if (closing := _LONE_CLOSING.search(text)) and not _OPENING.search(text, 0, closing.start()):
-        place = closing.end()
-    while block := _NEXT_BLOCK.match(text, place) or _BLOCK.search(text, place):
-        kept.append(text[place : block.start()])
+        start = closing.end()
+    while block := _NEXT_BLOCK.match(text, start) or _BLOCK.search(text, start):
+        kept.append(text[start : block.start()])
         closing = _CLOSING.search(text, block.end())
-        place = closing.end() if closing else len(text)
-    kept.append(text[place:])
+        start = closing.end() if closing else len(text)
+    kept.append(text[start:])
     visible = "".join(kept)
     if len(visible) == len(text):
         return text, 0

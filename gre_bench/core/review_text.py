@@ -40,7 +40,10 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The heading as written, with the blanks after it (empty before the first), and the sentences below it."""
+    """A *heading* as written, with the blanks after it, and the *sentences* below it.
+
+    The heading is empty for text that precedes the first one.
+    """
 
     kind: Kind
     heading: str
@@ -157,7 +160,7 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """Returns *sections* as one text. Sections may have lost sentences."""
+    """Returns *sections* as one text; it undoes `split`, also if sentences were removed or changed."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections
@@ -170,9 +173,9 @@ def sentences(text: str) -> list[str]:
 
 
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
-    """Returns length and kind of the heading that *sentence* starts with ("Weaknesses: it is slow").
+    """Returns length and kind of the heading that *sentence* starts with, as in "Weaknesses: it is slow".
 
-    Returns 0 and *before* if it starts with none.
+    *before* is the kind of the section that precedes it. Returns 0 and *before* if the sentence starts with no heading.
     """
     return _heading(sentence, before) or (0, before)
 
@@ -188,7 +191,10 @@ def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
 
 
 def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
-    """Returns length and kind of the heading that *line* is or starts with."""
+    """Returns length and kind of the heading that *line* is or starts with; None if there is none.
+
+    *before* is the kind of the section that precedes the line.
+    """
     if tag := _TAG.match(line):
         return tag.end(), "other" if tag[1] else _TAGS[tag[2].lower()]
     if not line.strip():
@@ -207,7 +213,10 @@ def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
 
 
 def _below(kind: Kind, before: Kind, core: str) -> Kind:
-    """Returns *kind*, but keeps strengths or weaknesses for a single aspect named among them."""
+    """Returns the kind of a section whose heading's words are *core*, after a section of the kind *before*.
+
+    It is *kind*. But one aspect, such as "Clarity", below strengths, weaknesses or questions continues that section.
+    """
     several = re.search(r",|/|&| and ", core)
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind
 
@@ -240,7 +249,7 @@ def _sentence(piece: str, opens_line: bool) -> Sentence:
 def _cuts(body: str) -> Iterable[int]:
     """Yields the index at which each sentence after the first starts.
 
-    Blanks belong to the sentence before them, an indent to its own line.
+    Blanks belong to the sentence before them, an indent to the line that it opens.
     """
     first = _MARK.match(body)
     opened = first.end() if first else 0

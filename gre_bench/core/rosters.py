@@ -31,7 +31,10 @@ class RosterModel(BaseModel):
 
 
 class Roster(BaseModel):
-    """A roster file. *controls* are reviewers by rule; the groups are those of the settings, as far as given."""
+    """A roster file. *controls* are candidates made by rule.
+
+    The other fields are groups of the settings, each with the settings that the file states.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +47,7 @@ class Roster(BaseModel):
     validation: dict[str, Any] = {}
 
     def tree(self) -> dict[str, Any]:
-        """Returns the groups of settings that it stands for, as a plain tree."""
+        """Returns the settings that the roster stands for: group → setting → value."""
         names = [f"{one.name}@{one.guideline}" if one.guideline else one.name for one in self.model]
         sampling = {one.name: one.sampling for one in self.model if one.sampling}
         writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
@@ -67,7 +70,7 @@ def roster_file(name: str, beside: Path) -> Path:
 
 
 def roster_tree(file: Path) -> dict[str, Any]:
-    """Returns the settings that the roster *file* stands for; `SettingsError` is one line."""
+    """Returns the settings that the roster *file* stands for; raises `SettingsError` for an unusable file."""
     try:
         roster = Roster.model_validate(strict.load_toml(file.read_text(encoding="utf-8")))
     except FileNotFoundError:

@@ -67,7 +67,7 @@ class EditionSettings(_Group, frozen=True):
     )
     candidate_slot: int = Field(default=2, ge=0, le=1000, description="with roles = slots: the human candidate's slot")
     reference_slots: tuple[int, ...] = Field(
-        default=(1, 3), min_length=1, description="with roles = slots: the references'"
+        default=(1, 3), min_length=1, description="with roles = slots: the slots of the references"
     )
 
     @field_validator("reference_slots")
@@ -129,7 +129,9 @@ class FetchSettings(_Group, frozen=True):
     username: str = Field(
         default="env:OPENREVIEW_USERNAME", pattern=_SECRET, description="env:NAME or block:NAME with the user name"
     )
-    password: str = Field(default="env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="where the password is")
+    password: str = Field(
+        default="env:OPENREVIEW_PASSWORD", pattern=_SECRET, description="env:NAME or block:NAME with the password"
+    )
     token: str = Field(
         default="env:OPENREVIEW_TOKEN",
         pattern=_SECRET,
@@ -250,7 +252,7 @@ class EmbedderSettings(_Group, frozen=True):
     folder: Path | None = Field(
         default=None, description="sentence-transformers: model folder, or a name from gre-bench models list"
     )
-    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="sentence-transformers: where it runs")
+    device: Literal["auto", "cpu", "cuda"] = Field(default="auto", description="sentence-transformers: device")
 
 
 class ScoringSettings(_Group, frozen=True):
@@ -277,7 +279,9 @@ class ScoringSettings(_Group, frozen=True):
         default=False, description="gem_raw: leave the marginal's text uncut, as the authors do"
     )
     prompt: str = Field(
-        default="predict_judgments", pattern=r"^[a-z0-9_]+$", description="of the predictions; the domain's"
+        default="predict_judgments",
+        pattern=r"^[a-z0-9_]+$",
+        description="prompt of the predictions; default: the domain's",
     )
     synopsis_of: tuple[Literal["title", "abstract", "categories"], ...] = Field(
         default=("abstract",),
@@ -402,7 +406,7 @@ class BudgetSettings(Bounds, frozen=True):
 
 
 class Settings(_Group, frozen=True):
-    """One run: which edition, from where, scored by what, how."""
+    """All settings of a run, in groups; each field here is a table of the settings file, except *roster*."""
 
     edition: EditionSettings = EditionSettings()
     sources: SourceSettings = SourceSettings()
@@ -424,7 +428,7 @@ class Settings(_Group, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _roster_expands(cls, tree: Any) -> Any:
-        """Replaces a roster's name by its settings, so recorded settings need no other file."""
+        """Replaces a roster's name by its settings, so the settings that a run records need no other file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
 
@@ -440,7 +444,7 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*.
 
     *path* may name a file in ``deployments/``, such as ``demo``. A relative path in the file is relative to the file's
-    folder, one in an override to the current folder. Raises `SettingsError`.
+    folder, one in an override to the current folder. Raises `SettingsError` for a missing file or a wrong setting.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -449,7 +453,7 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
 
 
 _REMOVED = (("evaluation_lm", "mixture"),)
-"""Groups and keys of settings that earlier versions stored with each run."""
+"""Groups and keys of settings that earlier versions stored with each run, and that no longer exist."""
 
 
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
@@ -466,18 +470,27 @@ def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings
 
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
-    """Returns *given* with ``budget.key=value`` *overrides*, for work without settings of a run."""
+    """Returns *given* with ``budget.key=value`` *overrides*, for commands that read no settings file.
+
+    Raises `SettingsError` for an override of any other setting.
+    """
     tree = {"budget": given.model_dump(exclude_unset=True)}
     return parse(_bounded(tree, overrides, "budget.", "budget.usd=5")).budget
 
 
 def query_of(overrides: tuple[str, ...]) -> QuerySettings:
-    """Returns the limits of a query, with ``query.key=value`` *overrides*."""
+    """Returns the default limits of a query with ``query.key=value`` *overrides*.
+
+    Raises `SettingsError` for an override of any other setting.
+    """
     return parse(_bounded({}, overrides, "query.", "query.seconds=600")).query
 
 
 def edition_parts(key: str) -> dict[str, str]:
-    """Returns venue, year and sample of an edition's *key*, such as ``ICLR-2025`` or ``ICLR-2025-pilot``."""
+    """Returns venue, year and sample of an edition's *key*, such as ``ICLR-2025-pilot``, each written as a TOML value.
+
+    Without a sample it is ``main``. Raises `SettingsError` for a key of another form.
+    """
     venue, _, rest = key.partition("-")
     year, _, sample = rest.partition("-")
     if not (re.fullmatch(_NAME, venue) and re.fullmatch(r"\d{4}", year) and re.fullmatch(_NAME, sample or "main")):
@@ -486,13 +499,19 @@ def edition_parts(key: str) -> dict[str, str]:
 
 
 def edition_of(key: str) -> Edition:
-    """Returns the edition that *key* names; ``ICLR-2025-main`` is ``ICLR-2025``."""
+    """Returns the edition that *key* names; ``ICLR-2025-main`` is ``ICLR-2025``.
+
+    Raises `SettingsError` for a key of another form.
+    """
     parts = edition_parts(key)
     return Edition(parts["venue"].strip('"'), int(parts["year"]), parts["sample"].strip('"'))
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
-    """Returns the settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
+    """Returns the settings of a plain *tree* (group → setting → value).
+
+    Raises `SettingsError`, which names *origin*, the setting, and what is wrong.
+    """
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
@@ -524,13 +543,16 @@ def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _of_roster(name: str, beside: Path) -> dict[str, Any]:
-    """Returns the settings of the roster *name*."""
+    """Returns the settings of the roster *name*: a shipped one, or a file relative to the folder *beside*."""
     file = roster_file(name, beside).resolve()
     return _rooted(roster_tree(file), file.parent)
 
 
 def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str) -> dict[str, Any]:
-    """Returns *tree* with *overrides* of one *group* of bounds; no other setting is allowed."""
+    """Returns *tree* with *overrides*, which must all begin with *group*, such as ``budget.``.
+
+    Raises `SettingsError` for any other; its message gives the *example* of an override.
+    """
     for override in overrides:
         if not override.startswith(group):
             raise SettingsError(f"--set {override}: only limits can be set here, such as {example}")
@@ -551,19 +573,22 @@ def _override(tree: dict[str, Any], override: str) -> None:
         group = group.setdefault(part, {})
         if not isinstance(group, dict):
             raise SettingsError(f"--set {override}: {part} is not a group of settings")
-    place = parts[0], parts[1]
-    group[parts[-1]] = _absolute(place, value, Path.cwd()) if place in _PATHS else _value(value)
+    setting = parts[0], parts[1]
+    group[parts[-1]] = _absolute(setting, value, Path.cwd()) if setting in _PATHS else _value(value)
 
 
-def _absolute(place: tuple[str, str], value: str, beside: Path) -> str:
-    """Returns the path *value* relative to *beside*; a pretrained model's name stays, so it holds on every machine."""
+def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
+    """Returns the absolute path of *value*, which is relative to the folder *beside*.
+
+    *setting* is its group and key. The name of a pretrained model stays, so recorded settings hold on every machine.
+    """
     if "\0" in value:
-        raise SettingsError(f"setting {'.'.join(place)}: a path holds no NUL")
-    return str(placed(value, beside) if place in _MODELS else (beside / value).resolve())
+        raise SettingsError(f"setting {'.'.join(setting)}: a path holds no NUL")
+    return str(placed(value, beside) if setting in _MODELS else (beside / value).resolve())
 
 
 def _path(key: str) -> list[str]:
-    """Returns the parts of *key*; a model's name in ``budget.models.NAME.bound`` may hold dots."""
+    """Returns the parts of *key*, split at dots; the model's name in ``budget.models.NAME.bound`` stays whole."""
     parts = key.split(".")
     if parts[:2] == ["budget", "models"] and len(parts) > 3:
         return [*parts[:2], ".".join(parts[2:-1]).strip('"'), parts[-1]]
@@ -579,9 +604,9 @@ def _value(text: str) -> Any:
 
 
 def _line(error: Mapping[str, Any]) -> str:
-    place = ".".join(str(part) for part in error["loc"])
+    setting = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
-        return f"setting {place}: {error['msg']}"
+        return f"setting {setting}: {error['msg']}"
     group: type[BaseModel] = Settings
     if error["loc"][:-1]:
         # Deeper than a group there are only the bounds of one model.
@@ -589,4 +614,4 @@ def _line(error: Mapping[str, Any]) -> str:
         group = stated if len(error["loc"]) == 2 and isinstance(stated, type) else Bounds
     near = difflib.get_close_matches(str(error["loc"][-1]), group.model_fields, n=1)
     hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(group.model_fields)}"
-    return f"unknown setting {place}; {hint}"
+    return f"unknown setting {setting}; {hint}"

@@ -1,4 +1,4 @@
-"""Reads JSON and TOML from outside: what no two readers would read alike, or is nested too deeply, is refused."""
+"""Reads JSON and TOML from outside, and refuses duplicate keys and excessive nesting."""
 
 from __future__ import annotations
 

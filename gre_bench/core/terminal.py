@@ -1,4 +1,4 @@
-"""Texts for a terminal or a page: without characters that must not reach it, and with counts that agree."""
+"""Removes characters from texts that must not reach a terminal or a page, and writes counts with their nouns."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def plain(text: object) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Returns *text* for a page, with a replacement character for each control; joiners of characters stay."""
+    """Returns *text* for a page, with U+FFFD for each control character; zero-width joiners stay."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Returns *number* with its noun: ``1 row``, ``2,000 rows``; *plural* where it is not the noun with an s."""
+    """Returns *number* with its noun: ``1 row``, ``2,000 rows``. *plural*: the plural, if an s does not make it."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,4 +1,4 @@
-"""Checks URLs of services from users: no account, no password, nothing that must stay out of logs."""
+"""Checks that URLs of services, which users name, hold nothing that must stay out of logs, such as a password."""
 
 from __future__ import annotations
 

@@ -11,9 +11,10 @@ READ_ONLY = 0o444
 
 
 def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
-    """Writes *data* beside *path* and moves it there; with *keep*, the file is synced to disk when this returns.
+    """Writes *data* to a temporary file beside *path*, then renames it to *path*.
 
-    Raises `SourceError` for lack of room or permission; an existing file then stays unchanged.
+    *mode*: permissions of the file. *keep*: sync the file to disk before it is renamed. Raises `SourceError` for lack
+    of room or permission; an existing file then stays unchanged.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:

@@ -1,6 +1,6 @@
 """The benchmark inside inspect_ai: `inspect eval gre_bench/review` asks any provider and scores as boards do.
 
-board    what scores the reviews of an edition; knows nothing of inspect_ai
+board    scores single reviews as an edition's board does, without inspect_ai
 scorers  scorers and metrics of inspect_ai
 review   the task: papers, prompt, scorers; the entry point of inspect_ai
 

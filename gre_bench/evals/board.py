@@ -35,9 +35,10 @@ REVIEWER = "model"
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """The score of a review: *nats* by reference (GEM, `gre_bench.metrics.logprobs`), or the *problem* in its place.
+    """The score of a review: *nats* by the reference's id (GEM, `gre_bench.metrics.logprobs`), or why there is none.
 
-    *problem* is also set if only some references lack a score. *judgments*: the scored judgments of the review.
+    *problem* is a code and *detail* its explanation; both are also set if only some references lack a score.
+    *judgments*: the scored judgments of the review.
     """
 
     nats: dict[str, float] = field(default_factory=dict)
@@ -47,7 +48,7 @@ class ReviewScore:
 
 
 class ReviewBoard:
-    """The board of one edition, to score reviews with; see `open_board`."""
+    """Scores single reviews as the board of one edition does; `open_board` opens it, and names the errors."""
 
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)
@@ -75,7 +76,10 @@ class ReviewBoard:
         self._lock = Lock()
 
     def papers(self, limit: int | None = None) -> list[Paper]:
-        """Returns the first *limit* papers of the sample in the edition's order; all papers of the board if None."""
+        """Returns the first *limit* papers of the sample in the edition's order; all papers of the board if None.
+
+        Raises `SettingsError` for a limit below 1.
+        """
         if limit is not None and limit < 1:
             raise SettingsError(f"limit {limit}: a review needs at least one paper")
         return sampled_papers(self._store, limit or limit_of(self._store))
@@ -83,7 +87,8 @@ class ReviewBoard:
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
         """Returns the score by *metric* of *review*, which is about the paper *paper_id* of the sample.
 
-        Calls run one at a time, because they share one LM.
+        An unknown paper or an unusable review gives a `ReviewScore` with its problem. Calls from several threads run
+        one at a time, because they share one LM.
         """
         entry = self._entries.get(paper_id)
         if entry is None:
@@ -139,10 +144,10 @@ class ReviewBoard:
 
 
 def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
-    """Returns the board of *edition* in the folder *state*; repeated calls reopen it only after the edition has
-    changed.
+    """Returns the board of *edition* in the folder *state*.
 
-    Raises `SettingsError` if there is no such edition, if it has no board, or if its signatures have changed.
+    Repeated calls return the same board until the edition changes. Raises `SettingsError` if there is no such edition,
+    if it has no board, or if its scores would now have other signatures.
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:

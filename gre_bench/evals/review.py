@@ -12,7 +12,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Sampling
 from gre_bench.evals.board import open_board
-from gre_bench.evals.scorers import SCORERS, told
+from gre_bench.evals.scorers import SCORERS, errors_for_users
 from gre_bench.prompts.library import load
 from gre_bench.writing.lm_writer import chat_of
 
@@ -24,11 +24,11 @@ _log = logging.getLogger(__name__)
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
     """Returns the task: reviews of the papers of *edition*, scored by GEM and GEM-S against its human reviews.
 
-    *limit*: use only the first papers of its sample. *state*: the folder of stored editions. The prompt is that of Xu
-    et al. 2025, C.3. Temperature and token limit are those of the benchmark's own writers, unless inspect_ai's options
-    change them.
+    *limit*: use only this many papers, the first of its sample. *state*: the folder of stored editions. The prompt is
+    that of Xu et al. 2025, C.3. Temperature and token limit are those of the benchmark's own writers, unless
+    inspect_ai's options change them. Papers without a text are left out with a warning.
     """
-    with told():
+    with errors_for_users():
         board = open_board(edition, state)
         papers = board.papers(limit)
         samples = [
@@ -58,7 +58,7 @@ def review(edition: str, state: str = "state", limit: int | None = None) -> Task
 
 @solver
 def review_prompt() -> Solver:
-    """Asks for a review of the paper in the sample's input, with the prompt of the benchmark's own writers (C.3)."""
+    """Returns the solver that asks the model to review the paper in the sample's input (Xu et al. 2025, C.3)."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         chat = chat_of(PROMPT, state.input_text)

@@ -21,8 +21,8 @@ from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Turns an expected error into inspect_ai's error for users: one line, without a traceback."""
+def errors_for_users() -> Iterator[None]:
+    """Turns an expected error of the block into inspect_ai's error for users: one line, without a traceback."""
     try:
         yield
     except GreBenchError as error:
@@ -31,7 +31,7 @@ def told() -> Iterator[None]:
 
 @metric
 def mean() -> Metric:
-    """Returns the mean in nats over pairs of a review and a reference, as a board does: each reference counts once."""
+    """Returns the metric *mean*: the mean score in nats over all pairs of a review and a reference, as on boards."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, _ = _pairs(scores)
@@ -42,7 +42,7 @@ def mean() -> Metric:
 
 @metric
 def stderr() -> Metric:
-    """Returns the standard error of `mean` in nats, clustered by paper as on boards; NaN for one paper."""
+    """Returns the metric *stderr*: the standard error of `mean` in nats, clustered by paper; NaN for a single paper."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, papers = _pairs(scores)
@@ -53,13 +53,19 @@ def stderr() -> Metric:
 
 @scorer(metrics=[mean(), stderr()])
 def gem(edition: str, state: str = "state") -> Scorer:
-    """GEM of a review against the human reviews of its paper, as on the board of *edition* (Xu et al. 2025, §3)."""
+    """Returns the scorer by GEM: a review against the human reviews of its paper, as on the board of *edition*.
+
+    *state*: the folder of stored editions. Source: Xu et al. 2025, §3.
+    """
     return _scorer("gem", edition, state)
 
 
 @scorer(metrics=[mean(), stderr()])
 def gem_s_abstract(edition: str, state: str = "state") -> Scorer:
-    """GEM-S: the same, given the paper's abstract (Xu et al. 2025, §3.2)."""
+    """Returns the scorer by GEM-S: as `gem`, but all log-probabilities are given the paper's abstract.
+
+    Source: Xu et al. 2025, §3.2.
+    """
     return _scorer("gem_s_abstract", edition, state)
 
 
@@ -67,7 +73,7 @@ SCORERS = {"gem": gem, "gem_s_abstract": gem_s_abstract}
 
 
 def _scorer(name: str, edition: str, state: str) -> Scorer:
-    with told():
+    with errors_for_users():
         board = open_board(edition, state)
         if name not in board.metrics:
             raise PrerequisiteError(f"the board of {board.key} has no {name}; it has {', '.join(board.metrics)}")
@@ -78,13 +84,13 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
             return Score.unscored(reason=problem, explanation=f"the output is {problem}")
         paper_id = paper_of(state.sample_id, state.metadata)
         scored = await anyio.to_thread.run_sync(board.score, name, paper_id, review)
-        return _told_of(scored, board.signatures[name].signature_id)
+        return _as_score(scored, board.signatures[name].signature_id)
 
     return score
 
 
-def _told_of(scored: ReviewScore, signature_id: str) -> Score:
-    """Returns *scored* as a score of inspect_ai: the mean over references in nats.
+def _as_score(scored: ReviewScore, signature_id: str) -> Score:
+    """Returns *scored* as a score of inspect_ai: the mean over references in nats; unscored if no reference has one.
 
     Its metadata holds the score of each reference.
     """
@@ -98,7 +104,7 @@ def _told_of(scored: ReviewScore, signature_id: str) -> Score:
 
 
 def _pairs(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
-    """Returns each paper's value once per reference, and the paper of each."""
+    """Returns the value of each of *scores*, repeated once for each reference, and the paper id of each value."""
     values: list[float] = []
     papers: list[str] = []
     for index, item in enumerate(scores):

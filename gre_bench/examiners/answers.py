@@ -1,9 +1,15 @@
-"""Reads replies strictly: a score counts only if the reply states it once and unambiguously.
+"""Reads replies strictly: a score counts only if the reply states exactly one.
 
-These forms are tried in turn: a reply that is the score alone; a line with a label (``Score: 4``); a first line that is
-the score alone; a single number in the sentences about grading. Numbering, ranges (``1 to 5``) and denominators (``out
-of 5``) are no scores. A number that may come from the graded text ("it has 3 errors") is none either. An unwanted
-"Answer:" is skipped (Kotonya et al. 2023, §5.2). Every function takes linear time.
+These forms are tried in turn:
+
+- a reply that is the score alone;
+- a line with a label (``Score: 4``);
+- a first line that is the score alone;
+- a single number in the sentences about grading.
+
+Numbering, ranges (``1 to 5``) and denominators (``out of 5``) are no scores. Neither is a number that may come from the
+graded text ("it has 3 errors"). An unwanted "Answer:" is skipped (Kotonya et al. 2023, §5.2). Every function takes
+linear time.
 """
 
 from __future__ import annotations
@@ -38,7 +44,7 @@ _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:
 
 
 def score(text: str, scale: Scale) -> float:
-    """Returns the one score that *text* states; raises `ReplyError` with the reason if there is none."""
+    """Returns the one score on *scale* that *text* states; raises `ReplyError` with the reason if there is none."""
     text = plain(text)
     if scale.words:
         return _word(text, scale)
@@ -57,10 +63,10 @@ def score(text: str, scale: Scale) -> float:
 
 
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
-    """Returns the score of each of the aspects *names*.
+    """Returns the score on *scale* that *text* states for each of the aspects *names*.
 
-    *repeats*: an aspect may be scored sentence by sentence, and the mean counts. Raises `ReplyError` naming an aspect
-    that is missing or has two different scores.
+    With *repeats*, an aspect may be scored sentence by sentence, and the mean counts. Raises `ReplyError` naming an
+    aspect that is missing, or that has two different scores without *repeats*.
     """
     text = plain(text)
     results = {}
@@ -76,7 +82,10 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
 
 
 def rationale(text: str) -> str | None:
-    """Returns the reasons in *text*: the part after their announcement, or everything except the score's line."""
+    """Returns the reasons in *text*: the part after a label such as "Rationale:", or all lines but that of the score.
+
+    None if nothing is left.
+    """
     text = plain(text)
     if announced := _REASON.search(text):
         return text[announced.end() :].strip() or None
@@ -85,10 +94,10 @@ def rationale(text: str) -> str | None:
 
 
 def yes_or_no(text: str) -> bool:
-    """Returns whether the first word of *text* is Yes: the LM calls a text redundant.
+    """Returns True if the first word of *text* is Yes, which means that the LM calls a text redundant; False for No.
 
-    Raises `ReplyError`: ``neither_yes_nor_no``, or ``contradiction`` for a sentence that contradicts the first word,
-    such as "Yes, the review is not redundant".
+    Raises `ReplyError` for any other word (``neither_yes_nor_no``). So does a first sentence that contradicts its first
+    word (``contradiction``), such as "Yes, the review is not redundant".
     """
     opening = _NUMBERING.sub(" ", plain(text))[:200]
     words = re.findall(r"[^\W\d]+", opening)
@@ -103,8 +112,8 @@ def yes_or_no(text: str) -> bool:
 def choice(text: str) -> int:
     """Returns 0 if *text* chooses the first of two texts, 1 if the second; raises `ReplyError` for neither or both.
 
-    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices; a text that merely contains the word
-    is not.
+    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices. A reply that merely contains "one"
+    or "two" elsewhere is not.
     """
     words = re.findall(r"[^\W_]+", plain(text).lower())
     named = [
@@ -122,12 +131,12 @@ _CHOICES = {"one": 0, "two": 1, "1": 0, "2": 1}
 
 
 def plain(text: str) -> str:
-    """Returns *text* without marks of emphasis and headings, and without "Answer:" at the head of a line."""
+    """Returns *text* without Markdown's marks of emphasis and headings, and without "Answer:" at the start of lines."""
     return _STRAY.sub("", _ORNAMENT.sub("", text)).strip().strip("\"'“”‘’").strip()
 
 
 def hallucinated_answers(text: str) -> int:
-    """Counts the lines of *text* that begin with "Answer:", except the first line (Kotonya et al. 2023, Table 10)."""
+    """Returns how many lines of *text* after the first begin with "Answer:" (Kotonya et al. 2023, Table 10)."""
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
@@ -149,7 +158,7 @@ def _value(match: re.Match[str], scale: Scale) -> float:
         raise ReplyError("other_scale")
     value = float(match["score"].replace("−", "-"))
     if scale.high == 100 and 0 < value < 1 and not match["percent"]:
-        raise ReplyError("other_scale")  # 0.95 of 1, or next to nothing of 100: nobody can tell
+        raise ReplyError("other_scale")  # 0.95 may be meant on a scale from 0 to 1 or from 0 to 100
     if not scale.low <= value <= scale.high:
         raise ReplyError("out_of_range")
     if not scale.admits(value):
@@ -158,9 +167,10 @@ def _value(match: re.Match[str], scale: Scale) -> float:
 
 
 def _word(text: str, scale: Scale) -> float:
-    """Returns the one label in *text*; raises `ReplyError` for none, several, or one behind "not".
+    """Returns the value of the one label of *scale* in *text*.
 
-    If labels overlap, the longer one counts, such as Very Poor.
+    Raises `ReplyError` for no label, several labels, or a label after "not". If labels overlap, the longer one counts,
+    such as Very Poor.
     """
     worth = {spelling.lower(): value for spelling, value in scale.declared}
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))

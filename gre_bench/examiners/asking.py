@@ -1,4 +1,4 @@
-"""Asks an LM: sends chats, reads each reply strictly, repeats unreadable ones, and counts the cost."""
+"""Asks an LM: sends chats, reads each reply, repeats the chat if the reply cannot be read, and counts the cost."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gre_bench.core.replies import without_thinking
 from gre_bench.examiners.answers import hallucinated_answers
 
 RETRIES = 2
-"""How often an unreadable reply is requested again, with another seed."""
+"""Number of times that a chat is sent again, with another seed, if its reply cannot be read."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Counts of the *replies* received and of tokens, as the endpoint states them.
+    """The cost of grading: the number of *replies* received, and of tokens as the endpoint states them.
 
     *unparsable* counts replies that cannot be read, *hallucinated* replies with an "Answer:" that nobody requested.
     """
@@ -45,31 +45,34 @@ FREE = Cost()
 
 @dataclass(frozen=True, slots=True)
 class ChatOutcome(Generic[T]):
-    """The outcome of one chat: what was *read* or why nothing could be read, and its cost."""
+    """The outcome of one chat.
+
+    *read* is the parsed reply, or the problem that replaces it. *cost* covers all attempts. *text* is the last reply.
+    """
 
     read: T | Problem
     cost: Cost
     text: str = ""
 
 
-def ask(asker: Writer, asking: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
-    """Returns the outcome of each of the chats *asking*.
+def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
+    """Sends *chats* with the writer *asker* and returns the outcome of each, in their order.
 
-    *read* raises `ReplyError` for an unreadable reply, which is requested again.
+    *read* parses a reply. If it raises `ReplyError`, the chat is sent again with another seed, up to `RETRIES` times.
     """
-    found: list[ChatOutcome[T]] = [ChatOutcome(Problem("not_asked", "not asked"), Cost())] * len(asking)
-    due = list(range(len(asking)))
+    found: list[ChatOutcome[T]] = [ChatOutcome(Problem("not_asked", "not asked"), Cost())] * len(chats)
+    due = list(range(len(chats)))
     for attempt in range(RETRIES + 1):
         if not due:
             break
         seed = (sampling.seed or 0) + 1000 * attempt
-        said = asker.write([asking[place] for place in due], replace(sampling, seed=seed) if attempt else sampling)
+        said = asker.write([chats[index] for index in due], replace(sampling, seed=seed) if attempt else sampling)
         again = []
-        for place, reply in zip(due, said, strict=True):
+        for index, reply in zip(due, said, strict=True):
             one = _asked(reply, read)
-            found[place] = replace(one, cost=found[place].cost + one.cost)
+            found[index] = replace(one, cost=found[index].cost + one.cost)
             if one.cost.unparsable:
-                again.append(place)
+                again.append(index)
         due = again
     return found
 

@@ -14,7 +14,7 @@ from gre_bench.examiners.grading import Grade
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """The scores after binning, in their order, and the number of different scores *before* and *after*."""
+    """The scores after binning in their order, and the numbers of distinct scores *before* and *after* binning."""
 
     values: list[float]
     before: int
@@ -22,10 +22,11 @@ class Binned:
 
 
 def binned(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
-    """Replaces each of *values* by its bin's middle (equal width over *low* to *high*) or mean (quantile).
+    """Replaces each of *values* by the middle of its bin (``equal_width``) or by the mean of its bin (``quantile``).
 
-    Quantile bins never separate equal values, so there may be fewer bins than requested. The paper does not state its
-    bins: 36 different scores became 10, and 46 became 13.
+    Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
+    be fewer than requested. Kim et al. do not state their bins: 36 distinct scores became 10, and 46 became 13. Raises
+    `ValueError` if a value is off the scale.
     """
     if not all(low <= value <= high for value in values):
         raise ValueError(f"a value is outside {low:g} to {high:g}")
@@ -37,7 +38,10 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
 
 
 def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
-    """Returns *grades* with their values binned as *examiner* says (unchanged without binning), and a summary."""
+    """Returns *grades* with values binned as *examiner* says, and the binned values with counts of distinct scores.
+
+    Without binning, the grades stay unchanged.
+    """
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
         return list(grades), Binned(values, len(set(values)), len(set(values)))
@@ -48,8 +52,8 @@ def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade]
 
 def _equal_width(values: Sequence[float], bins: int, low: float, high: float) -> list[float]:
     width = (high - low) / bins
-    places = [min(bins - 1, math.floor((value - low) / width)) for value in values]
-    return [low + (place + 0.5) * width for place in places]
+    indices = [min(bins - 1, math.floor((value - low) / width)) for value in values]
+    return [low + (index + 0.5) * width for index in indices]
 
 
 def _quantile(values: Sequence[float], bins: int) -> list[float]:
@@ -57,6 +61,6 @@ def _quantile(values: Sequence[float], bins: int) -> list[float]:
         return []
     numbers = np.asarray(values, dtype=np.float64)
     edges = np.unique(np.quantile(numbers, np.arange(1, bins) / bins))
-    places = np.searchsorted(edges, numbers, side="left")
-    means = {place: float(numbers[places == place].mean()) for place in np.unique(places).tolist()}
-    return [means[place] for place in places.tolist()]
+    indices = np.searchsorted(edges, numbers, side="left")
+    means = {index: float(numbers[indices == index].mean()) for index in np.unique(indices).tolist()}
+    return [means[index] for index in indices.tolist()]

@@ -1,7 +1,7 @@
-"""An examiner: one value that describes how an LM grades a text.
+"""The settings of an examiner, which say how an LM grades a text.
 
-Its choices: template, granularity, demonstration, aggregation, rationale, filtering, binning (Kim et al. 2023, §4), and
-the parts of a guideline. A combination that no paper defines is refused with one line.
+They choose template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023, §4),
+and the parts of a guideline. Combinations that no paper defines are refused.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Demonstration = Literal["none", "base_worst", "base_best", "reason_worst", "reas
 Aggregation = Literal["direct", "logprob", "approximation"]
 
 SAMPLES = 20
-"""How many replies the approximation samples (Kim et al. 2023, §5.1)."""
+"""Number of replies that the aggregation ``approximation`` samples by default (Kim et al. 2023, §5.1)."""
 
 
 class Binning(BaseModel):
-    """How close scores are made equal: *bins* of equal width over the scale, or of equal size over the scores."""
+    """How close scores are made equal: by *bins* of equal width on the scale, or with equal numbers of scores."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,7 +35,7 @@ class Binning(BaseModel):
 
 
 class Examiner(BaseModel, frozen=True, extra="forbid"):
-    """How a text is graded. ``None`` means the template's own choice."""
+    """The settings that say how a text is graded; None means the choice of the template."""
 
     template: str = Field(default="human", description="which prompt")
     item: ItemKind = Field(
@@ -72,21 +72,22 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def form(self) -> Template:
-        """The template's entry."""
+        """The `Template` whose name is in `template`."""
         return TEMPLATES[self.template]
 
     @property
     def aspects(self) -> tuple[str | None, ...]:
-        """The aspects, one for each chat; None stands for the text as a whole."""
+        """The aspects to grade, one chat for each; None stands for the text as a whole."""
         return self.form.aspects if self.granularity == "fine" else (None,)
 
     @property
     def chosen_criteria(self) -> str | None:
+        """The name of the criteria in the prompt; None if the prompt has no such part."""
         return self.criteria or self.form.criteria
 
     @property
     def times(self) -> int:
-        """How often each chat is answered."""
+        """The number of replies to each chat."""
         return (self.samples or SAMPLES) if self.aggregation == "approximation" else 1
 
     @property
@@ -112,7 +113,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
 
     def _problems(self) -> Iterator[str]:
-        """Yields the choices that do not fit together, each in one line."""
+        """Yields one line for each combination of settings that is refused."""
         if self.template not in TEMPLATES:
             yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
             return
@@ -121,9 +122,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         yield from self._wording_problems(self.form, f"template {self.template}")
 
     def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the problems with what each chat asks about and shows."""
+        """Yields the problems with granularity and demonstration."""
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
-            yield f"{template} asks no LM: it takes no other choice"
+            yield f"{template} asks no LM: it takes no other settings"
         if self.granularity not in form.granularities:
             yield f'{template} is {form.granularities[0]} only: set granularity = "{form.granularities[0]}"'
         if self.demonstration != "none":
@@ -133,7 +134,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
 
     def _score_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the problems with how replies become a score."""
+        """Yields the problems with the aggregation of replies."""
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores that could have a probability: use direct or approximation"
         if self.aggregation == "logprob" and not form.bare:
@@ -144,7 +145,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
 
     def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the problems with the prompt's words."""
+        """Yields the problems with the parts of the prompt."""
         guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:
             yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (
@@ -163,7 +164,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
-    """Returns the examiner that a plain *tree* of settings describes; `SettingsError` names *origin* in one line."""
+    """Returns the examiner with the settings *tree*.
+
+    Raises `SettingsError`, which names *origin*, if a setting is unknown or a combination is refused.
+    """
     try:
         return Examiner.model_validate(tree)
     except ValidationError as error:
@@ -172,8 +176,8 @@ def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
 
 
 def _line(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
+    name = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
-        return f"unknown setting {place}; known here: {', '.join(Examiner.model_fields)}"
+        return f"unknown setting {name}; known here: {', '.join(Examiner.model_fields)}"
     message = error["msg"].removeprefix("Value error, ")
-    return f"setting {place}: {message}" if place else message
+    return f"setting {name}: {message}" if name else message

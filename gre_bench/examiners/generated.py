@@ -1,7 +1,6 @@
-"""Prompts that an LM writes or improves, with the checks that Kotonya et al. 2023, §5.2, made by hand.
+"""Instructions that an LM writes or improves, and checks for the faults that Kotonya et al. 2023, §5.2, found by hand.
 
-The faults that they found: numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4, and an "Answer:" in the
-middle.
+Those faults are numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4, and an "Answer:" in the middle.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from gre_bench.core.replies import repeats_itself
 from gre_bench.prompts.library import fill
 
 Phrase = Literal["improve", "rewrite", "precise", "best"]
-"""The four ways to ask for better instructions (§3.2, Table 5)."""
+"""The four prompts that ask for better instructions (§3.2, Table 5)."""
 
 _NUMBERED = re.compile(r"^[ \t]{0,8}(\d{1,3})[.)](?=\s)", re.MULTILINE)
 _ANSWER = re.compile(r"^[ \t]*Answer[ \t]*:", re.IGNORECASE | re.MULTILINE)
@@ -23,12 +22,12 @@ _FIELD = re.compile(r"\{\w+\}")
 
 
 def writing_chat(item: Literal["summary", "review"]) -> Chat:
-    """Returns the chat that asks an LM to write instructions from scratch (Table 4)."""
+    """Returns the chat that asks an LM to write instructions for grading *item* from scratch (Table 4)."""
     return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 
 
 def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
-    """Returns the chat that asks an LM to rewrite *instructions*."""
+    """Returns the chat that asks an LM to rewrite *instructions*, in the words of *phrase*."""
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 
@@ -41,9 +40,9 @@ def sound(reply: str) -> str:
 
 
 def findings(instructions: str) -> list[str]:
-    """Lists the faults of *instructions* that an LM wrote, each in a few words; empty if there are none.
+    """Returns the faults of *instructions* that an LM wrote, each in a few words; empty if there are none.
 
-    Numbers must rise by one, but may start again at 1, because an example has its own numbering.
+    Numbers of list items must rise by one, but may start again at 1, because an example has its own numbering.
     """
     faults = []
     before = 0

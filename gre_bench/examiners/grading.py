@@ -1,7 +1,7 @@
-"""Grades items with an LM that writes: one grade or one problem for each item.
+"""Grades items by the replies of an LM: one grade or one problem for each item.
 
-An unreadable reply is requested again with another seed. If the last one is unreadable too, the grade is missing, with
-its reason, and is counted. There is no default score.
+If a reply cannot be read, the chat is sent again with another seed. If no reply can be read, the item has no grade but
+the reason, and is counted. There is no default score.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.wordings import Item, chats, filter_chat
 
 TOP_P = 0.1
-"""The top-p of all sampled replies (Kim et al. 2023, §5.1)."""
+"""Top-p of all requests (Kim et al. 2023, §5.1)."""
 SHORT, LONG = 64, 1000
-"""Token limits of a reply that is a score alone, and of one with reasons or aspects."""
+"""Token limits: of a reply that is a score alone, and of one with reasons or aspects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The grade of one item, or the problem that replaces it: exactly one of the two.
+    """The grade of one item: either a *value* or the *problem* that replaces it.
 
-    *parts*: the score of each aspect (``overall`` for the text as a whole). *filtered*: the LM called the text
-    redundant, so it gets the lowest score. *mass*: with logprob, the total probability of the declared scores, by
-    aspect.
+    - *parts*: the score of each aspect, ``overall`` for the text as a whole.
+    - *rationales*: the reasons that the LM gave, by aspect.
+    - *filtered*: whether the LM called the text redundant, which gives it the lowest score.
+    - *mass*: for the aggregation logprob, the total probability of the declared scores, by aspect.
     """
 
     item_id: str
@@ -48,10 +49,10 @@ class Grade:
 
 
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
-    """Returns the sampling of each request: one at temperature 0, or *n* at temperature 1 with a seed each.
+    """Returns the sampling of each request for a chat: one at temperature 0, or several at temperature 1.
 
-    *base* holds the model's own sampling: values that it omits (None) stay omitted, and its token limit is kept if
-    higher.
+    The aggregation approximation takes several, each with its own seed. *base* is the model's own sampling: options
+    that it omits (None) stay omitted, and its token limit is kept if it is higher.
     """
     base = base or Sampling(0.0, SHORT if examiner.form.bare else LONG, TOP_P)
     heat = 1.0 if examiner.aggregation == "approximation" else 0.0
@@ -65,9 +66,10 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
 
 
 def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
-    """Returns one grade or problem for each of *items*, in order, before binning.
+    """Grades *items* with the aggregation direct or approximation; returns one grade for each, before binning.
 
-    For the aggregations direct and approximation. *asker* is None only for the random baseline, which asks no LM.
+    *asker* is the LM; only the random baseline needs none. *base* is the model's own sampling. Raises `SettingsError`
+    for the aggregation logprob, or if the LM is missing.
     """
     if examiner.form.answer == "nothing":
         return [_random(examiner, item) for item in items]
@@ -94,7 +96,10 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
 def redundant(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
 ) -> list[ChatOutcome[bool] | None]:
-    """Returns whether the LM calls each text redundant; None for each if the examiner does not filter."""
+    """Asks the LM *asker* whether each text is redundant; returns the outcomes, or None for each without a filter.
+
+    *base* is the model's own sampling.
+    """
     if not examiner.filtering:
         return [None] * len(items)
     plain = examiner.model_copy(update={"aggregation": "direct", "samples": None, "mass": None})
@@ -103,14 +108,17 @@ def redundant(
 
 
 def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
-    """Returns the grade of an *item* that the filter called redundant, or could not judge."""
+    """Returns the grade of an *item* that the filter sorted out; *asked* is the outcome of the filter's chat.
+
+    It is the lowest score if the LM called the text redundant, and a problem if the LM gave no usable answer.
+    """
     if isinstance(asked.read, Problem):
         return Grade(item.item_id, None, replace(asked.read, message=f"filter: {asked.read.message}"), cost=asked.cost)
     return Grade(item.item_id, examiner.form.scale.low, filtered=True, cost=asked.cost)
 
 
 def _read(examiner: Examiner, text: str) -> dict[str, float]:
-    """Returns the scores in a reply: of all aspects, or of the requested one."""
+    """Returns the scores in the reply *text*: of all aspects by name, or of the requested one under an empty name."""
     form = examiner.form
     if form.answer == "aspects":
         return answers.aspects(text, form.scale, form.aspects, repeats=form.repeats)
@@ -118,7 +126,10 @@ def _read(examiner: Examiner, text: str) -> dict[str, float]:
 
 
 def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str, float]]]], before: Cost) -> Grade:
-    """Returns the grade of *item* from the replies about each aspect; *before* is the filter's cost."""
+    """Returns the grade of *item*; *said* holds the outcomes of its samples for each aspect.
+
+    *before* is the cost of the filter, which is added.
+    """
     cost = sum((sample.cost for part in said for sample in part), before)
     parts: dict[str, float] = {}
     reasons: dict[str, str] = {}
@@ -135,8 +146,9 @@ def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str
 
 
 def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | None) -> Problem | None:
-    """Returns the first problem among *samples*; one that may pass comes before a final one, so the next run tries
-    again.
+    """Returns the first problem among *samples*, with *aspect* in its message; None if there is none.
+
+    A problem that is not final comes before final ones, so that the next run tries again.
     """
     problems = sorted(
         (sample.read for sample in samples if isinstance(sample.read, Problem)), key=lambda problem: problem.final
@@ -147,6 +159,6 @@ def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | N
 
 
 def _random(examiner: Examiner, item: Item) -> Grade:
-    """Grades at random: uniform over the scale, always equal for an item (Kotonya et al. 2023, Table 8)."""
+    """Grades at random: uniform on the scale, and always the same for an item (Kotonya et al. 2023, Table 8)."""
     value = random.Random(f"random examiner {item.item_id}").uniform(examiner.form.scale.low, examiner.form.scale.high)
     return Grade(item.item_id, value, parts={"overall": value})

@@ -1,7 +1,7 @@
-"""The tables of Kim et al. 2023 and Kotonya et al. 2023 as rows of examiners, in printed order.
+"""The tables of Kim et al. 2023 and Kotonya et al. 2023: the settings of the examiner in each row, in printed order.
 
-Rows have the names used in ``data/published/001_table1.csv`` and the like, so that results stand beside the printed
-values. Table 9 of Kim et al. is counted by a human, from rationales.
+Rows have the names used in ``data/published/001_table1.csv`` and the like, so that results appear beside the printed
+values. Table 9 of Kim et al. is not here: a human counts its errors in rationales (`results.error_sheet`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ GUIDELINES = {"Human": {"template": "human"} | FINE, "Model": {"template": "mode
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A printed table: its title, and each row's name with the settings of its examiner."""
+    """A printed table: its *title*, and the settings of the examiner in each of its *rows*, by the row's name."""
 
     title: str
     rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def examiners(self, item: ItemKind = "summary") -> dict[str, Examiner]:
-        """Returns the examiner of each row; they grade summaries as the paper does, or reviews."""
+        """Returns the examiner of each row, by the row's name; *item* is the kind of text that they grade."""
         return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
 
 def layout(table: str) -> TableLayout:
-    """Returns the layout of *table*, such as ``001_table1``; `SettingsError` lists the known tables."""
+    """Returns the layout of *table*, such as ``001_table1``; raises `SettingsError` for an unknown table."""
     if table not in LAYOUTS:
         raise SettingsError(f"no layout of a table {table}; there are: {', '.join(LAYOUTS)}")
     return LAYOUTS[table]

@@ -1,4 +1,4 @@
-"""Turns any examiner into a metric: a case's candidate is the graded text, its synopsis the full source text."""
+"""Turns any examiner into a metric: it grades the candidate's text of a case, by the full paper in its synopsis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Grader = Callable[[Sequence[Item]], list[Grade]]
 
 
 def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -> Grader:
-    """Returns a grader that reads the replies of an LM that writes."""
+    """Returns a grader that asks the LM *asker* and reads its replies; *base* is the LM's own sampling."""
     return lambda items: grade(examiner, items, asker, base)
 
 
@@ -28,19 +28,25 @@ def by_nobody(examiner: Examiner) -> Grader:
 
 
 def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
-    """Returns a grader that uses the probabilities of an evaluation LM."""
+    """Returns a grader that uses the probabilities of scores by an evaluation LM."""
     return lambda items: grade_by_lm(examiner, items, lm)
 
 
 def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Sampling | None = None) -> Grader:
-    """Returns a grader that uses the likeliest tokens that an endpoint shows."""
+    """Returns a grader that uses the log-probabilities which an endpoint returns with its replies.
+
+    *asker* returns them (`gre_bench.writing.logprob_writer`); the filter asks *writer*, which returns plain replies.
+    """
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 
 
 def asked(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
-    """Returns the identity of an examiner for signatures: with a *writer* and its *base* sampling, or with an *lm*."""
+    """Returns the identity of *examiner* and of the LM that grades for it, for signatures.
+
+    The LM is an evaluation LM with the identity *lm*, or a writer with the identity *writer* and the sampling *base*.
+    """
     of = f"examiner {examiner.identity}"
     if lm is not None:
         return replace(lm, engine_version=f"{lm.engine_version}, {of}")
@@ -49,7 +55,10 @@ def asked(
 
 
 def check_metric(examiner: Examiner) -> None:
-    """Raises `SettingsError` if *examiner* cannot be a metric of reviews, although it can grade texts."""
+    """Raises `SettingsError` if *examiner* cannot be a metric of reviews.
+
+    It must grade reviews, and the score of a text must not depend on other texts.
+    """
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
     if examiner.binning and examiner.binning.method != "equal_width":
@@ -60,7 +69,10 @@ def check_metric(examiner: Examiner) -> None:
 
 
 class ExaminerMetric:
-    """A `Metric` without references; after `score`, *grades* holds the grade of each case."""
+    """A `Metric` that scores each case by the grade that *grader* gives the candidate's text; it needs no reference.
+
+    After `score`, `grades` holds the grade of each case.
+    """
 
     needs_reference = False
     reads = "review"

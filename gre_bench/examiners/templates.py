@@ -1,7 +1,7 @@
-"""Every template by name: its prompt, its scale, the form of its reply, and what can be varied.
+"""The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
 
-The approaches of P1 to P14 are those of Kotonya et al. 2023, Table 8, even where the text suggests others. P10 counts
-as one-shot and shows no example; P12 nearly repeats it and counts as zero-shot.
+The approaches of P1 to P14 are those of Kotonya et al. 2023, Table 8, even where their text suggests others. P10 counts
+as one-shot although it shows no example; P12 is nearly the same and counts as zero-shot.
 """
 
 from __future__ import annotations
@@ -29,16 +29,20 @@ APPROACHES = {
     7: "Zero-shot",
     8: "One-shot",
 }
-"""The eight approaches (Kotonya et al. 2023, §3, in the short names of Table 8)."""
+"""The eight approaches to prompting (Kotonya et al. 2023, §3), by the short names of Table 8."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt and how it is used; *prompt* is its file, where ``{item}`` is summary or review.
+    """A prompt and how it is used.
 
-    *answer*: one score, a score for each of *aspects* in one reply, or nothing because no LM is asked. *bare*: the
-    prompt requests the score alone, so probabilities of whole replies are meaningful. *repeats*: an aspect may be
-    scored several times, sentence by sentence, and its mean counts.
+    - *seed*: the paper that defines it; *prompt*: its file, with ``{item}`` for summary or review.
+    - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is asked.
+    - *bare*: whether the prompt requests the score alone, so that probabilities of whole replies are meaningful.
+    - *rationale*: whether it requests reasons; *demonstrations*: whether it can hold an example.
+    - *criteria*: the default criteria, None if the prompt has no such part.
+    - *repeats*: whether an aspect may be scored several times, sentence by sentence; the mean counts.
+    - *approaches*: the approaches that it uses, as numbers of `APPROACHES`.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""Estimates the probabilities of declared scores from an endpoint's likeliest tokens, and says which are not shown.
+"""Estimates the probabilities of declared scores from the likeliest tokens that an endpoint lists.
 
-An endpoint lists the likeliest tokens at each position of its one reply. The probability of the score in the reply is
-the product over its tokens. For any other score, only the first token is seen. That is enough if the token is the whole
-score and begins no other declared score; otherwise its share is *unseen*. The endpoint does not show whether the reply
-would have ended after a score. If a longer declared score begins with the same token (1 and 10), the next position
-shows it.
+An endpoint lists the likeliest tokens at each position of its one reply. The probability of the score in that reply is
+the product over its tokens. For any other score, only the first token can be listed. That is enough if the token is the
+whole score and begins no other declared score; otherwise the probability is *unseen*. The endpoint does not say whether
+the reply would have ended after a score. If a longer declared score begins with the same token (1 and 10), the tokens
+listed at the next position decide.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from gre_bench.examiners.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of the reply.
-
-    *shown* lists the likeliest tokens at its position with their probabilities, itself included.
-    """
+    """A token of the reply; *shown* holds the likeliest tokens at its position, itself included, with probabilities."""
 
     text: str
     shown: tuple[tuple[str, float], ...]
@@ -32,10 +29,11 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The score from the shown tokens, and how far unseen ones could move it.
+    """The mean score by the listed tokens, and the bounds within which unseen probability could move it.
 
-    *mass*: total probability of the declared scores, as far as it is seen. *low*, *high*: the score if everything
-    unseen were the lowest, or the highest score. *unseen*: declared scores without a probability.
+    *mass* is the total probability of the declared scores, as far as it is seen. *low* and *high* are the score if all
+    unseen probability belonged to the lowest, or the highest, score. *unseen* lists the declared scores without a
+    probability.
     """
 
     score: float
@@ -46,9 +44,9 @@ class Seen:
 
 
 def tokens_of(document: str) -> list[Token]:
-    """Returns the tokens in a reply's *document*.
+    """Returns the tokens in *document*, a reply as `gre_bench.writing.logprob_writer` stores it.
 
-    Raises `ReplyError` if they do not spell the reply, as after thinking.
+    Raises `ReplyError` if they do not spell the text of the reply, as when the LM has thought first.
     """
     tree = json.loads(document)
     tokens = [Token(each["token"], _shown(each)) for each in tree["tokens"]]
@@ -59,7 +57,7 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float | None]:
-    """Returns the probability that the reply is each of *spellings*; None if nothing of it is seen."""
+    """Returns for each of *spellings* the probability that the reply is that score; None if it is unseen."""
     results = {}
     for spelling in spellings:
         seen, unseen = _along(tokens, 0, spelling, spelling, spellings)
@@ -68,9 +66,9 @@ def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str
 
 
 def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> Seen:
-    """Returns Σ p(s)·s over the declared scores of *scale*, ``raw`` or over their mass.
+    """Returns Σ p(s)·s over the declared scores of *scale*, divided by their total probability unless *mass* is raw.
 
-    Raises `ReplyError` if none is seen.
+    Raises `ReplyError` if none of the declared scores is seen.
     """
     found = probabilities(tokens, scale.spellings)
     known = [(found[spelling] or 0.0, value) for spelling, value in scale.declared]
@@ -89,33 +87,37 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     return Seen(product / total if mass == "normalised" else product, total, low, high, unseen)
 
 
-def _along(tokens: Sequence[Token], place: int, rest: str, whole: str, spellings: Sequence[str]) -> tuple[float, bool]:
-    """Returns the probability that the reply continues with *rest* from *place* and ends there.
+def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]) -> tuple[float, bool]:
+    """Returns the probability that the reply goes on with *rest* at token *start* and then ends.
 
-    The second value says whether some of it is unseen.
+    *rest* is the part of the score *whole* that earlier tokens do not spell. The second value says whether some of the
+    probability is unseen.
     """
-    if place >= len(tokens):
+    if start >= len(tokens):
         return 0.0, True
     seen, unseen = 0.0, False
-    for text, share in tokens[place].shown:
+    for text, share in tokens[start].shown:
         if not text:
             continue  # an end of turn without text
         piece = text.lstrip() if rest == whole else text
-        own = text == tokens[place].text
+        own = text == tokens[start].text
         if not piece or (piece != rest and rest.startswith(piece)):
             if not own:
                 unseen = True
                 continue
-            further, hidden = _along(tokens, place + 1, rest[len(piece) :], whole, spellings)
+            further, hidden = _along(tokens, start + 1, rest[len(piece) :], whole, spellings)
             seen, unseen = seen + share * further, unseen or hidden
         elif piece == rest:
-            ends = _ends(tokens, place + 1 if own else None, whole, spellings)
+            ends = _ends(tokens, start + 1 if own else None, whole, spellings)
             seen, unseen = seen + share * (ends or 0.0), unseen or ends is None
     return seen, unseen or seen == 0
 
 
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
-    """Returns the probability that *whole* does not grow into another number or label; None if that is not shown."""
+    """Returns the probability that the score *whole* ends, instead of going on as a longer number or label.
+
+    *following* is the index of the next token; None if the reply goes on differently. Returns None if it is unseen.
+    """
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:
         return None
@@ -130,7 +132,7 @@ def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings:
 
 
 def _shown(each: dict) -> tuple[tuple[str, float], ...]:
-    """Returns the tokens at a position with their probabilities, always including the written one."""
+    """Returns the tokens listed at one position with their probabilities, always including the one of the reply."""
     shown = {token: math.exp(logprob) for token, logprob in each["top"]}
     shown.setdefault(each["token"], math.exp(each["logprob"]))
     return tuple(shown.items())

@@ -1,4 +1,4 @@
-"""Grades from probabilities: an evaluation LM's for each declared score, or an endpoint's for its likeliest tokens."""
+"""Grades items by the probabilities of scores, from an evaluation LM or from the likeliest tokens of an endpoint."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from gre_bench.lm.protocol import checked
 
 YES_NO = ("Yes", "No")
 TOGETHER = 2048
-"""Replies scored in one call: replies to one chat share its prompt, and memory stays bounded."""
+"""Number of replies that are scored in one call, which bounds the memory; replies to one chat share its prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """Which probabilities of an item's scores an endpoint showed, by aspect."""
+    """The scores of an item by the probabilities that an endpoint listed, by aspect."""
 
     item_id: str
     seen: dict[str, Seen]
 
 
 def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[Grade]:
-    """Returns one grade or problem for each of *items*, in order.
+    """Grades *items* by log P(score and end of turn | chat) of each declared score; returns one grade for each.
 
-    It uses log P(score and end of turn | chat) of each declared score. Aggregation direct takes the likeliest score.
-    The filter calls a text redundant if Yes is likelier than No.
+    The aggregation direct takes the likeliest score. The filter calls a text redundant if Yes is likelier than No.
+    Raises `SettingsError` for the aggregation approximation, or if the template declares no scores.
     """
     scale = _scale(examiner)
     if examiner.aggregation == "approximation":
@@ -59,10 +59,11 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
 def grade_by_endpoint(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None, writer: Writer | None = None
 ) -> tuple[list[Grade], list[Showing]]:
-    """Returns one grade or problem for each of *items*, in order, and what the endpoint showed of each graded one.
+    """Grades *items* by the likeliest tokens of an endpoint; returns one grade for each, and the details of each grade.
 
-    *asker* writes documents of tokens (`gre_bench.writing.logprob_writer`). The filter asks *writer*, which writes
-    plain replies.
+    *asker* returns documents of tokens (`gre_bench.writing.logprob_writer`); the filter asks *writer*, which returns
+    plain replies. *base* is the model's own sampling. Raises `SettingsError` if the template declares no scores, or if
+    the filter has no writer.
     """
     scale = _scale(examiner)
     if examiner.filtering and writer is None:
@@ -107,12 +108,15 @@ def grade_by_endpoint(
 def _scale(examiner: Examiner) -> Scale:
     form = examiner.form
     if not form.bare or not form.scale.declared:
-        raise SettingsError(f"examiner {examiner.name}: no reply to template {form.name} is a declared score alone")
+        raise SettingsError(
+            f"examiner {examiner.name}: template {form.name} does not ask for a declared score alone, "
+            "so scores have no probabilities"
+        )
     return form.scale
 
 
 def _spans(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[list[float] | Problem]:
-    """Returns the log-probabilities of the replies to each chat, in nats, or the first problem among them."""
+    """Returns for each chat the log-probabilities of its replies in nats, or the first problem among them."""
     results: list[list[float] | Problem] = []
     due: list[tuple[Chat, Sequence[str]]] = []
     for index, one in enumerate(asking, 1):

@@ -1,4 +1,4 @@
-"""Assembles an examiner's prompt from its parts and fills in the texts."""
+"""Assembles the prompt of an examiner from its parts, and fills in the texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADJECTIVES = {"coherence": "coherent", "consistency": "consistent", "fluency": "
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A text to grade: a summary of *source*, or a review of the paper *source*."""
+    """A *text* to grade: a summary of the text *source*, or a review of the paper *source*."""
 
     item_id: str
     source: str
@@ -27,7 +27,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A prompt whose only open fields are source and text."""
+    """A prompt in which only the fields ``{source}`` and ``{text}`` are left to fill."""
 
     system: str
     user: str
@@ -46,7 +46,7 @@ def filter_chat(examiner: Examiner, item: Item) -> Chat:
 
 
 def sha256(examiner: Examiner) -> str:
-    """Returns the digest of all prompt text for the LM; equal for examiners that differ only in aggregation."""
+    """Returns the digest of all prompts of *examiner*; examiners that differ only in aggregation share it."""
     if examiner.form.answer == "nothing":
         return digest([])
     worded = [wording(examiner, aspect) for aspect in examiner.aspects]
@@ -55,7 +55,7 @@ def sha256(examiner: Examiner) -> str:
 
 
 def kinds(examiner: Examiner) -> set[str]:
-    """Returns the kinds of the prompt's parts: verbatim, completed (where a paper cuts a text short) or derived."""
+    """Returns the kinds of the prompts' parts: ``verbatim``, ``completed`` (cut short in print) or ``derived``."""
     return {load(name).kind for aspect in examiner.aspects for name in files(examiner, aspect).values()}
 
 
@@ -80,7 +80,7 @@ def wording(examiner: Examiner, aspect: str | None) -> Wording:
 
 
 def files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
-    """Returns the prompt files about *aspect* by their role."""
+    """Returns the names of the files that make the prompt about *aspect* (None: the text as a whole), by their role."""
     folder, form = f"dsba/{examiner.item}", examiner.form
     frame = form.prompt.format(item=examiner.item)
     names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}

@@ -1,7 +1,7 @@
 """Asks an LM for many replies of one kind, and returns each as the parsed value or as its problem.
 
-An unreadable reply is requested again with another seed, a bounded number of times; then it is missing for good.
-Nothing ever replaces it.
+An unreadable reply is requested again with another seed, at most `RETRIES` times. After that it stays a problem; no
+default value replaces it.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ class ParsedReply(Generic[T]):
 
 
 def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ParsedReply[T]]:
-    """Returns one parsed reply for each of *chats*, in the same order; *read* raises `ReplyError` for an unusable
-    reply.
+    """Returns one parsed reply for each of *chats*, in the same order.
+
+    *read* parses the text of a reply, and raises `ReplyError` if it is unusable.
     """
     results = [_answer(reply, read) for reply in writer.write(chats, sampling)]
     for attempt in range(1, RETRIES + 1):
@@ -62,7 +63,7 @@ def _answer(reply: Reply, read: Callable[[str], T]) -> ParsedReply[T]:
 
 
 def _summed(first: ParsedReply[T], second: ParsedReply[T]) -> ParsedReply[T]:
-    """Returns *second* with the tokens of both."""
+    """Returns *second* with the token counts of both replies added."""
     return replace(
         second,
         prompt_tokens=first.prompt_tokens + second.prompt_tokens,

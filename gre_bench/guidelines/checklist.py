@@ -1,4 +1,8 @@
-"""Reads the questions of a guideline that imitates reviewers (form: listing 1; examples: listings 10 to 12)."""
+"""Reads the questions of a guideline that imitates reviewers.
+
+"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" gives the form (listing 1) and
+examples (listings 10 to 12).
+"""
 
 from __future__ import annotations
 
@@ -23,19 +27,19 @@ class Checklist:
 
     @property
     def counts(self) -> bool:
-        """Whether a rubric can count the checklist: it needs ten good and ten bad questions."""
+        """Whether a rubric can compute a rating from the checklist: it needs ten good and ten bad questions."""
         return len(self.good) == len(self.bad) == QUESTIONS
 
 
 def read(text: str) -> Checklist:
     """Returns the questions of *text*, which may begin with other lines.
 
-    Raises `ReplyError` ``no_checklist``, whose message names the fault.
+    Raises `ReplyError` ``no_checklist`` or ``no_yaml``, whose message names the fault.
     """
-    at = text.find(f"{ROOT}:")
-    if at < 0:
+    start = text.find(f"{ROOT}:")
+    if start < 0:
         raise ReplyError(f"no_checklist: no {ROOT}")
-    tree = mapping(text[at:])[ROOT]
+    tree = mapping(text[start:])[ROOT]
     if not isinstance(tree, dict) or set(tree) != set(SIDES):
         raise ReplyError(f"no_checklist: it lacks the parts {' and '.join(SIDES)}")
     return Checklist(*(tuple(_questions(side, tree[side])) for side in SIDES))

@@ -36,7 +36,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """Ratings compared with human means over *papers*; *spearman* is None if either of them hardly varies."""
+    """Ratings compared with human means over *papers*, the number of papers that have both.
+
+    *spearman* is None if either varies too little for an interval. *mae*: mean absolute error.
+    """
 
     papers: int
     rmse: Estimate
@@ -51,7 +54,8 @@ def closeness(
 ) -> Closeness | None:
     """Compares *ratings* with the mean *human* ratings of the same papers, in the same order.
 
-    Returns None for fewer than three papers.
+    *resamples* and *seed* are those of the bootstrap. Returns None for fewer than `FEWEST` papers. Raises ValueError if
+    the two differ in length.
     """
     if len(ratings) != len(human):
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
@@ -66,7 +70,7 @@ def closeness(
 
 
 def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """Returns the root mean square of *errors* (papers,) with its interval, whose ends coincide if all are equal."""
+    """Returns the root mean square of *errors* (papers,) with its interval; both ends equal it if no square differs."""
     squares = errors**2
     size, value = len(squares), float(squares.mean())
     spread = float(squares.std(ddof=1)) / math.sqrt(size)

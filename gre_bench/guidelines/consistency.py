@@ -1,7 +1,8 @@
-"""Points that an LM gives a human review, with the prompts and the reply form of listings 2, 3 and 4.
+"""Points that an LM gives to a human review for its consistency and references.
 
-The reply is YAML with a score and a word for it. Both must be present, and the word must be the one that the listing
-assigns to the score. A contradictory reply is rejected.
+Prompts and replies have the form of listings 2, 3 and 4 of "Evaluating the Impact of Reviewer Guideline Design on
+LLM-Based Automated Peer Review". The reply is YAML with a score and a word for it. Both must be present, and the word
+must be the one that the listing assigns to the score. A contradictory reply is rejected.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ _AGREES = {2: "consistent", 1: "somewhat inconsistent", 0: "inconsistent"}
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion that an LM judges: its prompt, the fields it *needs*, the *words* of each score, *typed* fields."""
+    """A criterion that an LM judges.
+
+    *prompt* is the name of its prompt, *needs* the fields that a review must have. *word* is the reply's field that
+    holds the word, and *words* the right word for each score. *typed*: further fields of a reply, each with a test of
+    its value.
+    """
 
     name: str
     prompt: str
@@ -43,7 +49,7 @@ class Criterion:
     def points(self, text: str) -> int:
         """Returns the score in the reply *text*.
 
-        Raises `ReplyError` ``no_yaml``, ``no_score``, ``score_off_scale`` and others.
+        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
         """
         tree = mapping(block(without_thinking(text)[0]))
         score = tree.get("quality_score")

@@ -1,4 +1,4 @@
-"""Compares conditions on the papers that both rate: a paired test of the difference of their RMSE."""
+"""Compares each two conditions on the papers rated under both: a paired test of the difference of their RMSE."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from gre_bench.stats.samples import Array
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """RMSE of *first* less that of *second* over the *papers* that both rate; *p* tests their mean squared errors.
+    """The RMSE of condition *first* minus that of *second*, over the *papers* (a number) rated under both.
 
-    *p_holm* is corrected over all differences of the same call. Both p-values are None if no paper's error differs.
+    *p* tests whether their mean squared errors are equal. *p_holm* is corrected over all differences of the same call.
+    Both p-values are None if no paper's error differs.
     """
 
     first: str
@@ -34,11 +35,11 @@ class Difference:
 def differences(
     ratings: Mapping[str, Mapping[str, float]], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Difference]:
-    """Returns the difference between each two of *ratings* (by name, then paper), on papers that both rate.
+    """Returns the difference between each two conditions of *ratings* (condition → paper → rating).
 
-    Papers without a *human* mean are left out. The interval uses percentiles of the bootstrap by paper. The test is
-    Student's on the papers' differences of squared error, with Holm's correction over all pairs. Pairs with fewer than
-    three such papers are left out.
+    It is computed on the papers that are rated under both and have a *human* mean. Two conditions with fewer than
+    `FEWEST` such papers are left out. The interval uses percentiles of the bootstrap by paper. The test is Student's on
+    the papers' differences of squared error, with Holm's correction over all pairs of conditions.
     """
     results = []
     for first, second in combinations(ratings, 2):

@@ -1,4 +1,7 @@
-"""An LM makes a guideline from a group of reviews, to imitate those reviewers (appendix A.3)."""
+"""An LM makes a guideline from a group of reviews, to imitate those reviewers.
+
+Source: "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.3.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,15 @@ SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
 
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Returns a guideline made from *reviews*, ready for a condition, or its problem.
+    """Asks the LM *writer* for a guideline that imitates the authors of *reviews*; returns its text or the problem.
 
-    The guideline has ten good and ten bad questions.
+    The text is that of `guideline`: a checklist of ten good and ten bad questions, usable as a `Condition`'s guideline.
     """
     return ask(writer, sampling, [chat(reviews)], guideline)[0]
 
 
 def chat(reviews: Sequence[FieldedReview]) -> Chat:
-    """Returns the chat, with all *reviews* as one text."""
+    """Returns the chat that asks for a guideline, with all *reviews* as one text."""
     texts = [f"## Review {number}\n\n{_shown(review.fields)}" for number, review in enumerate(reviews, start=1)]
     return fill("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
 

@@ -1,4 +1,4 @@
-"""Turns reviews written elsewhere into ratings under conditions; a model's run counts as its condition."""
+"""Turns imported reviews by LMs into ratings under conditions; the name of a model's run serves as the condition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NO_REVIEW = Problem("no_review", "the run has no review of the paper")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A review of a paper by *model* under *condition*, and its *rating* as written, if it has one."""
+    """An imported review of a paper by *model* under *condition*: its *rating* as written, if any, and its *text*."""
 
     paper_id: str
     model: str
@@ -24,14 +24,17 @@ class Given:
 
 
 def condition_of(model: str, run: str) -> str:
-    """Returns *run* without the model's name at its beginning; ``given`` if nothing is left."""
+    """Returns the condition that the name of a *run* stands for: the name without the *model*'s name at its start.
+
+    Returns ``given`` if nothing is left.
+    """
     return run.removeprefix(model).strip("_-. ") or "given"
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns each of *names* without the common beginning and end of all names, in parts joined by ``_``.
+    """Returns a short form of each of *names*: without the beginning and the end that all of them share.
 
-    ``plain`` if nothing is left.
+    Names are compared in the parts between underscores. A name of which nothing is left becomes ``plain``.
     """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
@@ -42,9 +45,9 @@ def shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
-    """Returns for each model and condition one rating of each of *papers*, and of each further paper that it reviews.
+    """Returns one rating for each model, condition and paper: of *papers*, and of every other paper in *reviews*.
 
-    A rating that is no integer from 1 to 10 is a problem, and so is a paper without review.
+    If the rating is no integer from 1 to 10, or the paper has no review, the `Rating` holds the problem.
     """
     runs: dict[tuple[str, str], dict[str, Given]] = {}
     for review in reviews:

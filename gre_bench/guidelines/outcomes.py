@@ -20,9 +20,9 @@ NO_HUMAN = "no_human_rating"
 class ConditionResult:
     """One *model* under one *condition*: planned = scored + excluded + failed + missing papers.
 
-    *excluded* papers have no human rating, *failed* ones no usable reply (*reasons* by code), and *missing* ones will
-    be tried again. *recomputed*: the closeness of the ratings that a rubric's rule computes, if reviews state their
-    temporary score.
+    *excluded* papers have no human rating, *failed* ones no usable reply, and *missing* ones will be tried again.
+    *reasons*: number of unscored papers by reason. *recomputed*: the closeness of the ratings that a rubric's rule
+    computes, if reviews state their temporary score. *distribution*: number of papers by rating, 1 to 10.
     """
 
     model: str
@@ -44,8 +44,8 @@ class Yardstick:
     """Reference values for an RMSE, on the same papers.
 
     *constant*: the RMSE of the best single number, the mean of the human means. *reviewer*: the RMSE of one human
-    rating against the mean of the paper's others, over *ratings* of papers with at least two. *distribution*: papers by
-    their human mean, rounded half down.
+    rating against the mean of the paper's others. *ratings*: number of ratings that it uses, those of papers with at
+    least two. *distribution*: number of papers by their human mean, rounded half down.
     """
 
     papers: int
@@ -64,7 +64,10 @@ def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
 def outcomes(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[ConditionResult]:
-    """Returns one row for each model and condition of *ratings*, in order of appearance."""
+    """Returns one result for each model and condition of *ratings*, in order of appearance.
+
+    *human*: mean human rating by paper. *resamples* and *seed* are those of the bootstrap.
+    """
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
         groups.setdefault((rating.model, rating.condition), []).append(rating)
@@ -74,7 +77,11 @@ def outcomes(
 def compared(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, list[Difference]]:
-    """Returns for each model the differences between its conditions."""
+    """Returns the differences of RMSE between each two conditions of a model, by model.
+
+    *human*: mean human rating by paper. *resamples* and *seed* are those of the bootstrap. Models without a difference
+    are left out.
+    """
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
         if rating.value is not None:
@@ -84,7 +91,7 @@ def compared(
 
 
 def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
-    """Returns the reference values on the papers of *human*; None if none has a rating."""
+    """Returns the reference values on the papers of *human* (paper → its ratings); None if no paper has a rating."""
     means = list(human_means(human).values())
     if not means:
         return None

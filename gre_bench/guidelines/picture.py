@@ -21,7 +21,7 @@ _COLUMNS = 3
 
 
 def draw(outcomes: Sequence[ConditionResult], human: Mapping[str, float], folder: Path, title: str) -> Path:
-    """Writes ``distributions.svg`` into *folder*: shares of papers by rating, each condition over the human means."""
+    """Writes `chart` as ``distributions.svg`` into *folder*, and returns its path."""
     path = folder / FILE
     beside = folder / f".{os.getpid()}-{FILE}"
     chart(outcomes, human, title).save(beside, format="svg")
@@ -30,7 +30,10 @@ def draw(outcomes: Sequence[ConditionResult], human: Mapping[str, float], folder
 
 
 def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
-    """Returns the chart: a panel for each model and condition, bars for its ratings, a line for the human means."""
+    """Returns a chart of the shares of papers by rating, with a panel for each model and condition.
+
+    Bars show the model's ratings, a line the human means. Raises `SettingsError` if altair is not installed.
+    """
     try:
         import altair
     except ImportError as error:
@@ -53,7 +56,10 @@ def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title
 
 
 def shares(outcomes: Sequence[ConditionResult], human: Mapping[str, float]) -> list[dict[str, str | int | float]]:
-    """Returns one row per panel, rater and rating: the share of papers. Human means are rounded half down."""
+    """Returns the share of papers (0 to 1) with each rating, one row per panel, rater and rating.
+
+    A panel is a model and condition; its raters (*who*) are the model and the human mean, rounded half down.
+    """
     scale = range(LOWEST, HIGHEST + 1)
     rounded = [math.ceil(mean - 0.5) for mean in human.values()]
     rows: list[dict[str, str | int | float]] = []

@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the guideline paper as printed, from ``data/published/002_table*.csv``."""
+"""Tables 1 and 2 of the guideline paper (`gre_bench.guidelines`) as printed, from ``data/published/002_table*.csv``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed RMSE; *anomaly* marks an oddity that *note* explains."""
+    """A printed RMSE with its row and column, and the number of *papers* behind it.
+
+    *anomaly* marks an oddity of the printed table, which *note* explains; both are empty for most cells.
+    """
 
     row: str
     column: str

@@ -58,7 +58,7 @@ class Rating:
 def overall_rating(text: str) -> int:
     """Returns the last ``Overall Rating: n`` of *text*, ignoring thinking; n may stand in parentheses or before "/10".
 
-    Without such a line, reads "The overall rating is n." if all such sentences agree. Raises `ReplyError`:
+    Without such a line, it reads the sentences "The overall rating is n.", which must agree. Raises `ReplyError`:
     ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range, or two ratings), ``rating_off_scale``.
     """
     visible = without_thinking(text)[0]
@@ -80,9 +80,10 @@ def on_scale(rating: int) -> int:
 
 
 def temporary_score(text: str) -> int:
-    """Returns the last ``temporary score: t`` of *text* (listing 13), −10 to 10.
+    """Returns the last ``temporary score: t`` of *text* (listing 13), −10 to 10, ignoring thinking.
 
-    Raises `ReplyError` as for a rating.
+    Raises `ReplyError`: ``no_temporary_score``, or ``temporary_score_`` with ``not_integer``, ``ambiguous`` or
+    ``off_scale``.
     """
     matches = [*_TEMPORARY.finditer(without_thinking(text)[0])]
     if not matches:
@@ -94,9 +95,10 @@ def temporary_score(text: str) -> int:
 
 
 def normalised(temporary: int) -> int:
-    """Returns round(((t + 10)/20)·9 + 1), a half rounded down, as listing 13's own "0 → 5" requires.
+    """Returns the rating, 1 to 10, that listing 13 computes from a *temporary* score t of −10 to 10.
 
-    In whole numbers this is ⌈(9·(t + 10) + 10)/20⌉. Raises ValueError for a *temporary* score off the scale.
+    It is round(((t + 10)/20)·9 + 1) with halves rounded down, because the listing maps 0 to 5. In integers this is
+    ⌈(9·(t + 10) + 10)/20⌉. Raises ValueError for a score off the scale.
     """
     if abs(temporary) > QUESTIONS:
         raise ValueError(f"temporary score {temporary} is not between -10 and 10")

@@ -14,7 +14,7 @@ from statistics import median
 DAY_MS = 86_400_000
 
 DATE_CUTS = ((2, 5), (5, 4), (10, 3), (20, 2))
-"""(most days from the mean, points), fewest days first; beyond the last row, 1 point."""
+"""(largest distance from the mean date in days, points), smallest distance first; a larger distance has 1 point."""
 
 LENGTH_CUTS = ((Fraction(3, 2), 5), (Fraction(6, 5), 4), (Fraction(4, 5), 3), (Fraction(1, 2), 2))
 """(multiple of the median to exceed, points), highest first; 1 point if none is exceeded."""
@@ -36,7 +36,7 @@ class FieldedReview:
     written_ms: int | None = None
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Returns those of *names* that the review does not have."""
+        """Returns those fields in *names* that the review does not have."""
         return [name for name in names if name not in self.fields]
 
 
@@ -47,7 +47,10 @@ def date_points(written_ms: int, mean_ms: Fraction) -> int:
 
 
 def length_points(characters: int, middle: Fraction) -> int:
-    """Returns points by length and median M: 5 above 1.5·M, 4 above 1.2·M, 3 above 0.8·M, 2 above 0.5·M, else 1."""
+    """Returns 1 to 5 points for a length, compared with the median length *middle*; both are in *characters*.
+
+    For the median M: 5 points above 1.5·M, 4 above 1.2·M, 3 above 0.8·M, 2 above 0.5·M, else 1.
+    """
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 
 
@@ -58,9 +61,9 @@ def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
 
 
 def characters(review: FieldedReview) -> int | None:
-    """Counts the characters of summary, strengths, weaknesses and questions together.
+    """Returns the number of characters of summary, strengths, weaknesses and questions together.
 
-    None if one of these is absent.
+    Returns None if one of these fields is absent.
     """
     if review.lacking(LENGTH_FIELDS):
         return None
@@ -68,6 +71,6 @@ def characters(review: FieldedReview) -> int | None:
 
 
 def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
-    """Returns the median of `characters` over those *reviews* that have them; None if none has."""
+    """Returns the median length of *reviews* in `characters`, over those that have a length; None if none has."""
     lengths = [length for review in reviews if (length := characters(review)) is not None]
     return Fraction(median(map(Fraction, lengths))) if lengths else None

@@ -1,10 +1,10 @@
-"""Rates human reviews by the five criteria of the guideline study (appendix A.2), and groups them by the total.
+"""Rates human reviews by the five criteria of the guideline paper's appendix A.2, and groups them by the total.
 
-A total is 2 to 17. If a criterion has no points, because a field, a date or an LM's verdict is missing, the total is
-*not computable*; it is never merely smaller.
+A total is 2 to 17. If a criterion has no points, because a field, a date or an LM's verdict is missing, there is no
+total.
 
 Beside the paper's three groups there are two for each criterion alone, ``good.NAME`` and ``bad.NAME``: the reviews with
-the most and the fewest points for it. A guideline made from these shows whether the criterion helps.
+the highest and the lowest possible points for it. A guideline made from these shows whether the criterion helps.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ Points = int | Problem
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The points of one review by criterion, or why there are none; *length* in characters (None: not computable)."""
+    """The *points* of one review by criterion, each a number or the problem why there is none.
+
+    *length* is the number of its characters (see `characters`; None: a field is absent).
+    """
 
     review_id: str
     paper_id: str
@@ -54,23 +57,26 @@ class Quality:
 
     @property
     def total(self) -> int | None:
-        """The sum of all five; None if one is missing."""
+        """The sum of the points for all five criteria; None if there are none for one of them."""
         given = [points for points in self.points.values() if isinstance(points, int)]
         return sum(given) if len(given) == len(NAMES) else None
 
     @property
     def lacking(self) -> dict[str, Problem]:
-        """Why the total is not computable, by criterion; empty if it is computable."""
+        """The problems of the criteria without points, by criterion; empty if there is a total."""
         return {name: points for name, points in self.points.items() if isinstance(points, Problem)}
 
     @property
     def group(self) -> Group | None:
-        """Good: a total of 17; Middle: 11; Bad: 6 or less; None for the others."""
+        """The group by total: good for 17, middle for 11, bad for 6 or less; None for any other or no total."""
         return None if self.total is None else group_of(self.total)
 
 
 def group_of(total: int) -> Group | None:
-    """Returns the group of a *total*; None between the groups. Raises ValueError off the scale."""
+    """Returns the group of a *total*: good for 17, middle for 11, bad for 6 or less; None for any other.
+
+    Raises ValueError if the total is not between `LEAST` and `MOST`.
+    """
     if not LEAST <= total <= MOST:
         raise ValueError(f"a total of {total} is not between {LEAST} and {MOST}")
     return "good" if total == 17 else "middle" if total == 11 else "bad" if total <= 6 else None
@@ -81,8 +87,8 @@ def judge(
 ) -> list[Quality]:
     """Returns the quality of each of *reviews*, which must be all reviews of one conference.
 
-    Their mean date and median length enter the points. *verdicts*: an LM's points by (review id, criterion). *dated*:
-    False if the dates are unreliable.
+    Points for the date depend on their mean date, points for the length on their median length. *verdicts*: an LM's
+    points by (review id, criterion). *dated*: False if the dates are unreliable; then no review has points for them.
     """
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
     qualities = []
@@ -106,7 +112,7 @@ def judge(
 
 
 def members(qualities: Sequence[Quality], group: str) -> list[str]:
-    """Returns the ids of the reviews in one of `GROUPS`, in order."""
+    """Returns the sorted ids of the reviews in *group*, which is one of `GROUPS`."""
     side, _, name = group.partition(".")
     if not name:
         return sorted(quality.review_id for quality in qualities if quality.group == group)
@@ -115,9 +121,9 @@ def members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
-    """Returns for each group the ids of *size* of its reviews, sampled with *seed* and sorted.
+    """Returns the sorted ids of *size* reviews of each group, sampled with *seed*, by group.
 
-    A smaller group is returned whole.
+    Of a smaller group, all reviews are returned.
     """
     drawn = {}
     for group in GROUPS:

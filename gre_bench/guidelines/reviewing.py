@@ -1,4 +1,4 @@
-"""Asks an LM to review papers under a guideline; the results are its ratings."""
+"""Asks an LM to review papers under a guideline, and reads the ratings from its reviews."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ NO_TEXT = Problem("no_text", "the paper has no text")
 def rate(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns the rating of each of *papers*, pairs (paper id, content), by *model* under *condition*, in order.
+    """Returns the rating of each of *papers*, pairs (paper id, content), in the same order.
 
-    A paper without content gets the problem ``no_text`` and is not sent.
+    *writer* is the open LM, *model* its name in the ratings, *condition* the guideline. A paper without content gets
+    the problem ``no_text`` and is not sent.
     """
     able = [(paper_id, content) for paper_id, content in papers if content.strip()]
     answers = ask(writer, sampling, [condition.chat(content) for _, content in able], overall_rating)

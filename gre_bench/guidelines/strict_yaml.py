@@ -11,13 +11,13 @@ import yaml
 from gre_bench.core.errors import ReplyError
 
 LARGEST = 40_000
-"""The most characters of a text; a checklist of twenty questions has about 5,000."""
+"""Largest number of characters of a text; a checklist of twenty questions has about 5,000."""
 
 _FENCE = re.compile(r"\s*```\s*(?:ya?ml)?\s*", re.IGNORECASE)
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader without features that only make replies harder to trust."""
+    """PyYAML's safe loader, which also refuses anchors, aliases and duplicate keys."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent) or getattr(self.peek_event(), "anchor", None):
@@ -45,7 +45,7 @@ def block(text: str) -> str:
 
 
 def mapping(text: str) -> Mapping[str, Any]:
-    """Returns *text* as a YAML mapping; raises `ReplyError` ``no_yaml`` if it is none.
+    """Returns *text* read as a YAML mapping; raises `ReplyError` ``no_yaml`` if it is none, or too long.
 
     Listings 2 and 4 print their form with a comma after each line, which YAML allows only within braces. Braces are
     therefore added if the text alone is no mapping, or if its values end with commas.

@@ -1,4 +1,4 @@
-"""RMSE in the layout of tables 1 and 2 of the guideline paper, with the published values below ours.
+"""RMSE in the layout of tables 1 and 2 of the guideline paper (`gre_bench.guidelines`), with its values below ours.
 
 Table 1: no guideline, ARR, NeurIPS, ICLR, as official text and as instructions. Table 2: Base., Good, Mid., Bad,
 without and with a rubric. Other conditions form a table of the same layout, above the published table 1.
@@ -36,9 +36,9 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row: its *labels*, and its cells by column.
+    """A row: its *labels* (such as model and setting), and its cells by column.
 
-    *published*: whether it is printed in the paper, not computed here.
+    *published*: whether its values are printed in the paper rather than computed here.
     """
 
     labels: tuple[str, ...]
@@ -46,17 +46,20 @@ class RmseRow:
     published: bool = False
 
     def place(self, column: str) -> int | None:
-        """Returns 1 for the lowest RMSE of the row, 2 for the next; None for the others, and in a row of one cell."""
+        """Returns the rank of the RMSE in *column* if it is 1 (the lowest of the row) or 2; None for any other.
+
+        Returns None if the row has fewer than two different values.
+        """
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
             return None
-        at = order.index(self.cells[column].value)
-        return at + 1 if at < 2 else None
+        index = order.index(self.cells[column].value)
+        return index + 1 if index < 2 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of RMSE, lower is better; *heads* name the labels of its lines."""
+    """A table of RMSE, lower is better; *heads* are the titles of the columns that hold the rows' labels."""
 
     title: str
     heads: tuple[str, ...]
@@ -65,7 +68,10 @@ class Table:
 
 
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """Returns the tables that *outcomes* fill: table 1 by block, table 2, and one for all other conditions."""
+    """Returns the tables that *outcomes* fill, in this order: one per block of table 1, table 2, other conditions.
+
+    If all conditions are others, the published table 1 follows for comparison.
+    """
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
     conditions = {condition for _, condition in results}
@@ -89,7 +95,10 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
 
 
 def _name(block: str, venue: str) -> str:
-    """Names the condition of *venue*: ``arr`` is the instruction, ``arr_official`` the text that the user supplies."""
+    """Returns the name of *venue*'s condition in a *block* of table 1: ``arr``, or ``arr_official`` for official texts.
+
+    The user supplies official texts; instructions are shipped.
+    """
     return venue if block == "instruction" else f"{venue}_official"
 
 

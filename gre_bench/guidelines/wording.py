@@ -1,4 +1,7 @@
-"""How long reviews are and how varied their words: an analysis that the guideline paper leaves open."""
+"""Measures the length of reviews and the variety of their words.
+
+The guideline paper (`gre_bench.guidelines`) leaves this analysis open.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Averages over *reviews* texts: words (mean and median), type-token ratio, and a ratio independent of length.
+    """Averages over reviews (*reviews* is their number): words per review, and two type-token ratios.
 
-    *moving_ratio*: the mean over all windows of 50 words, over reviews long enough; None if none is.
+    *type_token_ratio* falls with length. *moving_ratio* does not: it is the mean over all windows of 50 words, averaged
+    over the reviews that have as many; None if no review has.
     """
 
     reviews: int
@@ -33,9 +37,9 @@ def words(text: str) -> list[str]:
 
 
 def type_token_ratio(tokens: Sequence[str]) -> float:
-    """Returns distinct words divided by words.
+    """Returns the number of distinct *tokens* divided by the number of tokens.
 
-    It falls with length for every author. Raises ValueError without words.
+    It falls with length for every author. Raises ValueError if there are no tokens.
     """
     if not tokens:
         raise ValueError("no words")
@@ -43,7 +47,7 @@ def type_token_ratio(tokens: Sequence[str]) -> float:
 
 
 def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
-    """Returns the mean type-token ratio of all windows of *window* words; None if there are fewer words."""
+    """Returns the mean type-token ratio of all windows of *window* tokens; None if there are fewer *tokens*."""
     if len(tokens) < window:
         return None
     counts: dict[str, int] = {}

@@ -1,7 +1,7 @@
 """Limits the size and duration of an HTTP answer, so no server can fill our memory or stall us with a slow body.
 
-Timeouts of the client limit the wait for each part of a body, not for all of it. The openai client reads the body of an
-error to its end. These are hooks for ``event_hooks`` of an httpx2 client; the caller imports httpx2.
+The client's own timeouts limit the wait for each part of a body, not for the whole body. The openai client reads the
+body of an error to its end. These are hooks for ``event_hooks`` of an httpx2 client; the caller imports httpx2.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ from typing import cast
 import httpx2
 
 LARGEST_PROBLEM = 64 * 2**10
-"""The most bytes read from the body of an answer other than 200; error messages are short."""
+"""Largest number of bytes read from the body of an answer with a status other than 200; error messages are short."""
 
 
 def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None]:
-    """Returns a hook that raises ``httpx2.HTTPError`` beyond *most_bytes* of a body or *seconds* after its head."""
+    """Returns a hook that limits the body of each answer to *most_bytes*, and its duration to *seconds*.
+
+    Beyond a limit, reading raises ``httpx2.HTTPError``. The body of an answer with a status other than 200 is cut at
+    `LARGEST_PROBLEM` bytes instead.
+    """
 
     def limit(response: httpx2.Response) -> None:
         response.stream = _Body(cast(httpx2.SyncByteStream, response.stream), _Bounds(response, most_bytes, seconds))
@@ -43,7 +47,10 @@ class _Bounds:
         self._left = self._most = LARGEST_PROBLEM if self._cut else most_bytes
 
     def admit(self, part: bytes) -> bool:
-        """Whether to read on after *part*; raises an error of httpx2 if the answer has become useless."""
+        """Returns whether to read on after *part*; False if the body of an error is cut here.
+
+        Raises an error of httpx2 if the time is over or the body is too large.
+        """
         self._left -= len(part)
         if time.monotonic() > self._until:
             raise httpx2.ReadTimeout(f"no complete answer in {self._seconds:g} s", request=self._request)

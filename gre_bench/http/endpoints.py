@@ -22,7 +22,7 @@ class Limits(BaseModel):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """How many seconds of a minute's allowance one request uses, and one token; 0 without that limit."""
+        """The least seconds per request, and per token, that the limits by minute allow on average; 0 without one."""
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
@@ -30,8 +30,8 @@ class Limits(BaseModel):
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
     """Returns limits by base URL from the entries *endpoints* of the models file *path*.
 
-    `SettingsError` names a wrong entry. An entry whose URL is not among the *known* URLs of models would limit nothing,
-    so it is refused.
+    *known* are the base URLs of the models there. Raises `SettingsError`, which names the wrong entry. An entry with
+    another URL would limit nothing, so it is wrong too.
     """
     results: dict[str, Limits] = {}
     for index, entry in enumerate(endpoints, 1):
@@ -56,7 +56,7 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
 
 
 def wrong(error: ValidationError) -> str:
-    """Returns what is wrong with an entry, key by key.
+    """Returns one line that says what is wrong with an entry, key by key.
 
     Values are left out, because a secret may have been pasted in the wrong place.
     """

@@ -33,7 +33,10 @@ class Limit:
 
 
 def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
-    """Returns the limit in the ``ratelimit-*`` headers; None if they state none."""
+    """Returns the limit in the ``ratelimit-*`` headers; None if they state none.
+
+    *now* is the time of the answer in epoch seconds.
+    """
     known = {name.lower(): value for name, value in headers.items()}
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
     if limit is None or remaining is None:
@@ -48,7 +51,10 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 
 
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
-    """Returns the limit in ``details`` of an error's body; None if there is none."""
+    """Returns the limit in ``details`` of an error's parsed JSON *body*; None if there is none.
+
+    *now* is the time of the answer in epoch seconds. The headers serve to correct the server's clock.
+    """
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
         return None
@@ -60,7 +66,10 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
 
 
 def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Returns the longest wait in seconds that a refusal states anywhere; None if it states none."""
+    """Returns the longest wait in seconds that a refusal states in its headers or parsed JSON *body*.
+
+    *now* is the time of the answer in epoch seconds. Returns None if no wait is stated.
+    """
     known = {name.lower(): value for name, value in headers.items()}
     waits = [_after(known, now)]
     if _number(known.get("ratelimit-remaining")) == 0:
@@ -85,7 +94,10 @@ def _after(known: Mapping[str, str], now: float) -> float | None:
 
 
 def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
-    """Returns ``resetTime`` by our clock; it is a date, or an epoch in seconds or milliseconds."""
+    """Returns ``resetTime`` of *details* in epoch seconds by this machine's clock; None if it cannot be read.
+
+    Servers write it as a date, or as an epoch in seconds or milliseconds.
+    """
     value = details.get("resetTime")
     stated = _number(value)
     if stated is not None:
@@ -102,7 +114,7 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
 
 
 def _said(message: str) -> float | None:
-    """Returns the seconds that a message such as "Please try again in 60 minutes and 13 seconds" states."""
+    """Returns the seconds stated in a message such as "Please try again in 60 minutes and 13 seconds", or None."""
     match = _AGAIN.search(message)
     if not match or not any(match.groups()):
         return None

@@ -1,7 +1,8 @@
 """One retry policy for every endpoint: writers, examiners and evaluation LMs.
 
-Passing faults (`passes`, no connection, no answer in time) are retried. The wait is the one the endpoint states, or
-doubles each time, with jitter. Lasting faults, such as a refusal or a bad request, are not retried.
+Faults that may pass (a status for which `passes` is true, no connection, no answer in time) are retried. The wait is
+the one that the endpoint states, else it doubles each time; both have jitter. Lasting faults, such as a refusal or a
+bad request, are not retried.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 PASSING = frozenset({408, 409, 425, 429})
-"""The statuses below 500 that count as passing faults; all from 500 do too."""
+"""The statuses below 500 of faults that may pass; all statuses from 500 count as such too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class RetryPolicy:
     def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
         """Returns the seconds to wait after *attempt* (from 0) failed; None if no further attempt is worthwhile.
 
-        ``U(0.5, 1) · min(longest, first · 2^attempt)``, or what the endpoint *stated* plus ``U(0, 0.5) · first``. The
+        *stated_s*: the wait that the endpoint states, if any; one beyond *longest_wait_s* is not worthwhile. The result
+        is ``stated + U(0, 0.5) · first``, or without a stated wait ``U(0.5, 1) · min(longest, first · 2^attempt)``. The
         jitter spreads clients that were all told to return at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
@@ -50,7 +52,10 @@ def passes(status: int) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds to wait in the header Retry-After (a number or a date); None if there is no usable one."""
+    """Returns the wait in seconds that the header Retry-After states as a number or a date; None without a usable one.
+
+    Names in *headers* are in lower case, or their case is ignored.
+    """
     stated = headers.get("retry-after", "").strip()
     try:
         seconds = float(stated)

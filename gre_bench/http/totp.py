@@ -14,7 +14,10 @@ DIGITS = 6
 
 
 def code_now(secret: str, at: float | None = None) -> str:
-    """Returns the code of *secret* (base32, as for an authenticator app) at epoch second *at*, now if None."""
+    """Returns the one-time code of *secret* (base32, as for an authenticator app) at epoch second *at*, now if None.
+
+    Raises `SettingsError` if the secret is not base32.
+    """
     text = secret.replace(" ", "").upper()
     try:
         key = base64.b32decode(text + "=" * (-len(text) % 8))

@@ -23,7 +23,11 @@ BASE = "base_model_name_or_path"
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """An adapter: its folder, its config, its base model's folder, and the base's digest at training, if recorded."""
+    """An adapter on disk.
+
+    *config* is its parsed configuration, *base* the folder of its base model. *base_digest* is the digest of the base
+    when the adapter was trained, None if the folder does not record it.
+    """
 
     folder: Path
     config: Mapping[str, Any]
@@ -39,8 +43,8 @@ class Adapter:
 def read_adapter(folder: Path) -> Adapter | None:
     """Returns the adapter in *folder*, or None if the folder holds none.
 
-    A relative path to the base is resolved against *folder*. The name of a pretrained model means its copy in the
-    cache. Raises `LMError` naming what the adapter lacks.
+    The config names the base model by a path, absolute or relative to *folder*, or by the name of a pretrained model in
+    the cache. Raises `LMError` if the config, the weights or the base are missing or cannot be used.
     """
     if not (folder / CONFIG).is_file():
         return None
@@ -65,7 +69,7 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
-    """Returns *model* with *adapter* added, either merged into its weights or kept beside them.
+    """Returns *model* with *adapter* added: merged into its weights if *merge*, as separate LoRA layers if not.
 
     Raises `LMError` if the adapter's tensors do not fit the model.
     """
@@ -80,12 +84,15 @@ def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTraine
     # With save_embedding_layers=False peft does not ask a model hub about the base.
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
     if absent := sorted(expected ^ there):
-        raise LMError(f"{WEIGHTS} does not fit the base {adapter.base}, as at {absent[0]}")
+        raise LMError(f"{WEIGHTS} does not fit the base {adapter.base}, for example {absent[0]}")
     return adapted.merge_and_unload(safe_merge=True) if merge else adapted.get_base_model()  # pyright: ignore[reportReturnType]
 
 
 def _digest_at_training(folder: Path) -> str | None:
-    """The base's digest as the training record beside the adapter states it; None if there is no record."""
+    """Returns the base's digest from the training record in *folder*; None if the folder has no training record.
+
+    Raises `LMError` if the record cannot be read.
+    """
     path = folder / RECORD
     if not path.is_file():
         return None

@@ -1,7 +1,7 @@
 """Evaluation LMs that can score a reply to any chat, not only judgments.
 
-An evaluation LM that runs a chat model renders each prediction to a chat and scores its reply. Such an LM also accepts
-a `Chat` with a reply. The embedded n-gram LM reads the parts of a prediction instead, so it cannot.
+An evaluation LM that runs a chat model renders each prediction to a chat and scores its reply. Such an LM can therefore
+score any `Chat` that has a reply. The embedded n-gram LM works on the parts of a prediction instead, so it cannot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""How fast this machine scores: several methods score the same predictions, in turn, in one run.
+"""Measures how fast this machine scores: several methods score the same predictions, in turn, in one run.
 
-Times drift on a shared machine, so the methods alternate. Each round measures every method, and ratios are taken within
-a round. Reports state the median over the rounds.
+Times drift on a shared machine, so the methods alternate. Each round times every method once, and ratios compare times
+of the same round. Reports state the median over the rounds.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ Method = Callable[[Sequence[Prediction]], Totals]
 class Timing:
     """The measurements of one method.
 
-    *wall* and *cpu* hold seconds for each round; *cpu* is None if another process computes. *peak_memory* is in bytes.
+    *wall* and *cpu* hold the seconds of each round; *cpu* is None if another process computes. *peak_memory* is in
+    bytes. *totals* holds the log-probability of each reply in nats.
     """
 
     name: str
@@ -57,9 +58,10 @@ class Timing:
 def methods(
     weights: Weights, budget: int | None = None, server: EvaluationLM | None = None
 ) -> tuple[dict[str, Method], list[str]]:
-    """Returns the methods that can be measured here, and a remark if the trie engine cannot run this model.
+    """Returns the methods that this machine can run, by name, and a remark if the trie engine cannot run this model.
 
-    The methods are the engines, lm-evaluation-harness if it is installed, and the vLLM *server* if one is given.
+    The methods are the engines, lm-evaluation-harness if it is installed, and *server*, an open vLLM backend, if one is
+    given. *budget* is the most tokens in one forward pass of the trie engine; None means its default.
     """
     template = ChatTemplate.of(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
@@ -86,17 +88,21 @@ def methods(
 def measured(
     weights: Weights,
     papers: Papers,
-    ways: dict[str, Method],
+    by_name: dict[str, Method],
     rounds: int,
     on_round: Callable[[int, str], None] = lambda done, name: None,
 ) -> dict[str, Timing]:
-    """Times each of *ways* over *rounds*, paper by paper as in a refresh, after a warm-up on a few predictions."""
-    timings = {name: Timing(name) for name in ways}
-    for name, method in ways.items():
+    """Times each method *rounds* times, paper by paper as in a refresh, after a warm-up on four predictions.
+
+    Returns the timings by name. *on_round* receives the number of finished rounds (0: the warm-up begins) and the name
+    of the method.
+    """
+    timings = {name: Timing(name) for name in by_name}
+    for name, method in by_name.items():
         on_round(0, name)
         method(papers[0][:4])
     for done in range(rounds):
-        for name, method in ways.items():
+        for name, method in by_name.items():
             timing = timings[name]
             with _peak(weights, timing), _clock(weights, timing):
                 timing.totals = [total for paper in papers for total in method(paper)]
@@ -107,12 +113,17 @@ def measured(
 
 
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
-    """Summarises *timings* per method.
+    """Summarises *timings*: returns a table of numbers for each method.
 
-    The report gives pairs and seconds, ratios to one conversation at a time, the share of *peak* (multiply-adds per
-    second), and the disagreement. *work_ratio*: how many times less than one at a time the method computes.
-    *token_ratio*: how many times fewer tokens it reads, the gain from sharing alone; 1 for methods that share nothing.
-    The disagreement is the largest relative difference of a reply's log-probability.
+    *pairs* is the number of pairs scored in a round, *peak* the multiply-adds per second that the machine can do.
+    Ratios compare a method with one conversation at a time:
+
+    - ``wall_ratio`` and ``cpu_ratio``: how many times faster it is;
+    - ``work_ratio``: how many times fewer multiply-adds it computes;
+    - ``token_ratio``: how many times fewer tokens it reads, 1 for methods that share nothing.
+
+    ``peak_fraction`` is the method's multiply-adds per second over *peak*. ``largest_disagreement`` is the largest
+    relative difference of a reply's log-probability.
     """
     template = ChatTemplate.of(weights.tokenizer)
     alone = shared = work.Work(0, 0, 0)
@@ -151,7 +162,10 @@ def use_threads(count: int) -> None:
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Returns the multiply-adds per second for square matrices of the model's dtype: the best of five products."""
+    """Measures the multiply-adds per second of this machine: products of square matrices of the model's dtype.
+
+    Returns the best of five measurements. *size* is the number of rows; None means a size that suits the device.
+    """
     import torch
 
     device = weights.model.device
@@ -199,7 +213,11 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
 
 @contextmanager
 def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
-    """Records the peak memory within the block, model weights included, of the device or of this process on the CPU."""
+    """Records in *timing* the peak memory within the block in bytes, model weights included.
+
+    It is the memory of the GPU, or of this process if the model runs on the CPU. Where the system cannot reset the
+    process's peak, nothing is recorded.
+    """
     import torch
 
     on_gpu = weights.model.device.type == "cuda"
@@ -214,7 +232,7 @@ def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
 
 
 def _forget_peak() -> bool:
-    """Resets the process's peak of resident memory where the system allows it (Linux); returns whether it did."""
+    """Resets this process's peak of resident memory; returns False where the system does not allow it (not Linux)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

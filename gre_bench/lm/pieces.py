@@ -18,10 +18,10 @@ Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
 
 def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
-    """Returns a function that splits a reply into the text of each token; None if no tokenizer is at hand.
+    """Returns a function that splits a reply into the text of each token; None if this machine has no tokenizer for it.
 
-    The function takes the reply's text and token ids. It returns one piece for each id, or None if the text and the ids
-    do not belong together.
+    The function takes the reply's text and token ids. It returns one piece of text for each id, or None if the text and
+    the ids do not belong together.
     """
     if settings.backend == "cache-ngram":
         return _words
@@ -51,7 +51,10 @@ def _words(text: str, ids: Sequence[int]) -> list[str] | None:
 
 
 def _decoded(decode: Callable[..., str]) -> Pieces:
-    """Each token gets the text that it adds to the decoded reply; a token that ends inside a character adds none."""
+    """Returns a function that gives each token the text that it adds to the decoded reply.
+
+    A token that ends inside a character adds the empty text.
+    """
 
     def pieces(_text: str, ids: Sequence[int]) -> list[str]:
         pieces_so_far, before = [], ""

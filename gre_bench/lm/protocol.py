@@ -1,8 +1,8 @@
 """The interface of an evaluation LM.
 
-An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. A prediction that cannot be
-scored gets a `SpanError` in its place, so one hostile text never affects its neighbours. An exception means that the LM
-as a whole is unusable.
+An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. For a prediction that cannot
+be scored, it returns a `SpanError`, so one hostile text never affects the other predictions. An exception means that
+the LM as a whole is unusable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ ALLOWED_EXCESS = 1e-6
 
 
 class EvaluationLM(Protocol):
-    """Returns one answer for each prediction, in the same order; ``identity`` goes into every signature."""
+    """An evaluation LM: ``logprob`` returns one answer for each prediction, in the same order.
+
+    ``identity`` goes into every signature.
+    """
 
     @property
     def identity(self) -> LMIdentity: ...
@@ -28,9 +31,9 @@ class EvaluationLM(Protocol):
 
 
 def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
-    """Removes and returns the distinct remarks of *lm*: what it did differently from its settings.
+    """Removes and returns the distinct remarks of *lm*, sentences on how it departed from its settings.
 
-    Empty if it keeps none.
+    Returns an empty tuple if there are none.
     """
     remarks = getattr(lm, "remarks", [])
     taken = tuple(dict.fromkeys(remarks))
@@ -39,10 +42,10 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 
 
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
-    """Returns *span*, or a `SpanError` that says why its numbers cannot be trusted.
+    """Returns *span*, or a `SpanError` marked ``broken`` that says why its numbers cannot be trusted.
 
-    A span is refused if it is empty, misaligned, not finite, above zero, or all exactly zero: the evaluation LM is
-    broken.
+    A sound span has one number for each of its tokens, and at least one token. Each number is finite and not above
+    zero, and not all are exactly zero.
     """
     if isinstance(span, SpanError):
         return span

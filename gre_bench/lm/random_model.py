@@ -1,4 +1,4 @@
-"""Models of a given shape with random weights: as slow as real ones, useful only for speed measurements."""
+"""Makes models of a given shape with random weights, for speed measurements: they are as slow as trained models."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def random_weights(
     dtype: DType = "float32",
     attention: Attention = "sdpa",
 ) -> Weights:
-    """Returns a Llama of *shape* with random weights and *tokenizer*.
+    """Returns a Llama model with random weights and *tokenizer*; *shape* is a key of `SHAPES`.
 
     Raises `LMError` if this machine cannot hold or run it.
     """
@@ -81,7 +81,7 @@ def random_weights(
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Returns the tokenizer of a model folder; raises `LMError` if it has none."""
+    """Returns the tokenizer in *folder*; raises `LMError` if it cannot be read."""
     from transformers import AutoTokenizer
 
     with blamed(folder, "its tokenizer cannot be read"):

@@ -1,8 +1,9 @@
 """Finds the tokens of a conversation that are the reply: the only definition of the scored span.
 
-The span starts at the first token that reaches past the right-stripped generation prompt. It ends with the end-of-turn
-token, included (Xu et al. 2025, C.2, as implemented in their code). Both ends are found in what the tokenizer's chat
-template writes. The text is never searched for the reply, because a reply may repeat any part of the prompt.
+The span starts at the first token that ends after the generation prompt, whose final white space does not count. It
+ends with the end-of-turn token, included (Xu et al. 2025, C.2, as implemented in their code). Both ends come from the
+text that the tokenizer's chat template writes around the reply. The text is never searched for the reply, because a
+reply may repeat any part of the prompt.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _STOPPED_CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Token ids of a chat up to its end of turn; ``ids[first : last + 1]`` is the span (first >= 1).
+    """The token ids of a chat up to the end of the reply's turn; ``ids[first : last + 1]`` is the span (first >= 1).
 
-    *escaped* counts the control tokens inside the texts that were broken up.
+    *escaped* is the number of control tokens in the chat's texts that were broken up with a space.
     """
 
     ids: tuple[int, ...]
@@ -47,10 +48,11 @@ class Conversation:
 
 @dataclass(frozen=True)
 class ChatTemplate:
-    """How one tokenizer writes a chat, probed once.
+    """The chat template of one *tokenizer*, with the facts that one trial chat showed about it.
 
-    *merged*: the template has no system role, so the system text opens the user message, followed by a blank line.
-    *ending*: what the template writes after a reply. *control*: ids of the tokens that no text may contain.
+    *text* is the template itself. *merged* says that it has no system role: the system text then opens the user
+    message, followed by a blank line. *ending* is the text that it writes after a reply. *control* holds the ids of the
+    tokens that no text may contain; *pattern* finds their text (None: there are none).
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -88,7 +90,7 @@ class ChatTemplate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything that decides how a chat is written: template text, date, place of the system text."""
+        """SHA-256 of all that decides how a chat is written: template text, date, and where the system text goes."""
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 
     def encode(self, chat: Chat) -> Conversation:
@@ -117,7 +119,10 @@ class ChatTemplate:
         return Conversation(tuple(ids[: last + 1]), first, last, escaped)
 
     def _probed(self) -> ChatTemplate:
-        """Returns itself with its *ending*: the common end of two chats with different one-character replies."""
+        """Returns a copy with *ending*, which is the common end of two chats with different one-character replies.
+
+        Raises `SpanError` if the template leaves a message out or changes a reply.
+        """
         system, user = "What is to be done.", "What is known."
         prompt, first, second = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
         if system not in prompt or user not in prompt:
@@ -128,7 +133,10 @@ class ChatTemplate:
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """Returns the template's text: up to the generation prompt, or the whole chat if *reply* is given."""
+        """Returns the chat as the template writes it: up to the generation prompt, or with *reply* and its ending.
+
+        Raises `SpanError` if the template fails.
+        """
         if not system:
             messages = [{"role": "user", "content": user}]
         elif self.merged:
@@ -148,8 +156,9 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
     def _escaped(self, *texts: str) -> tuple[list[str], int]:
-        """Returns *texts* with a space after the first character of each control token, and the number of changed
-        tokens.
+        """Breaks up each control token in *texts* with a space after its first character.
+
+        Returns the new texts and the number of tokens broken up.
         """
         broken, total = [], 0
         for text in texts:
@@ -163,15 +172,16 @@ class ChatTemplate:
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, chat: Chat) -> Conversation:
-    """Returns the tokens and span of one *chat*; raises `LMError` if the tokenizer cannot score any chat.
+    """Returns the tokens and span of one *chat*.
 
-    For many chats, make one `ChatTemplate` and call its `encode`.
+    For many chats, make one `ChatTemplate` and call its `encode`. Raises `LMError` if no chat can be scored with this
+    tokenizer, `SpanError` if this one cannot.
     """
     return ChatTemplate.of(tokenizer).encode(chat)
 
 
 def _controls(sign: str) -> bool:
-    """Whether an added token is a control token; runs of blanks and single characters are ordinary text."""
+    """Whether the added token with the text *sign* is a control token; runs of blanks and single characters are not."""
     return len(sign.replace("▁", " ").strip()) > 1
 
 

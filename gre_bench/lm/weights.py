@@ -63,11 +63,11 @@ def open_weights(
     attention: Attention = "sdpa",
     quantisation: Quantisation = "none",
 ) -> Weights:
-    """Opens the weights in *folder*.
+    """Opens the model in *folder* in evaluation mode.
 
     An adapter is merged into its base unless the base is quantised; the digest covers both. *quantisation* ``nf4``
-    packs the weights into 4 bits while loading, as the paper's evaluation LM does. Raises `LMError` naming what the
-    folder lacks or why it cannot be opened.
+    packs the weights into 4 bits while loading, as for the evaluation LM of Xu et al. 2025. Raises `LMError` if
+    something is missing in the folder or the model cannot be opened.
     """
     folder = Path(folder)
     adapter = adapter_folder.read_adapter(folder)
@@ -114,7 +114,7 @@ def open_weights(
         model = model if quantised else model.to(device)
     # transformers fills absent weights with random numbers and only warns.
     if absent := sorted([*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]):
-        raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, as {absent[0]}")
+        raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
     model_digest = base_digest = folder_digest(base)
     if adapter is not None:
         if adapter.base_digest not in (None, base_digest):
@@ -127,9 +127,9 @@ def open_weights(
 
 
 def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* if one of *chosen* is unknown.
+    """Raises `LMError` about *subject* if a chosen value is not among the known ones.
 
-    *chosen* holds pairs of an option and the `Literal` of its known values.
+    *chosen* holds pairs of a value and the `Literal` type of the known values.
     """
     for option, known in chosen:
         if option not in get_args(known):
@@ -138,7 +138,7 @@ def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Hides the loaders' own progress bars, which would disturb another bar on the screen."""
+    """Hides the progress bars of transformers within the block; they would disturb another bar on the screen."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -160,7 +160,7 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, what: str) -> Iterator[None]:
-    """Turns any exception of the block into one line about *folder*.
+    """Turns any exception of the block into an `LMError` of one line: *folder*, then *what*, then the reason.
 
     The loaders of transformers raise almost anything.
     """
@@ -182,7 +182,7 @@ def folder_digest(folder: Path) -> str:
 
 
 def _look(folder: Path) -> None:
-    """Raises `LMError` naming what *folder* lacks."""
+    """Raises `LMError` if *folder* is absent or lacks the config or the weights of a model."""
     if not folder.is_dir():
         what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
         raise LMError(f"evaluation LM {folder}: {what}")

@@ -1,1 +1,1 @@
-"""Metrics: each scores cases; `catalog` lists them, `cases` makes the cases of an edition."""
+"""Metrics, each of which scores cases; `cases` plans the cases of an edition, `scoring` scores them."""

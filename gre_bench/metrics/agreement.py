@@ -1,4 +1,4 @@
-"""How well a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1).
+"""Computes how well a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1).
 
 Besides the plain coefficient it gives three others: among the reviews of one item, with log length held fixed, and the
 gain over mere length on the same reviews. Items are resampled with all their reviews. The formulas are in
@@ -25,7 +25,9 @@ Result = TypeVar("Result")
 class Agreement:
     """One coefficient over *reviews* of *items*; *graded* counts all graded reviews.
 
-    *problem* says why there is no value.
+    *value*: over all reviews together. *p* and the intervals *low* to *high* resample items; *flat_p* treats reviews as
+    independent. *within*: among the reviews of one item. *at_length*: with log length held fixed. *over_length*: the
+    gain over length alone. *problem* says why there is no value.
     """
 
     kind: Literal["spearman", "kendall", "pearson"]
@@ -57,7 +59,10 @@ def agreements(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Agreement]:
-    """Returns every coefficient of *scores* with the grades; *words* maps review ids to lengths in words."""
+    """Returns every coefficient of *scores* with the grades.
+
+    *words* maps review ids to lengths in words. Without *by_length*, the values at and over length are None.
+    """
     scored = [row for row in scores if row.value is not None]
     counts = {"reviews": len(scored), "items": len({row.paper_id for row in scored}), "graded": len(scores)}
     how: dict[str, Any] = {"resamples": resamples, "seed": seed}
@@ -83,9 +88,9 @@ def _agreement(
         plain = correlate(kind, values, grades, items, **how)
     except ValueError as error:
         return Agreement(kind, None, **counts, problem=str(error))
-    inside = _where_there_is_one(lambda: within_groups(kind, values, grades, items, **how))
-    held = _where_there_is_one(lambda: partial(kind, values, grades, length, items, **how)) if by_length else None
-    over = _where_there_is_one(lambda: compare(kind, values, length, grades, items, **how)) if by_length else None
+    inside = _result_or_none(lambda: within_groups(kind, values, grades, items, **how))
+    held = _result_or_none(lambda: partial(kind, values, grades, length, items, **how)) if by_length else None
+    over = _result_or_none(lambda: compare(kind, values, length, grades, items, **how)) if by_length else None
     return Agreement(
         kind, plain.value, plain.low, plain.high, plain.p, plain.flat_p,
         inside and inside.value, inside and inside.low, inside and inside.high,
@@ -94,8 +99,8 @@ def _agreement(
     )  # fmt: skip
 
 
-def _where_there_is_one(made: Callable[[], Result]) -> Result | None:
-    """Returns the result of *made*, or None if the data define none: one review per group, or constant length."""
+def _result_or_none(made: Callable[[], Result]) -> Result | None:
+    """Returns the result of *made*; None if the data define none (one review per group, or constant length)."""
     try:
         return made()
     except ValueError:

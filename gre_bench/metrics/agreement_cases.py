@@ -48,7 +48,10 @@ class ReviewScore:
 
 
 def candidate_of(review_id: str) -> Candidate:
-    """Returns the candidate that stands for one graded review; each review is its own, since an item has several."""
+    """Returns the candidate that stands for one graded review.
+
+    Each review is a candidate of its own, since an item has several.
+    """
     return Candidate(f"review:{review_id}", "graded")
 
 
@@ -60,11 +63,11 @@ def plan_agreement(
     ungraded: bool = False,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns all ordered pairs of different reviews of an item, item by item; one per review if no reference is
-    needed.
+    """Returns all ordered pairs of different reviews of an item, item by item.
 
-    *ungraded*: score ungraded reviews as well. Every review appears. A review that cannot be scored is excluded with
-    `NOT_REFERENCED` or `NOT_GRADED`, or fails as in `gre_bench.metrics.cases.plan`, which also explains *moved*.
+    If the metric needs no reference, there is one pair per review. *ungraded*: ungraded reviews are scored as well. A
+    review that cannot be scored is excluded with `NOT_REFERENCED` or `NOT_GRADED`, or fails as in
+    `gre_bench.metrics.cases.plan`, which also explains *moved*.
     """
     return [
         planned
@@ -75,7 +78,7 @@ def plan_agreement(
 
 
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
-    """Moves each review of *items* that *recipe* can read to another item (`gre_bench.metrics.chance`)."""
+    """Returns each review of *items* that *recipe* can read, moved to another item (`gre_bench.metrics.chance`)."""
     responses: dict[str, Response] = {}
     placed = []
     for item in items:

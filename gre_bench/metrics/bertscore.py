@@ -34,7 +34,10 @@ class Match:
 
 
 class BertScore:
-    """Scores cases by embeddings of sentences, or of *tokens*; each call embeds each distinct text once."""
+    """Scores cases by embeddings of sentences, or of tokens if *tokens* is true.
+
+    Each call embeds each distinct text once.
+    """
 
     needs_reference = True
 

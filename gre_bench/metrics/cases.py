@@ -34,7 +34,10 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A review to be scored: its original text, its judgments by writer, and why absent texts are absent."""
+    """A review to be scored: its original text, and its judgments by writer.
+
+    *lacks* says why a text is absent.
+    """
 
     review_id: str
     text: str | None
@@ -71,8 +74,8 @@ def plan(
 
     *Excluded* pairs lie outside the metric by a rule that treats all candidates alike. Examples are a paper without
     synopsis, a control without an original review, and a change that the text does not allow. *Failed* pairs lack a
-    text that should exist, and count against the candidate. *moved*, for specific metrics: by candidate and paper, the
-    candidate's response to another paper.
+    text that should exist, and count against the candidate. *generic*: the judgments of the generic control. *moved*,
+    for specific metrics: by candidate and paper, the candidate's response to another paper.
     """
     candidates = list(candidates)
     return [
@@ -88,39 +91,46 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to another paper."""
+    """Returns the response of *candidate* to another paper; None if there is none.
+
+    The generic control says the same of every paper, so its *response* to this paper is returned.
+    """
     if candidate.candidate_id == controls.GENERIC:
         return response
     return moved.get((candidate.candidate_id, entry.paper.paper_id))
 
 
-def scored_writer(entries: Iterable[Entry], asked: str | None, at_work: str | None = None) -> str:
-    """Applies `scored_writer_of` to the human responses of *entries*."""
+def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
+    """Returns `scored_writer_of` the human responses of *entries*."""
     return scored_writer_of(
-        [response for entry in entries for response in (entry.human, *entry.references)], asked, at_work
+        [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
 
 
-def scored_writer_of(responses: Iterable[Response], asked: str | None, at_work: str | None = None) -> str:
-    """Returns the writer whose judgments are scored: *asked*, else the writer *at_work* in this run, else the only one.
+def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
+    """Returns the writer whose judgments are scored.
 
-    Raises `SettingsError` if the choice is unclear, or if the requested writer has no judgments.
+    That is the *requested* writer, else the one *in_use* in this run, else the only one, and ``none`` without
+    judgments. Raises `SettingsError` if the choice is unclear, or if the requested writer has no judgments.
     """
-    if at_work is not None and asked in (None, at_work):
-        return at_work
+    if in_use is not None and requested in (None, in_use):
+        return in_use
     writers = sorted({writer for response in responses for writer in response.judgments})
-    if asked is not None and asked not in writers:
-        raise SettingsError(f"no judgments by writer {asked}; available writers: {', '.join(writers) or 'none'}")
-    if asked is None and len(writers) > 1:
+    if requested is not None and requested not in writers:
+        raise SettingsError(f"no judgments by writer {requested}; available writers: {', '.join(writers) or 'none'}")
+    if requested is None and len(writers) > 1:
         names = ", ".join(writers)
         raise SettingsError(f"judgments by several writers ({names}); choose one: --set scoring.writer=NAME")
-    return asked or (writers[0] if writers else "none")
+    return requested or (writers[0] if writers else "none")
 
 
 def response_of(
     entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
 ) -> Response | None:
-    """Returns the response of *candidate* to the paper at index *index*, if there is one."""
+    """Returns the response of *candidate* to the paper at *index*, if there is one.
+
+    *generic*: the judgments of the generic control.
+    """
     if candidate.candidate_id == HUMAN:
         return entries[index].human
     if candidate.candidate_id == controls.OTHER_PAPER:

@@ -1,4 +1,4 @@
-"""What a candidate scores by chance: the scores of its own reviews after a move to other papers.
+"""Moves a candidate's reviews to other papers, where their scores show what it scores by chance.
 
 A review of another paper by the same author has the same style and knows nothing of this paper. What a candidate scores
 above chance therefore comes from what it says about the paper itself.
@@ -26,7 +26,10 @@ BLOCK = 8
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A review at its paper: *item* names the paper, *about* the items that it may describe, *words* its length."""
+    """A review at its paper.
+
+    *key* names the review, *item* the paper, *about* the items that it may describe; *words* is its length.
+    """
 
     key: str
     item: str
@@ -121,7 +124,10 @@ def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
 
 
 def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """Pairs each review with the next free one that may exchange places with it; a leftover joins a pair."""
+    """Groups *reviews* that exchange places: each with the first waiting one that may exchange places with it.
+
+    A review left over joins a pair, so that three exchange places. If it fits none, it is in no group.
+    """
     waiting: list[Placed] = []
     swaps: list[tuple[Placed, ...]] = []
     for review in reviews:

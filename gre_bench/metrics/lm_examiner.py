@@ -25,7 +25,10 @@ _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
 
 class LMExaminer:
-    """Scores cases with an LM. A case's synopsis is the full text of its paper; its reference is not read."""
+    """Scores cases with an LM, the *writer*.
+
+    A case's synopsis is the full text of its paper; its reference is not read.
+    """
 
     needs_reference = False
 

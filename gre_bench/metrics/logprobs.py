@@ -58,7 +58,7 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """Returns the score from the log-probabilities of its `terms`."""
+    """Returns the score, in nats, from the log-probabilities of its `terms`."""
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
@@ -69,19 +69,22 @@ def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
 
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
     """Returns all predictions that *cases* need, without duplicates, by content address."""
-    return dict(place_and_term for case in cases for place_and_term in addressed(recipe, case, settings))
+    return dict(part for case in cases for part in addressed(recipe, case, settings))
 
 
 def ask(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Returns answers to the *predictions* that are not *known*, in one call so that shared texts are computed once."""
+    """Returns answers by address to those *predictions* that are not *known*.
+
+    The LM gets all of them in one call, so that shared texts are computed once.
+    """
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
 
 
 class LogprobMetric:
-    """Scores cases; predictions that are *known* (by address) are not computed again."""
+    """Scores cases with an evaluation LM."""
 
     def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
         self.recipe = recipe
@@ -90,7 +93,10 @@ class LogprobMetric:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
-        """Returns one score or problem for each of *cases*, in order."""
+        """Returns one score or problem for each of *cases*, in order.
+
+        Predictions whose answers are *known* (by address) are not computed again.
+        """
         parts = [addressed(self.recipe, case, self.settings) for case in cases]
         answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
         return [
@@ -115,7 +121,10 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Names the text of a pair that is blank once prepared; such a pair is missing data, not a score of zero."""
+    """Returns which text of a pair is blank once prepared; None if neither is.
+
+    Such a pair is missing data, not a score of zero.
+    """
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
     if not (x or "").strip():

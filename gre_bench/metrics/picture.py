@@ -32,7 +32,10 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
 
 
 def drawable(path: Path) -> None:
-    """Raises `SettingsError` if *path* is no picture file or altair is absent, before hours of scoring."""
+    """Raises `SettingsError` if *path* is no .svg or .png file, or altair is not installed.
+
+    Callers ask before they score for hours.
+    """
     if path.suffix not in (".svg", ".png"):
         raise SettingsError(f"{path}: a picture is a .svg or .png file")
     if find_spec("altair") is None:
@@ -40,7 +43,10 @@ def drawable(path: Path) -> None:
 
 
 def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
-    """Plots d with its 95% interval; degradations must lie left of zero, manipulations must not lie right of it."""
+    """Returns the plot of d with its 95% interval for each change and metric.
+
+    Degradations must lie left of zero; manipulations must not lie right of it.
+    """
     try:
         import altair
     except ImportError as error:

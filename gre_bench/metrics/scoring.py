@@ -33,7 +33,7 @@ class MetricWork:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The score of each case, and the spans that were computed for them, by content address.
+    """The score of each case, and by content address the spans that were computed for them.
 
     *remarks*: what the evaluation LM did differently from its settings.
     """
@@ -50,7 +50,7 @@ def score(
     other: Callable[[Recipe, str], Metric],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Scores all *works*; spans that are *known* are not computed again.
+    """Returns the scores of all *works*; spans that are *known* (by address) are not computed again.
 
     *evaluation_lm* opens the LM if a metric needs it. The LM gets all predictions of a paper in one call, so it may
     compute shared texts once. *other* opens any other metric from its recipe and signature.
@@ -66,7 +66,7 @@ def score(
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
-    """Returns *case* with its texts prepared by *settings*: folded to ASCII if requested, and in the right form."""
+    """Returns *case* with its texts as *settings* ask: folded to ASCII or not, and judgments in their form."""
     form = settings.form if case.source == "judgments" else "as_written"
     texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
     return replace(case, **texts)

@@ -1,4 +1,4 @@
-"""Effects of changes on a metric, from the pairs that are scored both before and after (Xu et al. 2025, §4.2).
+"""Computes the effects of changes on a metric, from the pairs scored both before and after (Xu et al. 2025, §4.2).
 
 Each effect is also given with length held fixed. Only the unchanged human reviews decide how a score depends on length:
 b = least-squares slope of score on log(words). A changed review's score s′ is then moved to the length of the original
@@ -21,7 +21,7 @@ from gre_bench.stats.effects import Effect, effect, holm
 from gre_bench.stats.verdicts import Verdict, degradation_verdict, manipulation_verdict, paper_rule
 
 Row = Mapping[str, Any]
-Place = tuple[str, str, str]
+PairKey = tuple[str, str, str]
 """Candidate, paper, reference."""
 
 ENOUGH = 0.98
@@ -30,7 +30,13 @@ ENOUGH = 0.98
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """The effect of one change and its verdicts, or the *problem* that leaves *d* None."""
+    """The effect *d* of one change and its verdicts, or the *problem* that leaves *d* None.
+
+    *low*, *high* and *p* keep pairs of a paper together; *p_holm* is corrected over all degradations. *flat_low*,
+    *flat_high* and *flat_p* are the published ones, which treat pairs as independent. *length_d*, *length_low* and
+    *length_high* hold length fixed. *pairs* counts the pairs scored before and after. *paper_verdict* follows the
+    paper's rule.
+    """
 
     d: float | None
     low: float | None
@@ -56,9 +62,10 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The scores before and after a change: its effect, plain and with length held fixed, or why there is none.
+    """The scores before and after a change, and its effect, or the *problem* that leaves it None.
 
-    *lost*: pairs that were scored before but not after, although the change could be made.
+    *plain*: the effect. *at_length*: the effect with length held fixed. *lost* counts pairs that were scored before but
+    not after, although the change could be made.
     """
 
     planned: int
@@ -74,14 +81,15 @@ class _Trial:
 def change_effects(
     before: Sequence[Row],
     after: Mapping[str, Sequence[Row]],
-    words: Mapping[Place, int],
+    words: Mapping[PairKey, int],
     settings: ValidationSettings,
     by_length: bool = True,
 ) -> dict[str, ChangeResult]:
     """Returns the effect of each change, by name.
 
     *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
-    and of each change. If no pair allows a change, it is undecided if it is the paper's, and left out if it is ours.
+    and of each change. *words*: the length of each pair's candidate text. A change that no pair allows is undecided if
+    it is one of Xu et al.; one of our own is left out.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {
@@ -98,8 +106,8 @@ def change_effects(
     return {change: _found(change, item, adjusted.get(change), settings) for change, item in tried.items()}
 
 
-def lengths(cases: Iterable[Case]) -> dict[Place, int]:
-    """Returns the number of words of each case's candidate text."""
+def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
+    """Returns the number of words of each case's candidate text, by candidate, paper and reference."""
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
 
 
@@ -110,7 +118,7 @@ def _by_rule(rows: Sequence[Row]) -> bool:
 def _tried(
     before: Sequence[Row],
     rows: Sequence[Row],
-    words: Mapping[Place, int],
+    words: Mapping[PairKey, int],
     settings: ValidationSettings,
     by_length: bool,
 ) -> _Trial:
@@ -137,7 +145,7 @@ def _key(row: Row) -> tuple[str, str]:
 
 
 def _at_length(
-    humans: Iterable[Row], both: Sequence[tuple[Row, Row]], words: Mapping[Place, int], settings: ValidationSettings
+    humans: Iterable[Row], both: Sequence[tuple[Row, Row]], words: Mapping[PairKey, int], settings: ValidationSettings
 ) -> Effect | None:
     """Returns the effect with length held fixed; None if the data do not determine it."""
 

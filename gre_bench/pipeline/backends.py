@@ -1,4 +1,4 @@
-"""What the steps of a run receive: the writers' context and the backends of the metrics."""
+"""Makes what the steps of a run receive: the writers' context and the backends of the metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from gre_bench.writing.catalog import WriterContext
 
 
 def writer_context(store: Store, job: Job) -> WriterContext:
-    """Returns the models file, the reply archive shared by all editions of a state, and the account that pays."""
+    """Returns what a text writer needs for *job*: models file, reply archive, account and budget, sampling.
+
+    All editions of a state folder share its reply archive. The account that pays is the edition of *store*.
+    """
     replies = store.folder.parent.parent / "replies"
     settings = job.settings
     edition, writing = settings.edition, settings.writing
@@ -18,5 +21,5 @@ def writer_context(store: Store, job: Job) -> WriterContext:
 
 
 def backends(store: Store, job: Job) -> Backends:
-    """Returns the evaluation LM, the embedder and the examiner's writer context of a run."""
+    """Returns the settings of the evaluation LM and of the embedder, and the examiner's writer context, of *job*."""
     return Backends(job.settings.evaluation_lm, job.settings.embedder, writer_context(store, job))

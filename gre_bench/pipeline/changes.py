@@ -27,10 +27,10 @@ from gre_bench.tasks.protocol import Steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Returns the candidate of each change in the settings, in the order of the tables.
+    """Returns the changes to validate with, each with the id of the candidate that it makes, in the catalogue's order.
 
-    If the settings name none, these are all changes of the domain that can be made at the level. Raises `SettingsError`
-    for a change that cannot be made.
+    They are ``validation.changes``; if that is not set, all changes of the domain that can be made at the settings'
+    level (reviews or judgments). Raises `SettingsError` for no change, or one that cannot be made.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain = domain_of(settings.edition.domain)
@@ -51,9 +51,9 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 
 
 def untried(settings: Settings) -> list[str]:
-    """Returns the paper's changes that apply in the domain but are not chosen; without them no metric passes.
+    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen; without them no metric passes.
 
-    Random replacement is one of the paper's changes only if there is no abstract to review (A.4).
+    Random replacement is among them only if the domain has no abstracts to review (their A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -63,10 +63,10 @@ def untried(settings: Settings) -> list[str]:
 
 
 def changed(store: Store, job: Job) -> list[Candidate]:
-    """Returns the candidates that the job's changes make, without controls.
+    """Returns the candidates that the job's changes make; changes that are controls are left out.
 
-    Each run changes judgments again, unlike reviews, but keeps their scores. Raises `SettingsError` if an earlier run
-    changed the judgments with another seed.
+    Changed reviews are stored. Changed judgments are not, so each run makes them again; their scores are kept. Raises
+    `SettingsError` if an earlier run made the judgments in another way, such as with another seed.
     """
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
@@ -100,7 +100,11 @@ def maker(settings: ValidationSettings, change: str) -> str:
 
 
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
-    """Writes every chosen change of the human candidates' reviews; returns the maker of each by candidate."""
+    """Changes the human candidates' reviews in *entries* in every way that *job* names, and stores the changed reviews.
+
+    Returns the identity of the writer of each change, by candidate; nothing at the level of judgments. Raises
+    `SettingsError` if an earlier run used another writer for a change.
+    """
     if job.settings.validation.level == "judgments":
         return {}
     materials = [material(job.settings, entries, index) for index in range(len(entries))][: job.limit]
@@ -132,7 +136,10 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
 
 
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
-    """Returns *entries* with the human candidates' judgments by *writer* changed, if the level is judgments."""
+    """Returns *entries* with the changed judgments of the human review added as responses of further candidates.
+
+    The judgments are those by *writer*. Without changes, or at the level of reviews, nothing is added.
+    """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)
     candidate_of_change = {name: candidate for name, candidate in job.changes.items() if not CHANGES[name].control}
@@ -156,9 +163,10 @@ def _judgments(change: str, candidate: str, item: ChangeInput, writer: str, huma
 
 
 def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
-    """Returns the text that the changes of one paper need: its human review, or its judgments by *writer*.
+    """Returns what a change of one paper's review needs: its text, the paper's title and abstract, and other texts.
 
-    *index*: the paper's index in *entries*.
+    The other texts are those of other papers' reviews. All texts are human reviews, or with *writer* their judgments by
+    that writer. *index*: the paper's index in *entries*.
     """
 
     def text_of(entry: Entry) -> str:

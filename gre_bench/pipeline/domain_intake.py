@@ -17,7 +17,10 @@ from gre_bench.store.queries.writing import SYNOPSES
 
 
 def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms) -> dict[str, Any]:
-    """Adds the sampled restaurants of the two files, with reviews and categories; returns the report."""
+    """Imports a sample of restaurants from Yelp's two files, with reviews and categories; returns the report.
+
+    *terms* say which restaurants are sampled. The report is that of `intake.keep`, with the numbers left out.
+    """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}
     categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
@@ -33,7 +36,11 @@ def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, term
 def import_graded(
     store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Adds the items of the file *path* and their reviews with grades; returns the report."""
+    """Imports the items in *path* and their reviews with grades; returns the report of `intake.keep`, with notes.
+
+    *domain*, *grade_column* and *grades* (their names, the worst first) override what the file's layout says; None
+    keeps it.
+    """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}
     graded = graded_from(path, papers, known, domain_of(domain) if domain else None, grade_column, grades)

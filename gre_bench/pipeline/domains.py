@@ -16,9 +16,9 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain's defaults for all settings that are not given.
+    """Returns *job* with its domain, and the domain's prompt and parts of a synopsis where the settings give none.
 
-    The domain is that of the settings, else that of an imported file. Raises `SettingsError` for an unknown one.
+    If the settings name no domain, an imported file's counts. Raises `SettingsError` for an unknown one.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
@@ -34,12 +34,12 @@ def in_domain(job: Job) -> Job:
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
-    """Returns the synopsis of *paper* in *domain*; None if a part of it is missing."""
+    """Returns the synopsis of *paper*, made of the parts that *domain* names; None if one of these is missing."""
     return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
 
 
 def headings_of(settings: Settings) -> tuple[str, ...]:
-    """Returns the headings of the review form: of the settings, else the venue-year, else the domain."""
+    """Returns the headings of the review form, from the settings, else from the venue-year, else from the domain."""
     if settings.validation.headings is not None:
         return settings.validation.headings
     try:

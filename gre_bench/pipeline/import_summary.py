@@ -24,10 +24,11 @@ MOST_READ = 300
 def described(
     store: Store, imported: Sequence[Review], judgments: Sequence[Judgments], known: Sequence[Review]
 ) -> dict[str, Any] | None:
-    """Returns a summary of the judgments of the *imported* reviews and of the human ones; None without any review.
+    """Returns a summary of the judgments of the *imported* reviews and of the human ones; None without reviews.
 
-    *judgments*: those imported with the reviews. Without any, the rule writer makes them here. If the edition's writer
-    is an LM, only its name is returned, because an import never pays for replies.
+    The summary names the ``writer``, and has a row of ``candidates`` for each candidate (`DescribedJudgmentsRow`, with
+    an example). *judgments* came with the reviews; if there are none, the rule writer makes them here. *known* are the
+    reviews stored before. If the edition's writer is an LM, there are no rows, because an import pays for no replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 
@@ -68,7 +69,7 @@ def _writer(store: Store) -> str:
 
 
 def _with_example(row: DescribedJudgmentsRow, texts: Mapping[str, str | None]) -> dict[str, Any]:
-    """Returns *row* with one judgment in full: the first of the review that has the most."""
+    """Returns *row* with an example: the first line of the candidate's longest judgments; *texts* are by review."""
     lines = (texts.get(row["longest_id"]) or "").splitlines()
     kept = {name: value for name, value in row.items() if name != "longest_id"}
     return kept | {"example": lines[0] if lines else None}

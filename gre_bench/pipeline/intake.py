@@ -28,7 +28,7 @@ Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 
 
 def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> dict[str, Any]:
-    """Adds the papers of *path*; returns the report."""
+    """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
     return keep(store, run_id, path, "papers", papers_from(path, known, rows))
 
@@ -44,10 +44,11 @@ def import_reviews(
     only: bool = False,
     epoch: int | None = None,
 ) -> dict[str, Any]:
-    """Adds the reviews and judgments of *path*; returns the report.
+    """Imports the reviews and judgments in the file *path*, or only its *rows*; returns the report of `keep`.
 
-    *by*: the candidate of rows that name none. With *only*, all rows belong to *by*, whatever the file says. *epoch*:
-    the epoch to read of inspect_ai logs.
+    *by*: the candidate of rows that name none. With *only*, all rows belong to *by*, whatever the file says. *writer*:
+    the writer of judgments that name none. *make_papers*: also add the papers that the rows name. *epoch*: which epoch
+    of inspect_ai logs to read. Raises `SourceError` if *by* is given for a file that names its candidates.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
@@ -62,7 +63,10 @@ def import_reviews(
 
 
 def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
-    """Returns the reviews and judgments in *path* that are not yet known; stores nothing."""
+    """Reads the file *path* and returns its new reviews and judgments, and the rows refused; stores nothing.
+
+    *known*: the reviews stored before. *how*: the keyword arguments of `reviews_from`.
+    """
     reviews = {review.review_id: review for review in known}
     judged = {
         (row["review_id"], row["writer"]): row["text"] for row in store.rows(JUDGMENTS) if row["review_id"] in reviews
@@ -71,7 +75,10 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
 
 
 def row_range(text: str | None) -> range | None:
-    """Returns ``0:300`` as a range; raises `SettingsError` if it is malformed or empty."""
+    """Returns *text*, such as ``0:300``, as a range of rows; None for None.
+
+    Raises `SettingsError` if it is malformed or holds no row.
+    """
     if text is None:
         return None
     match = re.fullmatch(r"(\d+):(\d+)", text)
@@ -98,57 +105,67 @@ def keep(
     run_id: str,
     path: Path,
     kind: str,
-    taken: Imported,
+    imported: Imported,
     domain: str | None = None,
     before: Sequence[Step] = (),
 ) -> dict[str, Any]:
-    """Stores the records *taken* from *path* in one transaction, after the steps *before*; returns the report."""
+    """Stores the records *imported* from the file *path*, and an entry about the import; returns the report.
+
+    The steps *before* run first, in the same transaction. The report counts records and refused rows; these are also
+    written to a file. *kind*: what the file holds, such as ``reviews``. *domain*: the domain that it states, if any.
+    """
     report: dict[str, Any] = {
         "file": str(path.resolve()),
         "kind": kind,
-        "papers": len(taken.papers),
-        "reviews": len(taken.reviews),
-        "judgments": len(taken.judgments),
-        "synopses": len(taken.synopses),
-        "unchanged": taken.unchanged,
-        "refused": len(taken.refusals),
-        "refusals": [asdict(refusal) for refusal in taken.refusals],
-        "unknown_papers": unknown_papers(store, taken),
-        "ignored_columns": list(taken.ignored_columns),
-        "notes": list(taken.notes),
-        "refusals_file": _write_refusals(store, run_id, path, taken),
+        "papers": len(imported.papers),
+        "reviews": len(imported.reviews),
+        "judgments": len(imported.judgments),
+        "synopses": len(imported.synopses),
+        "unchanged": imported.unchanged,
+        "refused": len(imported.refusals),
+        "refusals": [asdict(refusal) for refusal in imported.refusals],
+        "unknown_papers": unknown_papers(store, imported),
+        "ignored_columns": list(imported.ignored_columns),
+        "notes": list(imported.notes),
+        "refusals_file": _write_refusals(store, run_id, path, imported),
     }
     entry = {
         "run_id": run_id,
         "file": report["file"],
         "sha256": file_sha256(path),
         "kind": kind,
-        "added": taken.added,
-        "unchanged": taken.unchanged,
-        "refused": len(taken.refusals),
+        "added": imported.added,
+        "unchanged": imported.unchanged,
+        "refused": len(imported.refusals),
         "domain": domain,
         "happened_at": now(),
     }
     store.write(
         *before,
-        ("add_papers", taken.papers),
-        ("add_reviews", taken.reviews),
-        ("add_judgments", [judged(item) for item in taken.judgments]),
-        ("add_synopses", [asdict(item) | {"writer": GIVEN} for item in taken.synopses]),
+        ("add_papers", imported.papers),
+        ("add_reviews", imported.reviews),
+        ("add_judgments", [judged(item) for item in imported.judgments]),
+        ("add_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
         ("add_import", entry),
     )
     return report
 
 
 def judged(judgments: Judgments) -> dict[str, Any]:
-    """Returns *judgments* as a row of the table, with the numbers of lines and stray lines."""
+    """Returns *judgments* as a row of the table ``judgments``, with the numbers of lines and of stray lines.
+
+    A stray line is one that is no judgment.
+    """
     lines, strays = count(judgments.text)
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
 
-def unknown_papers(store: Store, taken: Imported) -> dict[str, Any] | None:
-    """Returns how many rows name unknown papers, with examples and a line for users; None if none does."""
-    rows = [str(refusal.paper_id) for refusal in taken.refusals if refusal.code == UNKNOWN]
+def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
+    """Returns what to tell users about refused rows that name unknown papers; None without such rows.
+
+    It has the number of these rows, the papers, the number of known papers, and one line for users.
+    """
+    rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
         return None
     unknown, known = list(dict.fromkeys(rows)), sorted(paper.paper_id for paper in known_papers(store))
@@ -164,18 +181,19 @@ def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _write_refusals(store: Store, run_id: str, path: Path, taken: Imported) -> str | None:
-    if not taken.refusals:
+def _write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> str | None:
+    if not imported.refusals:
         return None
     report = store.folder / "refused" / f"{run_id}-{path.stem}.jsonl"
     report.parent.mkdir(parents=True, exist_ok=True)
-    report.write_text("".join(json.dumps(asdict(item), ensure_ascii=True) + "\n" for item in taken.refusals))
+    report.write_text("".join(json.dumps(asdict(item), ensure_ascii=True) + "\n" for item in imported.refusals))
     return str(report)
 
 
 def file_sha256(path: Path) -> str:
-    """Returns the SHA-256 of a file, hex; for a folder, that of a list of its files' digests, as ``sha256sum`` writes
-    it.
+    """Returns the SHA-256 of the file *path*, hex.
+
+    For a folder, it is that of the list of its files' digests, as ``sha256sum`` prints them.
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -34,20 +34,24 @@ from gre_bench.tasks.protocol import Steps
 def bring(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False
 ) -> tuple[Job, dict[str, Any]]:
-    """Calls `take` under the edition's lock. Returns the job that scores the candidate, and the import's report."""
+    """Imports the reviews in *file* as those of the candidate *name*, under the edition's lock.
+
+    Returns the job that scores this candidate, and the report. Arguments and errors are those of `import_own_reviews`.
+    """
     with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
-        report = take(store, job, run, progress.status["run_id"], file, name, writer, replace)
+        report = import_own_reviews(store, job, run, progress.status["run_id"], file, name, writer, replace)
         job = changed(job, candidates=(name,), limit=limit_of(store))
         progress.end("done")
     return job, report
 
 
-def take(
+def import_own_reviews(
     store: Store, job: Job, run: Steps, run_id: str, file: Path, name: str, writer: str | None, replace: bool
 ) -> dict[str, Any]:
-    """Stores the reviews of *file* as those of the candidate *name*; with *replace*, in place of its earlier ones.
+    """Stores the reviews in *file* as those of the candidate *name*; with *replace*, in place of its earlier ones.
 
-    Returns the report of the import, with the sampled papers that have a review and those that have none. Raises
+    *writer*: the writer of judgments in the file that name none. Returns the report of the import, with the sampled
+    papers that have a review and those that have none. Raises `UnfinishedError` if the edition has no board, and
     `SettingsError` or `SourceError` if the reviews cannot be ranked; nothing is changed then.
     """
     own_name(name)
@@ -86,23 +90,28 @@ def take(
     }
 
 
-def _refuse_conflicts(store: Store, name: str, taken: Imported) -> None:
-    """Raises `SettingsError` if *name* has other reviews of some of the papers of *taken*."""
-    if lost := [refusal.paper_id for refusal in taken.refusals if refusal.code == CONFLICT]:
+def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
+    """Raises `SettingsError` if rows of *imported* were refused because *name* already has another review there."""
+    if lost := [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]:
         raise SettingsError(
             f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
             "replace them with --replace, or give another name with --as"
         )
 
 
-def _mismatch(store: Store, taken: Imported, sampled: Sequence[str]) -> str:
-    """Returns why none of the reviews of *taken* is about a *sampled* paper."""
-    unknown = unknown_papers(store, taken)
-    return unknown["line"] if unknown else _first_refusal(taken) or f"its {counted(len(sampled), 'paper')} are others"
+def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
+    """Returns one line that says why none of the reviews of *imported* is about a *sampled* paper."""
+    unknown = unknown_papers(store, imported)
+    return (
+        unknown["line"] if unknown else _first_refusal(imported) or f"its {counted(len(sampled), 'paper')} are others"
+    )
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers of a pilot's board, so that a candidate is scored on the same papers; else None."""
+    """Returns the number of papers of the board if it is a pilot's, which covers only part of the sample, else None.
+
+    With this limit, a further candidate is scored on the same papers.
+    """
     ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
     boards = store.rows(LEADERBOARD, signature_ids=ids)
     papers = max((row["plan_papers"] or 0 for row in boards), default=0)
@@ -110,9 +119,10 @@ def limit_of(store: Store) -> int | None:
 
 
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
-    """Returns the writer whose judgments the boards score, and that writer again if the settings name it; else None.
+    """Returns the identity of the writer whose judgments the boards score, and that of the writer in the settings.
 
-    Raises `SettingsError` if the settings name a writer whose identity has changed since.
+    Both are None if no board scores judgments; the second is None if the settings name no writer. Raises
+    `SettingsError` if the two differ.
     """
     signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:
@@ -128,30 +138,31 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
 
 
 def _judges(
-    store: Store, job: Job, run: Steps, reviews: Sequence[Review], taken: Imported, replace: bool
+    store: Store, job: Job, run: Steps, reviews: Sequence[Review], imported: Imported, replace: bool
 ) -> str | None:
-    """Returns the writer whose judgments the edition's boards score; None if they score none.
+    """Returns the identity of the writer whose judgments the edition's boards score; None if they score none.
 
-    Raises `SettingsError` if some of *reviews* have no judgments by it and the settings do not name it.
+    Raises `SettingsError` if some of *reviews* have no judgments by this writer and the settings name no writer who
+    could write them. With *replace*, judgments in the store do not count.
     """
     writer, configured = writer_of_boards(store, job, run)
     if writer is None:
         return None
-    judged = {item.review_id for item in taken.judgments if item.writer == writer}
+    judged = {item.review_id for item in imported.judgments if item.writer == writer}
     if not replace:
         judged |= {row["review_id"] for row in store.rows(JUDGMENTS) if row["writer"] == writer}
     lacking = [review.paper_id for review in reviews if review.review_id not in judged]
     if lacking and configured is None:
         raise SettingsError(
-            f"{store.key} is scored with judgments by {writer}, which nothing here writes, and {len(lacking)} of these "
-            f"reviews have none by it ({_some(lacking)}). Nothing was scored. Add them to the file (columns judgments "
-            f"and writer), or rank them on an edition by rule, which you make once: {by_rule(job.settings)}"
+            f"{store.key} is scored with judgments by {writer}, which these settings do not name, and {len(lacking)} "
+            f"of these reviews have none by it ({_some(lacking)}). Nothing was scored. Add them to the file (columns "
+            f"judgments and writer), or rank them on an edition by rule, which you make once: {by_rule(job.settings)}"
         )
     return writer
 
 
 def by_rule(settings: Settings) -> str:
-    """Returns the command that makes an edition of the same papers with judgments by rule."""
+    """Returns the command for a shell that makes an edition of the same papers with judgments by rule."""
     tree = settings.model_dump(mode="json", exclude_defaults=True, exclude={"fetch", "budget", "run"})
     tree.get("scoring", {}).pop("writer", None)
     edition = settings.edition
@@ -177,6 +188,6 @@ def _some(papers: Sequence[str | None]) -> str:
     return ", ".join(str(paper) for paper in papers[:EXAMPLES]) + (", ..." if len(papers) > EXAMPLES else "")
 
 
-def _first_refusal(taken: Imported) -> str | None:
-    first = taken.refusals[0] if taken.refusals else None
-    return f"{counted(len(taken.refusals), 'row')} refused, first {first.item}: {first.reason}" if first else None
+def _first_refusal(imported: Imported) -> str | None:
+    first = imported.refusals[0] if imported.refusals else None
+    return f"{counted(len(imported.refusals), 'row')} refused, first {first.item}: {first.reason}" if first else None

@@ -36,9 +36,10 @@ DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "refe
 
 @dataclass(slots=True)
 class Work:
-    """The planned pairs and their signatures.
+    """The planned pairs, each with its signature's id, and the signatures by metric.
 
-    *papers*: planned papers; *sampled*: papers of the whole sample.
+    *lm_id*: the evaluation LM. *writer*: whose judgments are scored. *papers*: the number of planned papers; *sampled*:
+    of all sampled papers. *notes*: remarks for users.
     """
 
     planned: list[tuple[str, Planned]]
@@ -59,9 +60,9 @@ class Work:
 
 
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
-    """Draws the sample if none exists; returns notes.
+    """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
 
-    Raises `SettingsError` if the sample was drawn with other settings.
+    Raises `SourceError` if the edition has no papers, `SettingsError` if the sample was drawn with other settings.
     """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):
@@ -85,7 +86,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
 
 
 def _same_papers(store: Store, settings: EditionSettings) -> None:
-    """Raises `SettingsError` if the sample holds papers that the list of the settings does not."""
+    """Raises `SettingsError` if the sample holds papers that are not in the list ``edition.only`` of the settings."""
     if settings.only is None:
         return
     listed = set(read_ids(settings.only))
@@ -108,7 +109,7 @@ def _same_draw(key: str, settings: EditionSettings, stored: Row) -> None:
 
 
 def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
-    """Returns the first *limit* papers of the sample in the edition's order, with the texts that were read."""
+    """Returns the first *limit* papers of the sample (None: all) in its order, with the texts read from PDFs."""
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     for row in store.rows(TEXTS):
         paper = papers[row["paper_id"]]
@@ -126,9 +127,10 @@ def sample(
     assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",),
 ) -> list[Entry]:
-    """Returns the sampled papers with all responses and synopses, and the known reasons for missing ones.
+    """Returns the sampled papers with all responses and synopses, and the known reasons why some are missing.
 
-    *parts*: the parts of an item that make its synopsis.
+    *reviewers*: the writer's identity of each candidate that is asked for reviews. *judgments_by*, *assw_by*: the
+    identities of the writers of judgments and of ASSW. *parts*: the parts of an item that make its synopsis.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -159,7 +161,7 @@ def sample(
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
-    """Returns why requested texts are missing, by item."""
+    """Returns why texts of *task* that *writer* was asked for are missing, by item; nothing without a writer."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
@@ -167,7 +169,11 @@ def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
 def synopses(
     paper: Paper, assw: Mapping[str, str | Lack], categories: Mapping[str, str], parts: Sequence[Part]
 ) -> dict[SynopsisKind, str | Lack]:
-    """Returns the known synopses of *paper*; *assw* follows Xu et al. 2025, C.4."""
+    """Returns the synopses of *paper* by kind, or why one is missing; *assw* and *categories* are by paper.
+
+    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4). *parts* make the one
+    of the kind ``abstract``.
+    """
     known: dict[SynopsisKind, str | Lack] = {}
     if own_categories := categories.get(paper.paper_id):
         known["categories"] = own_categories
@@ -185,7 +191,12 @@ def synopses(
 def plan_pairs(
     store: Store, job: Job, run: Steps, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
 ) -> Work:
-    """Signs the metrics and plans every pair. Scores of earlier runs under the same signature are kept."""
+    """Signs the metrics, plans every pair and stores the plan; scores under the same signatures are kept.
+
+    *entries*: the sampled papers with their responses. *judgments_by*, *assw_by*: the identities of the writers of
+    judgments and of ASSW. Raises `SettingsError` for an unknown candidate, `SourceError` for a metric that could score
+    no human review.
+    """
     scoring = job.settings.scoring
     writer = scored_writer(entries, scoring.writer, judgments_by)
     if judgments_by is None and not job.changes:
@@ -219,7 +230,7 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* with the candidates' unjudged reviews marked as waiting for judgments by *writer*."""
+    """Returns *entry* with each candidate's review that has no judgments by *writer* marked as waiting for them."""
     lack = Lack(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
@@ -243,10 +254,11 @@ def add_plan(
     candidates: Sequence[Candidate],
     moved: Sequence[Moved] = (),
 ) -> None:
-    """Stores the plan of a run, in place of what earlier runs planned for the same signatures.
+    """Stores the plan of a run, and deletes what earlier runs planned for the same signatures and candidates.
 
-    New reviews may change which responses are *moved* to which papers; scores of the old ones are deleted. A pair that
-    a refresh planned stays the refresh's if a validation plans it too, because a board shows the last refresh.
+    A pilot (``job.limit``) deletes nothing. *moved*: reviews that are scored on other papers to measure chance. New
+    reviews may change these moves; the scores of a move that changed are deleted. If a validation plans a pair that a
+    refresh planned, the pair stays the refresh's, because a board shows the last refresh.
     """
     ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
@@ -292,7 +304,7 @@ def add_plan(
 
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
-    """Raises `SourceError` for a metric that lacks every human text: such a run would score nothing and look done."""
+    """Raises `SourceError` if a metric can score no human review: such a run would score nothing and look done."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id

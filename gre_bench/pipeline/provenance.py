@@ -1,6 +1,6 @@
-"""Where the texts of a snapshot come from: the version of each review, each paper's PDF, and the licences.
+"""Tells where the texts of a snapshot come from: the version of each review, each paper's PDF, and the licences.
 
-A fetched snapshot states all of it. A snapshot of a user's own notes holds only the notes; each note then states its
+A fetched snapshot states all three. A snapshot of a user's own notes holds only the notes; each note may then state its
 own licence (OpenReview API v2).
 """
 
@@ -18,7 +18,10 @@ AS_GIVEN = "as_given"
 
 
 def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns which version of each review in *kept* counts; rows of the table ``review_versions``."""
+    """Returns rows of the table ``review_versions``: which version of each review counts.
+
+    *kept*: the ids of the reviews.
+    """
     fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
     unknown = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
     unfetched = {
@@ -39,7 +42,10 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 
 
 def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns where the PDF of each paper in *kept* comes from; rows of the table ``paper_sources``."""
+    """Returns rows of the table ``paper_sources``: where the PDF of each paper comes from.
+
+    *kept*: the ids of the papers.
+    """
     known = snapshot.papers()
     stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
     names = ("pdf_problem", "pdf_version_status")
@@ -52,7 +58,10 @@ def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 
 
 def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
-    """Returns the licence that each note in *kept* states, by note id; notes without one are left out."""
+    """Returns the licences that notes state, by note id; notes without one are left out.
+
+    *kept*: the ids of the notes.
+    """
     if not kept:
         return {}
     return {

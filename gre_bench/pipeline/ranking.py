@@ -1,6 +1,7 @@
 """Computes and stores what a board shows besides its means: exposures, rank statistics, lengths and costs.
 
-Ranks are tested when a refresh publishes. Until then the store makes no claim about an order with new scores.
+An exposure states whether an LM may have been trained on the edition's reviews. Ranks are tested at the end of a
+refresh. Until then the store makes no claim about an order with new scores.
 """
 
 from __future__ import annotations
@@ -45,14 +46,17 @@ Words = Mapping[tuple[str, str], int]
 """Words of a text by candidate and paper."""
 
 Reading = tuple[str, str, str, int]
-"""The parts of a signature that decide which text is counted: source, writer, form, cut."""
+"""The parts of a signature that decide which text has its words counted: source, writer, form, cut."""
 
 PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
 
 
 def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) -> None:
-    """Stores who may have been trained on the edition's reviews, and the group in which each candidate is ranked."""
+    """Stores which LMs may have been trained on the edition's reviews, and the group in which each candidate is ranked.
+
+    The LMs are the candidates and those behind the scores of *signatures*.
+    """
     known, day = models.load(job.settings.writing.models), released(job.settings)
     roles: dict[tuple[Role, str], None] = {}
     for row in store.rows(CANDIDATES):
@@ -71,7 +75,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) 
 
 
 def lms_behind(signature: SignatureRow) -> dict[Role, str]:
-    """Returns the LMs behind the scores of *signature*, by role."""
+    """Returns the names of the LMs that make the scores of *signature*, by role."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
         "writer": signature["writer"],
@@ -88,7 +92,7 @@ def released(settings: Settings) -> date | None:
 
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
-    """Deletes the rank statistics, because scores are about to change."""
+    """Deletes the rank statistics and tests of the signatures; called when their scores are about to change."""
     store.write(*_cleared(signature_ids))
 
 
@@ -98,7 +102,10 @@ def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
-    """Stores each candidate's rank statistics, its length, its score at the human length, and its costs."""
+    """Computes and stores each candidate's rank statistics, its length, its score at the human length, and its costs.
+
+    It does so for each of *signatures*, in place of what earlier runs stored.
+    """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
     counted: dict[Reading, Words] = {}
@@ -142,12 +149,18 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
 def _group_by_group(
     pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
 ) -> list[RankStatistics]:
-    """Returns rank statistics of each ranked candidate; each group is its own family of tests."""
+    """Returns the rank statistics of each ranked candidate; each group is a family of tests of its own.
+
+    *ranked*: candidate → rank, by group. *above*: the p-value of each candidate's score above chance.
+    """
     return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
 
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
-    """Returns the first group that names the candidate or matches it by pattern; None: the board's main group."""
+    """Returns the first of *groups* with a pattern that matches the candidate *name*; None for the board's main group.
+
+    The human baseline and the controls are always in the main group.
+    """
     if name == HUMAN or name in CONTROLS:
         return None
     matching = (group for group, patterns in groups.items() if any(fnmatchcase(name, item) for item in patterns))
@@ -155,7 +168,10 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> str | None:
-    """Returns the id of the signature that scores the metric of *signature* by chance; None if there is none."""
+    """Returns the id of the signature of the metric's chance-corrected form (score less the score by chance).
+
+    It equals *signature* in all but the metric. None if *signatures* holds none.
+    """
     wanted = signature["metric"] + SPECIFIC
     apart = ("metric", "chance", "signature_id")
 
@@ -167,7 +183,10 @@ def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> 
 
 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
-    """Returns how far above its scores by chance each candidate is, by candidate."""
+    """Returns how far each candidate scores above chance, by candidate.
+
+    *specific_id*: the signature that `specific_of` returns; without one the result is empty.
+    """
     if specific_id is None:
         return {}
     rows = store.rows(CHANCE_PAIRS, signature_id=signature_id, specific_id=specific_id)
@@ -184,9 +203,10 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
 
 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
-    """Returns each candidate's p-value (Student's, paired by paper) against the human baseline.
+    """Returns a row per candidate with the p-value of its mean difference from the human baseline.
 
-    Candidates whose differences are all equal have none.
+    The test is Student's, paired by paper. A candidate with fewer than two papers, or with equal differences on all of
+    them, has no row.
     """
     rows = store.rows(HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
@@ -198,7 +218,7 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
 
 
 def _about(row: JudgedCandidateRow) -> dict[str, Any]:
-    """Returns what the table ``profiles`` stores about a candidate's judgments."""
+    """Returns *row* without its candidate: the columns of the table ``profiles`` about judgments."""
     return {name: value for name, value in row.items() if name != "candidate_id"}
 
 
@@ -220,8 +240,9 @@ def profiles(
 ) -> list[dict[str, Any]]:
     """Returns rows of the table ``profiles`` of one signature, one per human or model candidate.
 
-    *counted*: a cache of word counts, filled here and shared by all signatures. *judged*: by candidate, a summary of
-    its judgments by the signature's writer. *texts*: what became of the texts that were asked for.
+    *pairs*: the scored pairs. *known*: the models file. *counted*: a cache of word counts, filled here and shared by
+    all signatures. *judged*: by candidate, a summary of its judgments by the signature's writer. *texts*: what became
+    of the texts that were asked for.
     """
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
@@ -258,7 +279,7 @@ def profiles(
 
 
 def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
-    """Removes the row of the table ``lengths`` from *profile* and returns it; None without texts."""
+    """Removes ``extremes`` from *profile* and returns them as a row of the table ``lengths``; None without texts."""
     bounds = profile.pop("extremes")
     if bounds is None:
         return None
@@ -266,9 +287,10 @@ def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:
-    """Returns the requested texts, the unusable ones, tokens and US dollars; None for unknown values.
+    """Returns what the *texts* of one candidate took: requested and unusable texts, tokens, USD (None: unknown).
 
-    *first*: the task whose texts come first. If these were imported, their cost is unknown. A text by rule costs
+    *known*: the models file, with prices. *first*: the task that every candidate's texts begin with, ``review`` or
+    ``judgments``; if there are no such texts they were imported, and their cost is unknown. A text by rule costs
     nothing; a text from the reply archive costs what was paid for it.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]

@@ -44,9 +44,9 @@ from gre_bench.tasks.protocol import Steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
-    """Imports the files that the settings name, papers first; returns the reports.
+    """Imports the notes, the papers and the reviews that the settings name, in this order; returns a report for each.
 
-    Raises `SourceError` if a row is refused.
+    Raises `SourceError` if a row is refused; what was imported before is kept.
     """
     sources = settings.sources
     rows = row_range(sources.rows)
@@ -73,9 +73,9 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 
 
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
-    """Freezes the notes, PDFs and texts that *sources* name, and adds their papers and reviews; returns the report.
+    """Copies the notes, PDFs and texts that *sources* name into a snapshot, and imports its papers and reviews.
 
-    In a fetched snapshot, each review counts in its version before the rebuttal
+    Returns the report. In a fetched snapshot, each review counts in its version before the rebuttal
     (`gre_bench.ingest.records.review_versions`).
     """
     venue = venue_of(edition.venue, edition.year)
@@ -109,9 +109,10 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
 
 
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
-    """Returns the snapshot that *sources* name, copied into the state if it lies elsewhere.
+    """Copies the snapshot that *sources* name into the state folder, unless it is there, and returns the copy.
 
-    If they name a folder of snapshots, the newest one of the edition's venue and year is chosen.
+    If they name a folder of snapshots, the newest one of the edition's venue and year is chosen. Raises `SettingsError`
+    if they name notes too, `SourceError` for no snapshot, a damaged one, or one of another venue or year.
     """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
@@ -133,9 +134,9 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds a lock while a snapshot is moved to its *folder*; all editions of the state share the lock.
+    """Holds a lock, which all editions of the state share, during its block; a snapshot is put in *folder* there.
 
-    Unfinished files of a killed run are deleted there.
+    First deletes the unfinished snapshots of the same name that a killed run left.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -158,7 +159,10 @@ def _latest(folder: Path, edition: Edition) -> Path:
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
-    """Returns the snapshot of the files that *sources* name; makes it, with *remarks*, if there is none."""
+    """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it, with *remarks*, if it is new.
+
+    A damaged snapshot of the same files is kept under another name. Raises `SourceError` for a file that is missing.
+    """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
             raise no_file(file)
@@ -187,12 +191,15 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
 
 
 def snapshots(store: Store) -> Path:
-    """Returns the folder that keeps the snapshots of all editions of a state."""
+    """Returns the folder that holds the snapshots of all editions in the state folder of *store*."""
     return store.folder.parent.parent / "snapshots"
 
 
 def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
-    """Reads the texts of sampled papers from the snapshot imported last, in chunks."""
+    """Reads the missing texts of sampled papers from the snapshot imported last, and stores them in chunks.
+
+    Does nothing without a snapshot.
+    """
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
         return
@@ -217,7 +224,7 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
 
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
-    """Returns a note for each status of a text that needs a look, among the first *limit* sampled papers."""
+    """Returns a note for each status of a text that a user should check, among the first *limit* sampled papers."""
     sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
     ids_by_status: dict[tuple[str, bool], list[str]] = {}
     for row in store.rows(TEXT_STATES):

@@ -32,9 +32,10 @@ def own_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns how much the *store* holds of the candidate *name*, or of the one whose name ends so.
+    """Returns the full name of the candidate *name*, and how many of its reviews, judgments and scores *store* holds.
 
-    Raises `SettingsError` if there is none, or if it was not imported.
+    The end of a name is enough if it is unique. Raises `SettingsError` for an unknown candidate, the baseline or a
+    control.
     """
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
@@ -42,7 +43,7 @@ def find_candidate(store: Store, name: str) -> Row:
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
-    """Returns the steps that delete *name* from the *store*, with the rank statistics that it took part in."""
+    """Returns the steps for `Store.write` that delete the candidate *name*, and the rank statistics of its boards."""
     ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
     return [
         ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
@@ -51,9 +52,10 @@ def forgetting(store: Store, name: str) -> list[Step]:
 
 
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
-    """Deletes the candidate *name* in one transaction and tests the others' ranks again; returns the report.
+    """Deletes the candidate *name* in one transaction, then tests the ranks of the others again; returns the report.
 
-    If the run stops between the two, the board has no tests until the next refresh.
+    The report counts what was deleted. If the run stops between the two steps, the board has no tests until the next
+    refresh. Raises `LockedError` if another process still writes the edition after *wait_s* seconds.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
@@ -65,7 +67,7 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
 
 
 def coming_back(settings: Settings, name: str) -> list[str]:
-    """Returns why the next refresh with *settings* may bring the candidate *name* back."""
+    """Returns a note for each reason why the next refresh with *settings* would bring the candidate *name* back."""
     notes = []
     if name in settings.writing.candidates:
         others = json.dumps([other for other in settings.writing.candidates if other != name])
@@ -80,9 +82,9 @@ def coming_back(settings: Settings, name: str) -> list[str]:
 
 
 def _holds(file: Path, by: str | None, name: str) -> bool:
-    """Returns whether a row of *file* is a review by *name*; *by*: whose the rows are that name no candidate.
+    """Returns whether a row of *file* is a review by *name*; *by* is the candidate of rows that name none.
 
-    False for a file that the next refresh cannot read either.
+    False for a file that cannot be read, because the next refresh cannot read it either.
     """
     try:
         return any((row.get("candidate") or by) == name for _, row in rows_of(file, REVIEW_COLUMNS, None, Imported()))

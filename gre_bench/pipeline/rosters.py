@@ -20,8 +20,8 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
     """Returns *settings* for the board of *venue* and *year*.
 
-    Without a year, it is the newest whose reviews are public *on* that day. Raises `SettingsError` if no model is
-    ranked, or one is not in the models file.
+    If *year* is None, it is the newest year whose reviews are public on the day *on*. Raises `SettingsError` if the
+    settings rank no model, or name one that is not in the models file.
     """
     chosen = newest_year(venue, on) if year is None else year
     venue_of(venue, chosen)

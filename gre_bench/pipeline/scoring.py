@@ -1,4 +1,4 @@
-"""Scores the planned pairs that have no score yet, committed paper by paper."""
+"""Scores the planned pairs that have no score yet, and commits the scores of whole papers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 
 
 def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
-    """Scores the cases without a score, in chunks of papers; a paper's scores are committed together."""
+    """Scores the planned pairs of *work* that have no score yet, in chunks of papers.
+
+    All scores of a chunk are committed in one transaction. Remarks of the scoring are added to ``work.notes``.
+    """
     due = due_cases(store, work)
     progress.stage("scoring", counts(store, work))
     progress.expect(sum(len(cases) for by_signature in due.values() for cases in by_signature.values()))
@@ -63,7 +66,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 
 
 def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
-    """Returns a transient problem for each case of a chunk that was *lost*."""
+    """Returns a problem in place of each score of a *lost* chunk, not a final one: the next run tries them again."""
     problem = Problem("worker_died", lost.why, final=False)
     cases = [(item.signature_id, case) for item in works for case in item.cases]
     return Scored(
@@ -88,7 +91,7 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
 
 
 def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
-    """Returns the cases of a chunk, gathered by metric."""
+    """Returns the cases of a chunk, grouped by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:
         for signature_id, cases in by_signature.items():
@@ -100,7 +103,10 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns the stored spans by the evaluation LM *lm_id* that *works* need, by content address of the prediction."""
+    """Returns the log-probabilities by the evaluation LM *lm_id* that *works* need and the store has.
+
+    A key is the digest of a prediction's prompt and reply.
+    """
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [
         prediction for recipe, item in recipes if recipe.formula for prediction in needed(recipe, item.cases, scoring)
@@ -112,10 +118,13 @@ def known_spans(
 
 
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
-    """Commits spans, scores, final problems and a record of transient ones in one transaction."""
+    """Commits what was *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
+
+    A final problem is stored as the pair's outcome. A transient one is only recorded, so the next run tries again.
+    """
     at = now()
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]
-    passing = [item for item in scored.scores if item.problem is not None and not item.problem.final]
+    transient = [item for item in scored.scores if item.problem is not None and not item.problem.final]
     spans = [
         {
             "lm_id": work.lm_id,
@@ -153,7 +162,7 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
             "message": item.problem.message,
             "happened_at": at,
         }
-        for item in passing
+        for item in transient
         if item.problem
     ]
     try:
@@ -170,12 +179,15 @@ def counts(store: Store, work: Work) -> list[ProgressRow]:
 
 
 def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
-    """Returns why pairs of the candidates of *work* have no score."""
+    """Returns why pairs of the candidates of *work* have no score: a row per metric, state and reason."""
     return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def separate(store: Store, signature_id: str) -> None:
-    """Stores the AUC: how often the human candidate's score exceeds that of a human review of another paper."""
+    """Stores the AUC of the scores of human reviews against those of human reviews of other papers.
+
+    With too few scores for an interval, a stored AUC is deleted.
+    """
     same, other = (
         store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
     )

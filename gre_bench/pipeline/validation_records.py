@@ -1,9 +1,9 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
-There is one JSON file per signature and edition: in ``validations`` of the state folder (made here) and of ``data``
-(shipped). Every edition scored under the signature shows the result. A metric without a record, or without a pass, is
-unvalidated. If an edition's own validation is undecided, records of other editions decide: a failure counts before a
-pass, and undecided records do not count.
+There is one JSON file per signature and edition: in the folder ``validations`` of the state, where validations write,
+and of ``data``, which is shipped. Every edition scored under the signature shows the result. A metric without a record,
+or without a pass, is unvalidated. If an edition's own validation is undecided, records of other editions decide: a
+failure counts before a pass, and an undecided record only if there is no other.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ SHIPPED = resource("data", "validations")
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """The verdict over all changes of *edition*, with each change's own; *detail* is one line for readers.
+    """The verdict on a signature over all changes of reviews of *edition*, and the verdict for each change.
 
-    *made_by*: who made each change, a rule or a writer. *papers*: the fewest papers behind any effect. *rules*: the
-    margins and the bootstrap settings behind the verdict.
+    *detail* is one line for readers. *made_by*: who made each change, a rule or a writer. *papers*: the fewest papers
+    behind any effect. *rules*: the margins and the bootstrap settings behind the verdict.
     """
 
     signature_id: str
@@ -53,7 +53,11 @@ def write_validation_record(
     untried: Sequence[str],
     settings: ValidationSettings,
 ) -> ValidationRecord:
-    """Writes the validation record of *signature* into *state*, and replaces an earlier one of the same edition."""
+    """Writes the validation record of *signature* into the folder *state*, and returns it.
+
+    It replaces an earlier one of the same edition. *effects*: one row per change (`EffectRow`). *untried*: the changes
+    that were not made, which count as undecided.
+    """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
     wanting = [f"{name} ({verdict})" for name, verdict in changes.items() if verdict != "pass"]
@@ -86,7 +90,7 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Stores the validation record of each signature; deletes stored ones without a record."""
+    """Copies the validation record of each signature into *store*, in place of what it held about the signature."""
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
     rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
     store.write(
@@ -96,7 +100,7 @@ def store_validation_records(store: Store, state: Path, signature_ids: Sequence[
 
 
 def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
-    """Returns the record that counts for a signature in *edition*; None if there is none.
+    """Returns the validation record that decides for a signature in *edition*; None if there is none.
 
     It is the edition's own record if that is decided. Otherwise it is the newest that fails, else the newest that
     passes, else the newest. For one edition, the record in *state* counts before the shipped one. Raises `StoreError`

@@ -1,7 +1,7 @@
 """Writes the texts that scores need, by rule or by LMs: candidates' reviews, judgments, synopses.
 
-Each stage asks the store which texts are missing, hands them to a step in chunks, and commits the results. A text that
-failed for good is not asked for again; one with a transient failure is, by the next run.
+Each stage asks the store which texts are missing, passes them to a step in chunks, and commits the results. A text that
+failed for good is not requested again. One with a transient failure is requested again by the next run.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from gre_bench.writing.catalog import WriterContext
 
 T = TypeVar("T")
 DOWN = 16
-"""After this many unanswered texts in a row the endpoint counts as down; all others are left for the next run."""
+"""After this many texts in a row without a reply the endpoint counts as down; the next run tries the others."""
 
 
 def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
-    """Returns the candidates to ask for reviews, with their identities, which include prompt and sampling.
+    """Returns the candidates that will be asked for reviews, each with its identity as a writer.
 
-    They are the settings' candidates and those asked before; or, if the job names candidates, only these. A candidate
-    with imported reviews is not asked for more. Raises `SettingsError` for a candidate whose identity has changed in
-    this edition.
+    An identity includes prompt and sampling. The candidates are those of the settings and those asked before; if the
+    job names candidates, only those of them. A candidate with imported reviews is not asked for more. Raises
+    `SettingsError` for a candidate whose identity has changed in this edition.
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
@@ -60,7 +60,10 @@ def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
 def write_reviews(
     store: Store, job: Job, run: Steps, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
 ) -> None:
-    """Writes reviews of *papers* by each candidate of *names*, candidate → identity."""
+    """Has each candidate of *names* (candidate → identity as a writer) write its missing reviews of *papers*.
+
+    Reviews are stored chunk by chunk.
+    """
     for name, writer in names.items():
         known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == name}
         lost = {item.rpartition(":")[0] for item in lost_for_good(store, "review", writer)}
@@ -74,9 +77,10 @@ def write_reviews(
 
 
 def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> str | None:
-    """Writes judgments of every review that a score of this run reads; returns the writer's identity.
+    """Writes and stores the missing judgments of every review that this run scores; returns the writer's identity.
 
-    Returns None if no metric reads judgments or the settings name no writer.
+    Returns None, and writes nothing, if no metric reads judgments, the settings name no writer, or they score the
+    judgments of another writer.
     """
     return judge_responses(store, job, run, _scored(entries, job), progress)
 
@@ -84,7 +88,10 @@ def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry]
 def judge_responses(
     store: Store, job: Job, run: Steps, responses: Sequence[Response], progress: Progress
 ) -> str | None:
-    """Writes judgments of *responses* by the writer of the settings, if a metric reads any; returns its identity."""
+    """Writes and stores the missing judgments of *responses*; returns the writer's identity.
+
+    Returns None, and writes nothing, in the cases of `write_judgments`.
+    """
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
         return None
@@ -107,9 +114,9 @@ def judge_responses(
 
 
 def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Writes author-stated strengths and weaknesses of *papers*, if a metric needs them.
+    """Writes and stores the missing ASSW of *papers*; returns the writer's identity, or None if no metric needs ASSW.
 
-    Returns the writer's identity, or None if no metric needs them.
+    The ASSW are the strengths and weaknesses that a paper's authors state.
     """
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
@@ -141,10 +148,11 @@ def write(
     rows: Callable[[Sequence[Written]], tuple[str, list[Any]]],
     candidate: str | None = None,
 ) -> None:
-    """Writes *due* in chunks; each chunk is committed with the outcome of every text.
+    """Writes a text for each item of *due* in chunks; each chunk is committed with the outcome of every text.
 
-    Ends early if `DOWN` texts in a row get no reply. Texts that were not asked for are missing, not failed.
-    *candidate*: the reviewer of the texts, if not the writer *name* itself.
+    *step* writes a chunk by the writer *name*, whose identity is *writer*. *rows* returns the query and the records
+    that store the written texts. *candidate*: whose reviews the texts are, if not those of *name*. Ends early if `DOWN`
+    texts in a row get no reply; those not requested are missing, not failed.
     """
     progress.expect(len(due))
     items, whose, unanswered = iter(due), candidate or name, 0
@@ -171,16 +179,16 @@ def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> 
 
 
 def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
-    """Returns the items that failed for good.
+    """Returns the items of *task* whose text by *writer* failed for good, so that it is not requested again.
 
-    Items that lacked their paper's text are not among them, because the text may have come since.
+    Items that lacked their paper's text are not among them, because that text may have been added since.
     """
     rows = store.rows(UNWRITTEN, task=task, writer=writer)
     return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
 
 
 def _scored(entries: Sequence[Entry], job: Job) -> list[Response]:
-    """Returns every response that a score of this run reads, once: the human ones and the candidates'."""
+    """Returns the distinct responses that this run scores: those of humans and of the candidates of *job*."""
     named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):

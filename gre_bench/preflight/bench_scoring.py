@@ -19,7 +19,10 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The texts to score: the predictions of each paper, and their number of (candidate, reference, synopsis) pairs."""
+    """The texts to score: the predictions of each paper, their number of pairs, and a description of both.
+
+    A pair here is a (candidate, reference, synopsis).
+    """
 
     papers: list[list[Prediction]]
     pairs: int
@@ -27,16 +30,18 @@ class Load:
 
     @property
     def texts(self) -> list[str]:
-        """Returns each text once."""
+        """Returns the distinct texts of all predictions, in order."""
         predictions = (item for paper in self.papers for item in paper)
         return list(dict.fromkeys(text for item in predictions for text in (item.x, item.synopsis, item.reply) if text))
 
 
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
-    """Returns the judgments in *file* (the sample's if None) as the predictions of *papers* papers.
+    """Returns a load of *papers* papers with *candidates* candidates and *synopses* synopses each.
 
-    In each paper, the first and last reviews are references and the second is a candidate. Further candidates are
-    second reviews of other papers. Synopses are judgments of other reviews, so all texts have real lengths.
+    The texts are the judgments in *file* (None: the shipped sample) or in its *rows*, such as ``0:300``. In each paper,
+    the first and last reviews are references and the second is a candidate. Further candidates are second reviews of
+    other papers. Synopses are judgments of other reviews, so all texts have real lengths. Raises `SettingsError` if the
+    file has too few papers.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
     imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
@@ -71,7 +76,13 @@ def bench_scoring(
     weights: Any, load: Load, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
     on_round: Callable[[int, str], None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Returns all measurements as plain values; see `gre_bench.lm.measurement.report`."""
+    """Measures how fast each method of scoring runs with the LM *weights* on *load*; returns plain values by name.
+
+    *rounds*: repetitions of each method. *budget*: the engine's limit of tokens in a batch, None for its default.
+    *server*: an LM behind a server, which is measured too. *growth*: also measure 1, 2, 4 and 8 times the papers.
+    *on_round* is called with the number of each round and the method. `gre_bench.lm.measurement.report` describes the
+    values of a method.
+    """
     from gre_bench.lm import measurement
 
     methods, notes = measurement.methods(weights, budget, server)
@@ -89,7 +100,7 @@ def bench_scoring(
 
 
 def _growth(weights: Any, load: Load, trie: Any, on_round: Callable[[int, str], None]) -> list[dict[str, Any]]:
-    """Returns wall and CPU seconds and peak memory of the engine on 1, 2, 4 and 8 times the papers."""
+    """Returns wall and CPU seconds and peak memory (bytes) of the method *trie* on 1, 2, 4 and 8 times the papers."""
     from gre_bench.lm import measurement
 
     rows = []

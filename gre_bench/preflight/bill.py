@@ -28,16 +28,16 @@ Item = Paper | Case | tuple[str, str]
 
 @dataclass(slots=True)
 class Bill:
-    """Planned requests by task and model, as a future `Spent`.
+    """Planned requests by kind of text and LM, with the tokens that they will read and write.
 
-    Judgments by the LM *judge* are added for each planned review.
+    For each planned review, a request for its judgments by the LM *judge* is added; None: a rule judges.
     """
 
     judge: str | None = None
     asked: dict[tuple[str, str], Spent] = field(default_factory=dict)
 
     def add(self, what: str, name: str, items: Sequence[Item]) -> None:
-        """Adds one request for each of *items* to the LM *name*."""
+        """Adds one request to the LM *name* for each of *items*; *what* is the kind of text, a key of `WRITES`."""
         self._add(what, name, len(items), sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
         if what == "reviews" and self.judge:
             self._add("judgments", self.judge, len(items), len(items) * REVIEW_TOKENS)
@@ -49,11 +49,14 @@ class Bill:
             self.asked[what, name] = self.asked.get((what, name), Spent()) + spent
 
     def texts(self) -> dict[str, int]:
-        """Returns the number of texts by kind and LM."""
+        """Returns the number of requested texts by kind and LM, such as ``reviews by gpt-4o``."""
         return {f"{what} by {name}": spent.requests for (what, name), spent in self.asked.items()}
 
     def rows(self, settings: Settings) -> list[dict[str, Any]]:
-        """Returns one row per model: requests, tokens, USD (None: price unknown)."""
+        """Returns one row per model: requests, tokens, and USD (None if the models file states no price).
+
+        A model with and without a guideline is one model.
+        """
         models, by_model = load_models(settings.writing.models), dict[str, Spent]()
         for (_, name), spent in self.asked.items():
             model = guided(name)[0]

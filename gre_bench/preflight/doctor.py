@@ -31,7 +31,10 @@ Check = Callable[[Settings, Path], Iterator[Finding]]
 
 
 def examine(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Yields all findings as they come: first those on the machine, then those on services and endpoints."""
+    """Yields the findings of all checks as they come: first of the machine, then of services and endpoints.
+
+    An error of a check becomes its finding, a problem. Secrets are masked.
+    """
     from gre_bench.preflight import doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
 
     hidden = secrets_of(settings)

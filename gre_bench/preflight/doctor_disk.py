@@ -38,7 +38,7 @@ def disk(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def bytes_needed(settings: Settings, state: Path) -> int:
-    """Returns the bytes that a fetch and a refresh with *settings* still add to the *state*, at most."""
+    """Returns how many bytes a fetch and a refresh with *settings* will add to the folder *state*, at most."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
     pairs = edition.papers * (1 + len(CONTROLS) + len(writing.candidates)) * 2 * len(settings.scoring.with_chance)
     reviewers = [name for name in writing.candidates if not by_rule(name)]

@@ -47,7 +47,7 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
         origin(settings)
     except SettingsError as error:
         yield (
-            Finding("OpenReview", "ok", f"{account}; not asked: {error}")
+            Finding("OpenReview", "ok", f"{account}; not tried: {error}")
             if has_sources
             else Finding("OpenReview", "warning", f"{account}; {error}", "or name notes or a snapshot in the settings")
         )
@@ -59,7 +59,10 @@ CHECKS: dict[str, Check] = {"OpenReview": openreview}
 
 
 def _tried(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
-    """Returns the finding of one request, which is counted in the request budget of *state*, if there is one."""
+    """Sends one request with *login* and returns the finding; a refused request has the verdict *verdict*.
+
+    The request counts in the request budget of the folder *state*, if that exists. *account* describes the login.
+    """
     service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
@@ -68,7 +71,7 @@ def _tried(settings: Settings, state: Path, login: Login, account: str, verdict:
         try:
             count = client.count(invitation)
         except Paused as pause:
-            return Finding("OpenReview", "ok", f"{account}; not asked: {pause}")
+            return Finding("OpenReview", "ok", f"{account}; not tried: {pause}")
         except SourceError as error:
             todo = "set the login again, check the service, or name notes or a snapshot in the settings"
             return Finding("OpenReview", verdict, f"{account}; {error}", todo)

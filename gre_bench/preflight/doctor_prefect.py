@@ -22,7 +22,7 @@ DEPLOY = "prefect --no-prompt deploy --all --prefect-file deployments/prefect.ya
 
 
 def server(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the server of the environment, if one is named, and this project's deployments on it."""
+    """Checks the server that PREFECT_API_URL names, if it is set, and this project's deployments on it."""
     url = os.environ.get("PREFECT_API_URL", "").strip().rstrip("/")
     if not url:
         yield Finding("prefect", "ok", "no PREFECT_API_URL: each run starts a temporary server of its own")
@@ -53,12 +53,12 @@ def _version(theirs: object) -> Finding:
     ours = importlib.metadata.version("prefect")
     if theirs == ours:
         return Finding("prefect", "ok", f"server and client are {ours}")
-    todo = "install the same on both (constraints.txt names it); an older server does not know what a newer client asks"
+    todo = "install the same on both (constraints.txt names it); an older server refuses requests of a newer client"
     return Finding("prefect", "warning", f"the server is {theirs}, this client {ours}", todo)
 
 
 def _pools(url: str) -> Iterator[Finding]:
-    """Checks each work pool of this project's deployments: that it exists and has a worker online."""
+    """Checks that each work pool of this project's deployments exists, is not paused, and has a worker online."""
     scheduled = defaultdict[str, list[str]](list)
     for deployment in _request(url, "/deployments/filter", OURS):
         active = not deployment["paused"] and any(schedule["active"] for schedule in deployment["schedules"])
@@ -88,7 +88,10 @@ def _workers(pool: str, workers: list[dict[str, Any]], waiting: list[str], due: 
 
 
 def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Returns the JSON of the server's reply; raises `OSError` or `ValueError` if there is none."""
+    """Sends a GET, or a POST with *body*, to the server and returns the JSON of its reply.
+
+    Raises `OSError` if the server does not answer or refuses, and `ValueError` if the reply is not JSON.
+    """
     headers = {"content-type": "application/json"}
     if key := os.environ.get("PREFECT_API_KEY", "").strip():
         headers["authorization"] = f"Bearer {key}"

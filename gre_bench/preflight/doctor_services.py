@@ -31,7 +31,7 @@ def use(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the budget can be kept, and reports what is left of it."""
+    """Checks that the budget can be kept (all prices it needs are known), and reports what is spent or used up."""
     from gre_bench.pipeline.runs.spending import check
     from gre_bench.writing.budget import ModelBudget, left, said
     from gre_bench.writing.spend_log import spend_log_of
@@ -57,7 +57,10 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Opens the evaluation LM and the embedder of the settings, and requests one answer from each."""
+    """Opens the evaluation LM and the embedder, as far as the metrics need them, and runs each once.
+
+    The LM must find a review likelier after the same review than without it, or else the finding is a warning.
+    """
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
         from gre_bench.lm.catalog import open_lm
@@ -85,7 +88,7 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks keys and endpoints of the LMs in the settings, without cost."""
+    """Checks the key, the endpoint and the model's name of each LM in the settings, without cost."""
     from gre_bench.writing.endpoint import look
 
     for model in _named_models(settings):
@@ -114,7 +117,10 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def fit(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the edition's papers fit the LMs that read them; without papers, a paper of usual length."""
+    """Checks that the edition's papers fit the context of each LM that reads them.
+
+    Without papers in the store, it checks a paper of usual length.
+    """
     from gre_bench.pipeline.backends import writer_context
     from gre_bench.pipeline.planning import sampled_papers
     from gre_bench.pipeline.runs.job import Job
@@ -150,7 +156,7 @@ CHECKS: dict[str, Check] = {
 
 
 def _named_models(settings: Settings) -> list[Model]:
-    """Returns the LMs of the models file that the settings name, each once; `SettingsError` for an unknown one."""
+    """Returns the LMs that the settings name, each once; raises `SettingsError` for one not in the models file."""
     writing, scoring, validation = settings.writing, settings.scoring, settings.validation
     named = [writing.judgments, *writing.candidates, validation.completion, validation.abstract_only,
              *validation.rephrase, validation.elongation]  # fmt: skip

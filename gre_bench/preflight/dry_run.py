@@ -35,9 +35,10 @@ TRIED_PAPERS = 2
 
 
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
-    """Returns pairs by metric and state, requests to LMs, pairs due, and the seconds they take at the measured pace.
+    """Returns what a refresh by *job* would do: pairs by metric and state, requests to LMs with their cost, seconds.
 
-    *scratch*: an empty folder for the copy.
+    Seconds are those of scoring the pairs that are due, at the pace measured on a few of them. *scratch* is an empty
+    folder for the copy, which the caller deletes. Raises the errors of a refresh.
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -76,13 +77,16 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 
 
 def _fit(store: Store, job: Job) -> list[FitRow]:
-    """Returns how many of the papers to be read fit each LM that reads them."""
+    """Returns, for each LM that reads papers, how many of the sampled papers with a text fit its context."""
     papers = [paper for paper in sampled_papers(store, job.limit) if paper.text]
     return list(fit_rows(job.settings, writer_context(store, job), papers))
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Returns the seconds of scoring and their basis; grades by an LM are added to the *bill*, not requested."""
+    """Scores the pairs of a few papers; returns the seconds that all *due* pairs would take, and the basis in words.
+
+    Pairs that an LM grades are added to *bill*, not scored.
+    """
     chunk, pairs = list(due.items()), 0
     for item in works_of(chunk, work):
         if recipe_of(item.metric).asks == "writer":
@@ -92,7 +96,7 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
     trial = [item for item in works_of(chunk[:TRIED_PAPERS], work) if recipe_of(item.metric).asks != "writer"]
     tried_pairs = sum(len(item.cases) for item in trial)
     if not tried_pairs:
-        return 0.0, "nothing is due" if not due else "what is due is asked of an LM"
+        return 0.0, "nothing is due" if not due else "an LM grades all that is due"
     without_money = job.settings.model_copy(update={"budget": BudgetSettings(requests=0)})
     began = time.monotonic()
     run.score_papers("trial", backends(store, replace(job, settings=without_money)), job.settings.scoring, trial, {})
@@ -102,9 +106,9 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
 def _counting(
     step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """Returns *step* for rule writers.
+    """Returns a step that calls *step* for a writer by rule, and sends nothing for an LM.
 
-    For an LM, it returns a step that adds to the *bill* and marks the texts as to be written.
+    For an LM it adds the texts, of the kind *kind*, to *bill*, and returns them as still to be written.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:

@@ -15,10 +15,12 @@ from gre_bench.writing.fit import OverLong, counter, room, verdict
 
 @dataclass(frozen=True, slots=True)
 class FitRow:
-    """How many of *papers* fit the LM *name* in a *task*.
+    """How many of *papers* fit the LM *name* in a *task*: ``review`` or ``assw``.
 
-    *left*: tokens for the prompt beside its longest *reply*. *unknown*: papers whose fit is unknown, as the context is
-    not stated. *basis*: how tokens were counted. *longest*: tokens of the longest prompt.
+    In tokens: *context* of the LM; *reply*, the longest reply that is requested; *max_output*, the longest that the LM
+    gives. *left* is what the context leaves for a prompt beside the reply, *longest* is the longest prompt. *basis*:
+    how tokens were counted. *unknown*: papers whose fit is unknown because the models file states no context.
+    *over_long*: what happens to papers that do not fit.
     """
 
     name: str
@@ -38,17 +40,17 @@ class FitRow:
 
     @property
     def trouble(self) -> str:
-        """Returns one line if something does not fit; empty if everything fits or nothing is known."""
+        """Returns one line that says what does not fit; an empty string if all fits or nothing is known."""
         if self.max_output is not None and self.reply > self.max_output:
-            return f"{self.name} is asked for {self.reply:,} tokens and gives at most {self.max_output:,}"
+            return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:
             return ""
         sure = f"{self.does_not_fit} of {self.papers} papers do not fit {self.name} ({self.task})"
         maybe = f", {self.may_not_fit} may not" if self.may_not_fit else ""
         done = "they are cut" if self.over_long == "truncate" else "they are not sent"
         return (
-            f"{sure}{maybe}: {self.left:,} tokens are left of {self.context:,}, the longest has {self.longest} "
-            f"({self.basis}); {done}"
+            f"{sure}{maybe}: {self.left:,} of {self.context:,} tokens are left for a prompt, the longest has "
+            f"{self.longest} ({self.basis}); {done}"
         )
 
 

@@ -40,7 +40,7 @@ CHARACTERS_A_TOKEN = 4.2
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """Texts that one LM would write: how many, and the tokens it reads and writes for each."""
+    """Texts of the kind *what* that the LM *name* would write: their number, and tokens read and written for each."""
 
     what: str
     name: str
@@ -58,9 +58,10 @@ def plan_ahead(
 ) -> dict[str, Any]:
     """Returns what a fetch and then a refresh with *settings* would take; sends and writes nothing.
 
-    *rates*: the output of ``gre-bench models bench scoring --json`` on the machine that will score. *again*: as if
-    nothing had been fetched. *more*: additional texts and pairs. Seconds follow from the limits known now. Tokens and
-    USD are per LM; None means unknown.
+    *rates*: a file with the output of ``gre-bench models bench scoring --json`` from the machine that will score.
+    *again*: count the requests as if nothing had been fetched. *more*: additional texts and pairs. The seconds of
+    fetching follow from the service's limits as far as they are known. Tokens and USD are per LM; None means unknown.
+    Raises `SettingsError` for an LM that is not in the models file or *rates* that cannot be read.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
@@ -88,7 +89,7 @@ def plan_ahead(
 
 
 def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
-    """Returns the number of papers in the sample and True once it is drawn; else the largest number and False."""
+    """Returns the number of papers in the sample and True; before sampling, the number in the settings and False."""
     if sampled:
         return sampled, True
     if journal is not None and is_listed(journal, venue):
@@ -103,7 +104,10 @@ def _journal(folder: Path) -> Journal | None:
 def _fetching(
     settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
 ) -> dict[str, Any]:
-    """Returns the requests by kind, and the seconds until the last of them is allowed."""
+    """Returns the requests that a fetch will send, by kind, and the seconds until the last of them is allowed.
+
+    Each assumption is added to *assumed*.
+    """
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]
     budget = RequestBudget(budget_file(state))
@@ -145,7 +149,10 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 
 
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
-    """Returns what the state holds of the edition: submissions, versions, PDFs, snapshots, and stored records."""
+    """Returns what the folder *state* already holds for the edition.
+
+    These are numbers of submissions, versions, PDFs, sampled papers and stored records, and the paths of snapshots.
+    """
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if _readable(store) else {}
     sampled = [row for row in store.read(SAMPLE) if row["role"] == "candidate"] if _readable(store) else []
@@ -164,7 +171,10 @@ def _readable(store: Store) -> bool:
 
 
 def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Writing]:
-    """Returns what LMs would write; texts by rule cost nothing. Texts that exist already are counted again."""
+    """Returns the texts that LMs would write, also those that exist already; texts by rule cost nothing.
+
+    Each assumption is added to *assumed*.
+    """
     writing = settings.writing
     tokens = _paper_tokens(store)
     if tokens is None:
@@ -208,11 +218,14 @@ def _bought(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
-def _scoring(settings: Settings, papers: int, besides: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Returns the pairs, including *besides*, and the hours they take at the measured pace."""
+def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
+    """Returns the number of pairs of *papers*, plus *more*, and the GPU hours they take at the pace in *rates*.
+
+    Without *rates* the hours are None, and *assumed* says what to give.
+    """
     # The human baseline, the controls, and the reviewing models.
     candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)
-    pairs = papers * candidates * 2 * len(settings.scoring.with_chance) + besides
+    pairs = papers * candidates * 2 * len(settings.scoring.with_chance) + more
     pace = _pace(rates, settings) if rates else None
     if pace is None:
         assumed.append(
@@ -230,7 +243,7 @@ def _pace(rates: Path, settings: Settings) -> float:
     except (ValueError, KeyError, TypeError):
         engine = settings.evaluation_lm.engine
         raise SettingsError(
-            f"rates {rates} has no pairs_per_s of {engine}; make it: gre-bench models bench scoring --json"
+            f"rates {rates} has no pairs_per_s of {engine}; measure it: gre-bench models bench scoring --json"
         ) from None
 
 

@@ -67,16 +67,17 @@ class Asking:
 
 
 def plan_published(chosen: Sequence[Experiment]) -> dict[str, Any]:
-    """Returns one row per experiment, and the assumptions.
-
-    USD is None if no price is known; *unpriced*: LMs left out of the sum.
-    """
+    """Returns ``experiments``, one row for each of *chosen* (see `row_of`), and ``assumed``, the assumptions."""
     models = load_models()
     return {"experiments": [row_of(experiment, models) for experiment in chosen], "assumed": list(ASSUMED)}
 
 
 def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
-    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, files that the user gives, and its command."""
+    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, files that the user gives, and its command.
+
+    ``usd`` leaves out the LMs whose price is unknown, which ``unpriced`` lists. Raises `SettingsError` for an LM that
+    is not in *models*.
+    """
     requests, tokens = _work(experiment)
     requests = [asking for asking in requests if asking.requests]
     for asking in requests:
@@ -111,7 +112,7 @@ def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _work(experiment: Experiment) -> tuple[list[Asking], float]:
-    """Returns the requests to LMs, and the number of tokens that the evaluation LM reads."""
+    """Returns the requests of *experiment* to LMs, and the number of tokens that the evaluation LM reads."""
     if experiment.command == "examiners":
         return list(_examiners(experiment)), 0.0
     if experiment.command.startswith("guidelines"):
@@ -200,7 +201,7 @@ def _guidelines(experiment: Experiment) -> Iterator[Asking]:
 
 
 def _examiners(experiment: Experiment) -> Iterator[Asking]:
-    """Yields the chats of every examiner on a text of mean length, as often as each is answered."""
+    """Yields the requests of a study of examiners: every chat of every examiner on a text of mean length."""
     from gre_bench.examiners.panel.pairwise import SAMPLING as PREFERENCE
     from gre_bench.examiners.wordings import Item, chats, filter_chat
     from gre_bench.studies.examiners.job import needs_model
@@ -237,8 +238,9 @@ def _scoring_hours(tokens: float, billions: float | None) -> float:
 
 
 def _writing_hours(prompt: float, reply: float, billions: float) -> float:
-    """Returns GPU hours of writing: prompts are limited by arithmetic, replies by memory bandwidth.
+    """Returns the GPU hours that an LM of *billions* of parameters takes for *prompt* and *reply* tokens.
 
-    Each step reads all weights in 16 bits once, for all replies in parallel.
+    Arithmetic limits how fast it reads prompts, memory bandwidth how fast it writes. Each step of writing reads all
+    weights in 16 bits once, for all replies in parallel.
     """
     return _scoring_hours(prompt, billions) + reply * 2 * billions * 1e9 / BANDWIDTH / TOGETHER / 3600

@@ -13,9 +13,10 @@ from gre_bench.writing.catalog import by_rule
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns `plan_ahead` with the validation of each metric that has no record for this evaluation LM and writer.
+    """Returns what `plan_ahead` returns, with the validation of each metric that has not been validated yet.
 
-    Here, names decide whether there is a record; the run itself compares signatures.
+    A metric counts as validated if a record names it with the evaluation LM and the writer of *settings*; the run
+    itself compares whole signatures. *rates* is as in `plan_ahead`.
     """
     unvalidated = _unvalidated(settings, state)
     changes = list(chosen_changes(settings)) if unvalidated else []
@@ -35,7 +36,7 @@ def _unvalidated(settings: Settings, state: Path) -> list[str]:
 
 
 def _texts(settings: Settings, changes: list[str], papers: int) -> list[Writing]:
-    """Returns the texts that LMs would write: changed human reviews, and the judgments of these."""
+    """Returns the texts that LMs would write for a validation: changed human reviews and the judgments of these."""
     reads = REVIEW_TOKENS + PROMPT_TOKENS
     makers = [(change, maker(settings.validation, change)) for change in changes]
     texts = [Writing(f"reviews changed by {change}", name, papers, reads, REVIEW_TOKENS)

@@ -1,1 +1,1 @@
-"""Prompts: one .toml file for each, with its source; `library` is the only module that renders them."""
+"""Prompts: one .toml file for each, which states its source; `library` is the only module that renders them."""

@@ -1,8 +1,8 @@
-"""The guideline under which an LM reviews: none, a conference's, or one that imitates reviewers.
+"""Conditions: the guideline under which an LM reviews, which is none, a conference's, or one that imitates reviewers.
 
-A `Condition` is a value. The printed ones come by name: listings 5 and 7 to 12, with the templates of listings 6 and
-13. Their paper is "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". A
-conference's official text, or your own guideline, comes from a file.
+The guidelines that "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" prints are
+shipped under their names: listings 5 and 7 to 12, with the templates of listings 6 and 13. A conference's official
+text, or your own guideline, comes from a file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A guideline and the prompt that presents it to an LM; *guideline* is empty if there is none."""
+    """A guideline and the prompt that presents it to an LM; *guideline* is empty if there is none.
+
+    *rubric*: whether the prompt has a rubric, which computes the rating from the answers to a checklist.
+    """
 
     name: str
     kind: Kind
@@ -44,7 +47,7 @@ class Condition:
 
     @property
     def template(self) -> str:
-        """The prompt's name: listing 5 without a guideline, 13 with a rubric, else 6."""
+        """The name of the prompt: listing 5 without a guideline, listing 13 with a rubric, else listing 6."""
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 
     @property
@@ -65,9 +68,9 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 
 
 def guided(candidate: str) -> tuple[str, str | None]:
-    """Splits a *candidate* ``MODEL@CONDITION`` into the model and a shipped condition.
+    """Returns the model and the shipped condition of a *candidate* ``MODEL@CONDITION``.
 
-    Any other name is a model alone.
+    Any other name is returned whole as a model, with None as its condition.
     """
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)

@@ -17,7 +17,10 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as its file states it: its source, its texts, and their fields."""
+    """A prompt as its file states it: its *source*, its texts *system* and *user*, and the *fields* of the user's text.
+
+    *absent* is the text for a field without a value.
+    """
 
     name: str
     source: str
@@ -35,7 +38,7 @@ class Prompt:
 
 @cache
 def load(name: str) -> Prompt:
-    """Returns the prompt *name*, its folder included (``pre/summary/pairwise``).
+    """Returns the prompt *name*, which includes its folder, if any (``pre/summary/pairwise``).
 
     Raises `PromptError` if there is none or its fields do not match its text.
     """
@@ -52,9 +55,10 @@ def load(name: str) -> Prompt:
 
 
 def render(prediction: Prediction | Chat) -> Chat:
-    """Renders *prediction* as system, user and reply messages (Xu et al. 2025, C.2); None is written as ``absent``.
+    """Returns *prediction* as system, user and reply messages (Xu et al. 2025, C.2).
 
-    A chat is returned unchanged: examiners score replies to prompts made from several files.
+    A field whose value is None gets the prompt's text *absent*. A chat is returned unchanged, because examiners score
+    replies to prompts made from several files.
     """
     if isinstance(prediction, Chat):
         return prediction
@@ -67,7 +71,7 @@ def render(prediction: Prediction | Chat) -> Chat:
 def fill(name: str, **values: str) -> Chat:
     """Returns the prompt *name* with *values* in its fields, for an LM to answer.
 
-    Raises `PromptError` for missing values.
+    Raises `PromptError` unless *values* are exactly those of its fields.
     """
     prompt = load(name)
     if set(values) != set(prompt.fields):
@@ -77,9 +81,9 @@ def fill(name: str, **values: str) -> Chat:
 
 @lru_cache(maxsize=8192)
 def address(prediction: Prediction) -> str:
-    """Returns the content address of *prediction*, prompt text included: 32 hex digits.
+    """Returns the content address of *prediction*: 32 hex digits that depend on all its texts and its prompt's text.
 
-    Cached, since scoring repeats it.
+    Results are cached, because scoring asks for the same addresses again.
     """
     return digest([_sha256(prediction.prompt), prediction.synopsis, prediction.x, prediction.reply])[:32]
 

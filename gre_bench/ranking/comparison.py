@@ -20,7 +20,8 @@ FEWEST = 3
 class Consistency:
     """Agreement of two boards on one metric over the *n* models that both have.
 
-    *spearman* and its *p* are None where there are fewer than three such models or all scores of a board are equal.
+    *spearman* and its *p* are None where *n* is below `FEWEST`, or all scores of a board are equal. *only_first* and
+    *only_second* are the models of one board alone.
     """
 
     metric: str
@@ -64,7 +65,7 @@ class Beside:
 
 
 def consistency(one: Iterable[Figure], other: Iterable[Figure]) -> list[Consistency]:
-    """Spearman between two boards, one row for each metric that both have (Xu et al. 2025, A.2, A.3)."""
+    """Returns Spearman's coefficient between two boards for each metric that both have (Xu et al. 2025, A.2, A.3)."""
     first, second = _by_metric(one), _by_metric(other)
     found = []
     for metric in (name for name in first if name in second):
@@ -79,7 +80,10 @@ def consistency(one: Iterable[Figure], other: Iterable[Figure]) -> list[Consiste
 def with_benchmarks(
     board: Iterable[Figure], benchmarks: Mapping[str, Mapping[str, float]]
 ) -> list[BenchmarkCorrelation]:
-    """Correlations of each metric of *board* with each benchmark (name → model → value), as in table 5."""
+    """Returns the correlations of each metric of *board* with each benchmark (Xu et al. 2025, table 5).
+
+    *benchmarks*: the value of each model, by benchmark.
+    """
     found = []
     for metric, scores in _by_metric(board).items():
         for name, values in benchmarks.items():
@@ -91,7 +95,10 @@ def with_benchmarks(
 
 
 def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
-    """Returns each figure of either side once, by metric and item: the printed ones in order, then the run's others."""
+    """Returns printed and found figures side by side: one row for each metric and item that either has.
+
+    The rows of printed figures come first, in their order.
+    """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in found}
     return [_beside(key, left.get(key), right.get(key)) for key in dict.fromkeys((*left, *right))]
@@ -120,7 +127,7 @@ def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
 
 
 def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
-    """Spearman's coefficient and its two-sided p-value (t approximation), None where it is not defined."""
+    """Returns Spearman's coefficient and its two-sided p-value (t approximation); None where it is not defined."""
     from scipy.stats import spearmanr
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:

@@ -1,12 +1,12 @@
-"""May a model have learnt from the reviews that it is measured by, and does a relative of it judge it?
+"""Tells whether a model may have learnt from the reviews that measure it, and whether a relative of it judges it.
 
 A candidate is *clean* for an edition if its knowledge cutoff precedes the day on which the edition's reviews were first
-shown. It is *contaminated* if not, and *unknown* if either day is unknown. A candidate that is no model is *none* of
-these. The same holds for the evaluation LM and the writers, because an evaluation LM that has read a reference raises
-its marginal.
+shown. It is *contaminated* if not, and *unknown* if either day is unknown. The status of a candidate that is no model
+is *none*. The same holds for the evaluation LM and the writers, because an evaluation LM that has read a reference
+raises its marginal.
 
-A *conflict*: the candidate shares a family or a maker with the LM that scores it, or with a writer of its judgments. An
-LM may find the phrasing of its own family likelier.
+In a *conflict*, the candidate shares a family or a maker with the LM that scores it, or with a writer of its judgments.
+An LM may find the phrasing of its own family likelier.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ state no cutoff; the day is that of the base's release.
 """
 
 _PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
-"""How names begin that stand for no LM."""
+"""The beginnings of names that stand for no LM."""
 
 ROLE_NAMES: dict[Role, str] = {
     "candidate": "candidate",
@@ -53,7 +53,10 @@ class Exposure:
 
 
 def exposure(role: Role, name: str, models: Mapping[str, Model], released: date | None) -> Exposure:
-    """Returns whether the model *name* may have learnt from reviews first shown on the day *released*."""
+    """Returns whether the model *name* may have learnt from reviews first shown on the day *released*.
+
+    *models*: the entries of the catalogue, by name.
+    """
     if role != "candidate" and name.startswith(_PLAIN):
         return Exposure(role, name, "none", None, None, released)
     model = found(name, models)
@@ -68,8 +71,8 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
     """Returns the entry of the candidate, writer or evaluation LM *name*; None if no single entry fits.
 
     Writers sign ``name@revision · prompt ...``. Candidates may be called ``name@condition`` or ``name+protocol``.
-    Evaluation LMs are called by their folder or by the model's own name, with or without its maker. Entries of one name
-    with one cutoff count as one.
+    Evaluation LMs are called by their folder or by the model's own name, with or without its maker. Entries with the
+    same last part of the name count as one if they agree in family and cutoff.
     """
     bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)
@@ -86,7 +89,10 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
 
 
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
-    """Returns in words which of *others* belongs to the *candidate*'s own family or maker; None if none is known to."""
+    """Returns in words which of *others* are related to *candidate* by family or maker; None if none is known to be.
+
+    *others*: the names of the LM that scores and of the writers, by role.
+    """
     own = found(candidate, models)
     if own is None:
         return None

@@ -1,7 +1,8 @@
-"""Does a board depend on who wrote the references? Three answers, all about the lead over the human baseline, by paper.
+"""Computes how much a board depends on who wrote the references, in three ways.
 
-The lead of a candidate is its score less the human candidate's on the same paper and reference. Human references that
-are easy or hard for everybody cancel. Intervals are 90%, Student's, and keep pairs of a paper together.
+All three concern the lead over the human baseline. The lead of a candidate is its score less the human candidate's on
+the same paper and reference. Human references that are easy or hard for everybody cancel. Intervals are 90%, Student's,
+and keep pairs of a paper together.
 
 - *reviewers*: how far leads and ranks move when each human reviewer's position is left out in turn.
 - *swap*: how far each lead would move if a tenth of the references were another candidate's reviews. That candidate's
@@ -28,7 +29,11 @@ LEVEL = 0.90
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How far the lead of *candidate* moves when *what* is done: its estimate and interval, in the metric's unit."""
+    """How far the lead of *candidate* moves when *what* is done to the references.
+
+    *shift* and its interval are in the metric's unit. *rank* and *new_rank* are those before and after. *upper_bound*:
+    the shift is the most that the candidate could gain.
+    """
 
     what: str
     candidate: str
@@ -42,16 +47,16 @@ class Shift:
     upper_bound: bool = False
 
 
-def reviewers(pairs: Pairs, place_of: Mapping[str, int]) -> list[Shift]:
+def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
     """Returns the shifts when the reviewer at each position is left out; [] for fewer than two positions.
 
-    *place_of* gives the position of a reference.
+    *position_of* gives the position of a reference.
     """
     leads = _leads(pairs)
-    known = sorted(set(place_of.values()))
+    known = sorted(set(position_of.values()))
     found = []
-    for place in known if len(known) > 1 else ():
-        kept = _kept(pairs, [place_of[reference] != place for reference in pairs.references])
+    for position in known if len(known) > 1 else ():
+        kept = _kept(pairs, [position_of[reference] != position for reference in pairs.references])
         ranks, new_ranks = _ranks(pairs), _ranks(kept)
         left = _leads(kept)
         for name in (name for name in leads if name in left):
@@ -59,13 +64,16 @@ def reviewers(pairs: Pairs, place_of: Mapping[str, int]) -> list[Shift]:
             full, rest = _paper_means(shared), _paper_means(left[name])
             change = [rest[paper] - full[paper] for paper in rest]
             lead = float(np.mean(list(_paper_means(leads[name]).values())))
-            found.append(_shift(f"without reviewer {place}", name, lead, change, ranks.get(name), new_ranks.get(name)))
+            found.append(
+                _shift(f"without reviewer {position}", name, lead, change, ranks.get(name), new_ranks.get(name))
+            )
     return found
 
 
 def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
-    """Returns the shifts if a tenth of the references were reviews of *intruder*; *swapped* are the scores against
-    these.
+    """Returns the shifts of leads if a tenth of the references were reviews by the candidate *intruder*.
+
+    *swapped* are the scores against these reviews.
     """
     full, against = _leads(pairs), _leads(swapped)
     found = []
@@ -121,9 +129,9 @@ def _t(count: int) -> float:
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
-    """Returns candidate → (paper, reference) → its score less the human candidate's.
+    """Returns the leads of each candidate but the human one, by paper and reference.
 
-    The human candidate is left out.
+    A lead is the candidate's score less the human candidate's.
     """
     rows = list(zip(*pairs.columns, strict=True))
     human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}
@@ -142,7 +150,7 @@ def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
 
 
 def _ranks(pairs: Pairs) -> dict[str, int]:
-    """Ranks by mean, equal means sharing the better one."""
+    """Returns ranks by mean; equal means share the better one."""
     by_name: dict[str, list[float]] = {}
     for name, _, _, value in zip(*pairs.columns, strict=True):
         by_name.setdefault(name, []).append(value)
@@ -151,4 +159,4 @@ def _ranks(pairs: Pairs) -> dict[str, int]:
 
 
 def _kept(pairs: Pairs, keep: Sequence[bool]) -> Pairs:
-    return pairs.at([place for place, kept in enumerate(keep) if kept])
+    return pairs.at([index for index, kept in enumerate(keep) if kept])

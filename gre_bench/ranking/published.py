@@ -1,4 +1,4 @@
-"""The numbers printed in Xu et al. 2025, from ``data/published``: tables 1 to 14, and those of the running text."""
+"""Reads the numbers printed in Xu et al. 2025, from ``data/published``: tables 1 to 14, and the running text."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def folder() -> Path:
 
 
 def tables() -> tuple[str, ...]:
-    """Names of the published tables, in the paper's order, the running text last."""
+    """Returns the names of the published tables, in the paper's order, the running text last."""
     return (*sorted((path.stem for path in folder().glob("table*.csv")), key=lambda name: int(name[5:])), "text")
 
 
@@ -69,7 +69,10 @@ def kind(table: str) -> Kind:
 
 @cache
 def load(table: str) -> tuple[Figure, ...]:
-    """Returns the figures of *table* in printed order, row by row; `SettingsError` lists the known tables."""
+    """Returns the figures of *table* in printed order, row by row.
+
+    Raises `SettingsError` for an unknown table, with the names of the known ones.
+    """
     if table not in tables():
         raise SettingsError(f"no published table {table}; there are: {', '.join(tables())}")
     with (folder() / f"{table}.csv").open(encoding="utf-8", newline="") as lines:

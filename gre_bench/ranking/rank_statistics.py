@@ -1,4 +1,4 @@
-"""How sure the ranks of a board are, and what its candidates score at the length of a human review.
+"""Computes how sure the ranks of a board are, and what its candidates score at the length of a human review.
 
 Every claim of order on a board comes from one family of Student's tests by paper. Holm's correction covers all pairs of
 ranked candidates and their tests against chance. Two candidates are tied unless their test is significant at 5%. A
@@ -37,15 +37,15 @@ class Pairs:
     def of(self, names: Sequence[str]) -> Pairs:
         """Returns the pairs of the candidates *names*."""
         wanted = set(names)
-        kept = [place for place, name in enumerate(self.candidates) if name in wanted]
+        kept = [index for index, name in enumerate(self.candidates) if name in wanted]
         return self.at(kept)
 
-    def at(self, places: Sequence[int]) -> Pairs:
-        """The pairs at *places*, in that order."""
+    def at(self, indices: Sequence[int]) -> Pairs:
+        """Returns the pairs at *indices*, in that order."""
         names, papers, references = (
-            [column[place] for place in places] for column in (self.candidates, self.papers, self.references)
+            [column[index] for index in indices] for column in (self.candidates, self.papers, self.references)
         )
-        return Pairs(names, papers, references, [self.values[place] for place in places])
+        return Pairs(names, papers, references, [self.values[index] for index in indices])
 
     @property
     def columns(self) -> tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[float]]:
@@ -57,7 +57,13 @@ Next = tuple[str | None, float | None, float | None, float | None, float | None,
 
 @dataclass(frozen=True, slots=True)
 class RankStatistics:
-    """How sure the rank of one candidate is (table ``rank_statistics``); *problem* says why there are no tests."""
+    """How sure the rank of one candidate is (table ``rank_statistics``); *problem* says why there are no tests.
+
+    *rank_low* to *rank_high*: what the tests allow, 95% for all ranks at once. *likely_low* to *likely_high*: 95% of
+    the bootstrap, for this rank alone. The *next_* columns compare it with the candidate one rank below. *more_papers*:
+    how many more would tell the two apart. *difference_p_holm*: of the test against the human baseline. *above_p_holm*:
+    of the test against chance. *tests*: how many tests are in the family.
+    """
 
     candidate_id: str
     rank: int
@@ -81,9 +87,10 @@ class RankStatistics:
 def rank_statistics(
     pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None
 ) -> list[RankStatistics]:
-    """Returns the rank statistics of each candidate of *ranked* (name → rank, best first), from tests between these.
+    """Returns the rank statistics of each candidate of *ranked* (name → rank, best first).
 
-    *above*: p-values by name of the tests against chance, which belong to the same family.
+    Only these candidates are tested against each other. *above*: p-values by name of the tests against chance, which
+    belong to the same family.
     """
     against_chance = {name: p for name, p in (above or {}).items() if name in ranked}
     if len(ranked) < 2:
@@ -110,20 +117,20 @@ def rank_statistics(
     return [
         RankStatistics(
             name, rank, by_name[name].surely_low, by_name[name].surely_high, by_name[name].low, by_name[name].high,
-            *_next(between.get((name, names[place + 1])) if place + 1 < len(names) else None),
+            *_next(between.get((name, names[index + 1])) if index + 1 < len(names) else None),
             difference_p_holm=between[name, HUMAN].p_holm if name != HUMAN and HUMAN in ranked else None,
             above_p_holm=corrected.get(name),
             tests=len(tests) + len(corrected),
         )
-        for place, (name, rank) in enumerate(ranked.items())
+        for index, (name, rank) in enumerate(ranked.items())
     ]  # fmt: skip
 
 
 def _next(test: PairTest | None) -> Next:
-    """Returns the columns from *next_candidate* to *more_papers*."""
+    """Returns the columns of `RankStatistics` from *next_candidate* to *more_papers*; None in each without a *test*."""
     if test is None:
         return None, None, None, None, None, None, None
-    # A lead that its own test turns round is none, however small its p.
+    # A higher mean is no lead if the test's difference is not positive, however small its p.
     tied = test.p_holm >= ALPHA or test.difference <= 0
     needed = papers_needed(test, ALPHA, POWER) if tied else None
     more = None if needed is None else max(1, needed - test.papers)
@@ -131,10 +138,11 @@ def _next(test: PairTest | None) -> Next:
 
 
 def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple[float | None, dict[str, Interval]]:
-    """Returns the human length (geometric mean of words) and each candidate's score at it; None and {} if undetermined.
+    """Returns the human length (geometric mean of words), and each candidate's score at it.
 
     *words*: by candidate and paper, the length of the text that the metric reads. The candidates share one slope. It
-    cannot be estimated for a single candidate, or if all write equally long reviews.
+    cannot be estimated for a single candidate, or if all write equally long reviews; then there are no scores. The
+    length is None without human reviews.
     """
     rows = [row for row in zip(*pairs.columns, strict=True) if words.get((row[0], row[1]))]
     human = [words[name, paper] for name, paper, *_ in rows if name == HUMAN]

@@ -1,4 +1,4 @@
-"""The public tables of an edition: one DuckDB file, and the same tables as Parquet.
+"""Writes and reads the public tables of an edition: one DuckDB file, and the same tables as Parquet.
 
 Ids, hashes, scores and log-probabilities are public. A text is public only if its licence lets anyone pass it on.
 ``sql/release.sql`` lists what is removed from each table of `REDACTED`; the tables of `WHOLE` are copied. The views of
@@ -32,12 +32,11 @@ REDACTED = (
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """The tables that a release adds to the edition's; each is a list of rows with the same columns.
+    """The tables that a release adds to the edition's; each is a list of rows, which have these columns.
 
-    metrics: metric, title, unit, place. models: model, entry, family, parameters (billions), knowledge_cutoff,
-    released, price_in, price_out (USD per million tokens).
-    changes: change, title, family. shown: signature_id, place, lm_id: the boards of the page in their order, and the
-    evaluation LM whose spans it shows.
+    *metrics*: metric, title, unit, place. *models*: model, entry, family, parameters (billions), knowledge_cutoff,
+    released, price_in, price_out (USD per million tokens). *changes*: change, title, family. *shown*, one row for each
+    board of the page: signature_id, place, and lm_id, the evaluation LM whose log-probabilities the page shows.
     """
 
     metrics: Sequence[dict[str, Any]] = ()
@@ -51,8 +50,9 @@ def write_database(
 ) -> dict[str, int]:
     """Writes the public tables of *source*, a copy of the edition, to the new file *target*; returns rows by table.
 
-    *is_free* returns whether texts under a licence may be passed on. With *everything*, all texts are included, for a
-    release that is not passed on. Raises `StoreError` if *source* cannot be read.
+    *is_free* returns whether texts under a licence (None: none is stated) may be passed on. With *everything*, all
+    texts are included, for a release that is not passed on. Raises `StoreError` if *source* cannot be read or is of
+    another version, or *target* cannot be written.
     """
     try:
         connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
@@ -120,14 +120,17 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
-    """Returns the rows of a statement of ``sql/pages.sql``. Queries that editions have too go through `fetch`."""
+    """Runs the statement *query* of ``sql/pages.sql`` on a release's database and returns its rows.
+
+    For queries that also run on editions there is `fetch`, which knows the types of their rows.
+    """
     cursor = connection.execute(statement("pages", query))
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
 def streamed(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a statement of ``sql/pages``, fetched a few thousand at a time."""
+    """Yields the rows of the statement *query* of ``sql/pages.sql``, fetched a few thousand at a time."""
     cursor = connection.execute(statement("pages", query))
     names = [column[0] for column in cursor.description]
     while fetched := cursor.fetchmany(4096):
@@ -140,7 +143,7 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
-    """Returns whether two releases' databases hold the same rows in *tables*, ignoring who stored them and when."""
+    """Returns whether the databases of two releases hold the same rows in *tables*, ignoring which run stored them."""
     with opened(first) as connection:
         connection.execute(f"attach {quoted(second)} as other (read_only)")
         for name in tables:
@@ -154,7 +157,10 @@ def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
 def _mark_public(
     connection: duckdb.DuckDBPyConnection, is_free: Callable[[str | None], bool], everything: bool
 ) -> None:
-    """Makes temporary tables of the papers and reviews whose texts may be passed on."""
+    """Makes temporary tables of the papers, reviews and replies whose texts may be passed on.
+
+    *is_free* returns whether texts under a licence may be; with *everything*, all are in the tables.
+    """
     licences = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]
     free = [None, *licences] if everything else [licence for licence in licences if is_free(licence)]
     connection.execute(statement("release", "add_free_licences"), {"licences": free})

@@ -14,7 +14,7 @@ from gre_bench.release.database import opened, quoted, rows
 from gre_bench.store import TABLES
 
 _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signatures", "validations"}
-"""Parts of a manifest that always differ, or that other functions compare."""
+"""Parts of a manifest that differ in any two releases, or that other functions compare."""
 
 
 @contextmanager
@@ -29,16 +29,21 @@ def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns, by signature and candidate, how many pairs only one database has, and how many differ."""
+    """Returns, by signature and candidate, how many pairs only one release has, and how many differ.
+
+    *first*, *second*: the databases of the two releases. Raises `SourceError` if one cannot be read.
+    """
     with _beside(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
 def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
-    """Returns the tables whose rows differ between the two databases, with the rows that only one has.
+    """Returns one row for each table that differs between the databases *first* and *second*.
 
-    Every command adds a row to ``runs``, so for that table only rows missing from the *second* count.
+    Its values ``first`` and ``second`` count the rows that only this database has. Every command adds a row to
+    ``runs``, so for that table only rows missing from *second* count. Raises `SourceError` if the databases have other
+    tables.
     """
     with _beside(first, second) as connection:
         try:
@@ -47,7 +52,9 @@ def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
                      for name in TABLES]  # fmt: skip
         except (duckdb.CatalogException, duckdb.BinderException) as error:
             reason = str(error).splitlines()[0]
-            raise SourceError(f"{first} was made by another version of this program ({reason}); publish anew") from None
+            raise SourceError(
+                f"{first} was made by another version of this program ({reason}); publish it again"
+            ) from None
     return [row for row in counts if row["first"] or row["second"]]
 
 
@@ -57,9 +64,10 @@ def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int
 
 
 def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns what differs between two manifests: rows of what (``settings.scoring.form``), first, second.
+    """Returns one row for each value that differs between the manifests *one* and *other*.
 
-    A value that only one of them states is None in the other.
+    A row has *what*, the value's path in the manifest (such as ``settings.scoring.form``), and both values, *first* and
+    *second*; None where a manifest does not state it. Parts that differ in any two releases are left out.
     """
     first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
                      for manifest in (one, other))  # fmt: skip
@@ -71,7 +79,7 @@ def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> 
 
 
 def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the tables whose numbers of rows differ."""
+    """Returns the tables whose numbers of rows differ between the manifests *one* and *other*, with both numbers."""
     first, second = one["tables"], other["tables"]
     return [
         {"table": name, "first": first.get(name), "second": second.get(name)}
@@ -81,7 +89,7 @@ def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields each value of a tree with its path; a list of plain values is one value."""
+    """Yields each value of a JSON tree with its path below *name*; a list of plain values is one value."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)

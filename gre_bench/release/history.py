@@ -1,6 +1,6 @@
-"""Compares editions by differences to each edition's own human baseline, never by raw scores of two years.
+"""Compares editions by candidates' differences from the human baseline of the same edition, never by raw scores.
 
-Only latest releases whose scores have the same signature are compared.
+The latest release of each edition counts. Only scores with the same signature are compared.
 """
 
 from __future__ import annotations
@@ -20,11 +20,14 @@ from gre_bench.stats.welch import Change, Moment, change
 from gre_bench.store import Row
 
 Cells = Mapping[tuple[str, str], Row]
-"""Differences from the human baseline by candidate and edition."""
+"""Rows with the difference from the human baseline, by candidate and edition."""
 
 
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
-    """Returns a history for each metric of the new *database* that is also in another edition's latest release."""
+    """Returns a history for each signature of the new release that the latest release of another edition has too.
+
+    *database* is that of the new release. The other editions are those of the same venue and sample in *release_store*.
+    """
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):
         tables[other] = _anchored(ReleaseStore(release_store.folder, other).latest / "release.duckdb")
@@ -50,9 +53,9 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
 
 
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
-    """Returns the changes of all *names* except controls.
+    """Returns how each candidate of *names*, except controls, changed from edition to edition, with Holm's correction.
 
-    An edition with fewer than two papers, or whose papers do not vary, gives no change.
+    An edition in which a candidate's differences have no standard error is left out for this candidate.
     """
     changes = list(_moved(names, editions, cells))
     adjusted = holm([test.p for *_, test in changes])
@@ -72,7 +75,7 @@ def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Itera
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
-    """Returns the other editions of the venue and sample that have a release."""
+    """Returns the keys of the other editions with the venue and sample of *release_store* that have a release in it."""
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
     known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]

@@ -1,6 +1,7 @@
-"""The manifest of a release: SHA-256 of every file, everything that its numbers rest on, and who signed it.
+"""The manifest of a release: SHA-256 of every file, the provenance of its numbers, and the key that signed it.
 
-``manifest.sha256`` holds the digest of ``manifest.json`` as sha256sum writes it; ``manifest.sig`` is its signature:
+``manifest.sha256`` holds the digest of ``manifest.json`` as sha256sum writes it. ``manifest.sig`` holds the signature
+of ``manifest.sha256``:
 
     openssl pkeyutl -verify -pubin -inkey release.pub -rawin -in manifest.sha256 -sigfile manifest.sig
     sha256sum --check manifest.sha256
@@ -27,9 +28,9 @@ _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", 
 
 
 def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
-    """Writes the manifest of all files in *folder*, with the facts *about* it, and its digest; returns the digest.
+    """Writes the manifest of all files in *folder*, with the facts *about* the release, and a file with its digest.
 
-    With *key*, it also writes the signature, and names the key in the manifest.
+    Returns the digest. With *key*, it also writes the signature, and names the key in the manifest.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
@@ -72,10 +73,10 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> dict[str, Any]:
-    """Returns the manifest after checking that every file is unchanged, none missing and none added.
+    """Checks that every file of the release in *folder* is there and unchanged, and none added.
 
-    If the manifest names a key, its signature is checked too. `SourceError` names the first thing that is wrong,
-    including a link, or a folder without files of the release.
+    Returns the manifest. If the manifest names a key, its signature is checked too. Raises `SourceError`, which names
+    the first thing that is wrong; a link, or a folder without files of the release, is wrong too.
     """
     manifest = read(folder)
     stated_files = manifest["files"]
@@ -99,7 +100,10 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
-    """Returns the signature file if the signature by the key *name* is right; nothing if *name* is None."""
+    """Checks the signature by the key *name* and returns the signature's file name; an empty tuple if *name* is None.
+
+    Raises `SourceError` for a wrong or missing signature.
+    """
     if name is None:
         return ()
     try:
@@ -126,7 +130,7 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 
 
 def digest_of(folder: Path) -> str:
-    """Returns the digest of a release: that of its manifest, which covers every file."""
+    """Returns the digest of the release in *folder*: the SHA-256 of its manifest, which lists that of every file."""
     return sha256(folder / NAME)
 
 
@@ -137,7 +141,10 @@ def sha256(path: Path) -> str:
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
-    """Returns *settings* without details of the machine: paths become file names, addresses are removed."""
+    """Returns *settings* without details of the machine and logins: paths become file names, addresses are removed.
+
+    *name*: the name of the setting, if *settings* is a single value.
+    """
     if isinstance(settings, Mapping):
         return {key: public_settings(value, key) for key, value in settings.items()}
     if isinstance(settings, list | tuple):

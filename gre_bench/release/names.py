@@ -1,4 +1,4 @@
-"""File names for ids that may hold any character."""
+"""Makes file names from ids that may hold any character."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ _LONGEST = 60
 
 
 def page_of(key: str) -> str:
-    """Returns the file name of the page of a paper or candidate: its id if plain, else part of the id and a hash."""
+    """Returns the file name of the page of the paper or candidate *key*.
+
+    It is the id if that is short, lower-case and without special characters, else a part of the id and a hash.
+    """
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
     if plain == key and len(plain) <= _LONGEST and plain.lower() == plain:
         return f"{plain}.html"

@@ -1,4 +1,4 @@
-"""The text of each token of the references, for the heat maps; only texts that may be shown."""
+"""Stores the piece of text of each token of a reference for the heat maps, if the text may be shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
 
 
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
-    """Adds the table ``pieces`` to the release's *database*, empty without *pieces_of*; returns its number of rows."""
+    """Adds the table ``pieces`` to the release's *database* and returns its number of rows, one per reference.
+
+    Without *pieces_of* the table is empty.
+    """
     connection = duckdb.connect(str(database))
     try:
         connection.execute(statement("release", "make_pieces"))

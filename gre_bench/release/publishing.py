@@ -1,4 +1,4 @@
-"""Makes a release of an edition: builds it in a temporary folder, seals it, moves it into place and points to it.
+"""Makes a release of an edition: builds it in a temporary folder, seals it, and moves it into place.
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
@@ -24,16 +24,17 @@ from gre_bench.store import now
 
 DERIVED = ("chance", "differences", "lengths", "profiles", "rank_statistics", "separation")
 RECORDS = ("imports", "runs")
-"""Tables that record the time and the run of an action."""
+"""Tables of commands that were run; they differ from release to release."""
 DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"
 
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What a release is made from: a fixed copy of an edition, the tables added to it, and its provenance.
+    """What a release is made from: *source*, a private copy of an edition, the tables added to it, and its provenance.
 
-    *everything*: include all texts, whatever their licence, for a release that is not passed on. *again*: publish even
-    if no table has changed. *key*: signs the release.
+    *is_free* returns whether texts under a licence may be passed on. *pieces_of* splits a text into the pieces of its
+    tokens, for heat maps. *everything*: include all texts, whatever their licence, for a release that is not passed on.
+    *again*: publish even if no table has changed. *key*: signs the release.
     """
 
     source: Path
@@ -48,7 +49,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A release and its digest; *new* is False if the latest release already holds the same tables."""
+    """A release, its digest and the number of rows of each table.
+
+    *new* is False if no release was made, because the latest one already holds the same tables.
+    """
 
     name: str
     folder: Path
@@ -62,20 +66,21 @@ def publish(
 ) -> Published:
     """Makes a new release; calls *at* with the name of each step before the step begins.
 
-    Raises `LockedError` if another process is making one.
+    If no table has changed since the latest release, that one is returned. Raises `LockedError` if another process is
+    making a release of the edition.
     """
     with release_store.lock():
         at("database")
         latest = release_store.point()
         name = release_store.next_name()
-        room = release_store.room(name)
+        building = release_store.building_folder(name)
         counts = write_database(
-            publication.source, room / DATABASE, publication.additions, publication.is_free, publication.everything
+            publication.source, building / DATABASE, publication.additions, publication.is_free, publication.everything
         )
         at("pieces")
-        counts["pieces"] = add_pieces(room / DATABASE, publication.pieces_of)
+        counts["pieces"] = add_pieces(building / DATABASE, publication.pieces_of)
         at("parquet")
-        write_parquet(room / DATABASE, room / TABLES)
+        write_parquet(building / DATABASE, building / TABLES)
         at("page")
         created = now()
         about = {
@@ -86,16 +91,16 @@ def publish(
             **publication.provenance,
             "tables": counts,
         }
-        _write_pages(release_store, room, about, at)
+        _write_pages(release_store, building, about, at)
         at("manifest")
-        digest = seal(room, about, publication.key)
-        if latest and not publication.again and _same(release_store.folder / latest, room):
-            release_store.drop(room)
+        digest = seal(building, about, publication.key)
+        if latest and not publication.again and _same(release_store.folder / latest, building):
+            release_store.drop(building)
             return Published(
                 latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
             )
         at("place")
-        folder = release_store.place(room, name)
+        folder = release_store.place(building, name)
         at("log")
         release_store.say("published", name, {"digest": digest}, publication.key)
         at("latest")
@@ -104,19 +109,20 @@ def publish(
         return Published(name, folder, digest, True, counts)
 
 
-def _write_pages(release_store: ReleaseStore, room: Path, about: Mapping[str, Any], at: Callable[[str], None]) -> None:
+def _write_pages(
+    release_store: ReleaseStore, building: Path, about: Mapping[str, Any], at: Callable[[str], None]
+) -> None:
     errata = [(entry["at"][:10], entry["release"], entry["text"]) for entry in release_store.log.entries()
               if entry["what"] != "published"]  # fmt: skip
-    years = histories(release_store, room / DATABASE)
-    with opened(room / DATABASE) as connection:
-        write_figures(write_site(connection, room, about, years, errata, at), room / FIGURES)
+    years = histories(release_store, building / DATABASE)
+    with opened(building / DATABASE) as connection:
+        write_figures(write_site(connection, building, about, years, errata, at), building / FIGURES)
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Returns whether the tables of two releases are equal, made by the same program and signed with the same key.
+    """Returns whether the releases in *old* and *new* hold equal tables, by the same program and signing key.
 
-    The runs that made them are ignored. Tables computed from others (`DERIVED`) are not compared: the same program
-    computes the same from the same tables.
+    `RECORDS` are not compared. Nor are `DERIVED`, because the same program computes these equally from equal tables.
     """
     old_manifest, new_manifest = read(old), read(new)
     if any(

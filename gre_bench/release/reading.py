@@ -25,7 +25,7 @@ _ABOUT = (
 
 
 def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
-    """Returns the boards of a release, in their order."""
+    """Returns the boards of a release in their order; *connection* is to its database."""
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     board_rows = rows(connection, "boards")
     exposures = fetch(connection, EXPOSURES)
@@ -91,7 +91,7 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
 
 
 def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
-    """Returns the papers of the boards, ordered by id."""
+    """Returns a line for each paper of the boards, ordered by id."""
     return tuple(
         PaperLine(
             row["paper_id"], f"papers/{page_of(row['paper_id'])}", row["title"] or None, row["scored"],
@@ -101,8 +101,8 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
     )  # fmt: skip
 
 
-def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns one remark for each board that the release does not show, with the reason."""
+def remarks_on_hidden_boards(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """Returns one remark for each board that the release does not show, with the reason; *about* is the manifest."""
     return tuple(
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
         f"{row['detail']}."
@@ -111,7 +111,7 @@ def unseen(about: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
-    """Returns remarks to read before the numbers: a warning if a count model scored them."""
+    """Returns remarks to read before the numbers: one if a count model made the scores, else none."""
     if any(value == "cache-ngram" for board in shown_boards for _, value in board.about):
         return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
                 "with GEM by a large LM.",)  # fmt: skip
@@ -119,7 +119,7 @@ def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
 
 
 def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[PairOutcome, ...]:
-    """Returns the outcomes of the pairs of each board; every planned pair is counted once."""
+    """Returns how many pairs of each board had which outcome; every planned pair is counted once."""
     return tuple(
         PairOutcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
         for row in rows(connection, "outcomes")

@@ -23,20 +23,21 @@ from gre_bench.store import now
 EMPTY = "0" * 64
 """The head of an empty log."""
 EARLIER = ".ledger.jsonl"
-"""How names of logs end that versions before the chain of digests wrote."""
+"""Suffix of logs by earlier versions of this program, whose lines hold no digests."""
 SHORTEST_HEAD = 16
-"""The fewest digits that identify a head."""
+"""The fewest hexadecimal digits by which a user may name a head."""
 
 
 class ReleaseLog:
-    """The log in the file *path*. Whoever adds a line must hold the lock of the releases."""
+    """The log of releases in the file *path*. Whoever adds a line must hold the lock of the releases."""
 
     def __init__(self, path: Path):
         self.path = path
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Returns the lines in order, or those of *release*; raises `SourceError` for a broken chain or a false
-        signature.
+        """Returns the lines in order: all, or those about *release*.
+
+        Raises `SourceError` for a broken chain or a false signature.
         """
         return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
 
@@ -45,7 +46,10 @@ class ReleaseLog:
         return [EMPTY, *(head for _, head in self._chain())]
 
     def add(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line, signed by *key*; raises `SettingsError` if earlier lines are signed and this is not."""
+        """Adds a line about *release*: *what* happened (published, erratum, retired), and its details *more*.
+
+        *key* signs it. Raises `SettingsError` if earlier lines are signed and there is no *key*.
+        """
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
         entry = {"what": what, "release": release, "at": at, **more, "previous": self.heads()[-1]}
@@ -59,13 +63,13 @@ class ReleaseLog:
             os.fsync(file.fileno())
 
     def check_key(self, key: SigningKey | None) -> None:
-        """Raises `SettingsError` if lines are signed and there is no *key* to sign the next one."""
+        """Raises `SettingsError` if lines of the log are signed and there is no *key* to sign the next one."""
         signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
         if signed and not key:
             raise SettingsError(f"{signed} is signed, and so must be what follows it; give the key with --sign")
 
     def mend(self) -> None:
-        """Removes the incomplete last line that a kill may leave; complete lines are never changed."""
+        """Removes the incomplete last line that a killed process may leave; complete lines are never changed."""
         if self.path.is_file():
             content = self.path.read_bytes()
             length = content.rfind(b"\n") + 1
@@ -73,7 +77,10 @@ class ReleaseLog:
                 os.truncate(self.path, length)
 
     def check_holds(self, seen: str) -> None:
-        """Raises `SourceError` unless the log still contains the head *seen*, given in full or by its first digits."""
+        """Raises `SourceError` unless the log still contains the head *seen*, in full or by its first digits.
+
+        Raises `SettingsError` if *seen* cannot be a head.
+        """
         if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
             raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
         if not any(head.startswith(seen) for head in self.heads()):
@@ -82,7 +89,7 @@ class ReleaseLog:
     def check_signed(self, release: str, keys: Sequence[str]) -> None:
         """Raises `SourceError` unless the line that published *release* and all later ones are signed by one of *keys*.
 
-        Earlier lines are covered by the chain.
+        Earlier lines need no signature: the digests in the later ones protect them.
         """
         entries = self.entries()
         first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
@@ -90,7 +97,10 @@ class ReleaseLog:
             check_signer(f"{self.path}, line {number}", entry.get("key"), keys)
 
     def _chain(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Yields each line and the head after it; an incomplete last line is skipped."""
+        """Yields each line and the head after it; an incomplete last line is skipped.
+
+        Raises `SourceError` for a line that was changed or does not follow, or a log that cannot be read.
+        """
         try:
             lines = self.path.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
@@ -98,7 +108,7 @@ class ReleaseLog:
             if earlier != self.path and earlier.exists():
                 raise SourceError(
                     f"{earlier} is the log of an earlier version, whose lines hold no digests; "
-                    "move it and its releases to another folder, and publish anew"
+                    "move it and its releases to another folder, and publish the edition again"
                 ) from None
             return
         except OSError as error:
@@ -112,7 +122,10 @@ class ReleaseLog:
 
 
 def _problem(line: bytes, head: str, published: set[str]) -> str | None:
-    """Returns what is wrong with *line* after *head*; adds a published release to *published*."""
+    """Returns what is wrong with *line* after *head*; None if nothing is.
+
+    *published* holds the releases published before; the one that *line* publishes is added.
+    """
     try:
         entry = json.loads(line)
         written = json.dumps(entry).encode()

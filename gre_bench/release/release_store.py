@@ -29,7 +29,7 @@ from gre_bench.store import now
 
 
 class ReleaseStore:
-    """The releases of *edition* in *folder*."""
+    """The releases of *edition* (or its key) in *folder*."""
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
@@ -39,7 +39,10 @@ class ReleaseStore:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Holds the lock for publishing or adding to the log; raises `LockedError` if another process holds it."""
+        """Holds the lock for publishing or adding to the log; raises `LockedError` if another process holds it.
+
+        If the block raises, unfinished releases are deleted.
+        """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.folder / f"{self.edition}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -73,32 +76,35 @@ class ReleaseStore:
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
-    def room(self, name: str) -> Path:
-        """Returns a new empty folder in which release *name* is built; removes what killed publishers left."""
+    def building_folder(self, name: str) -> Path:
+        """Returns a new empty folder in which the release *name* is built; deletes those that killed processes left."""
         for left in self.folder.glob(f".{self.edition}-r*.building"):
             shutil.rmtree(left)
-        room = self.folder / f".{name}.building"
-        room.mkdir()
-        return room
+        folder = self.folder / f".{name}.building"
+        folder.mkdir()
+        return folder
 
-    def drop(self, room: Path) -> None:
-        """Deletes *room*, the folder of a release that is not needed."""
-        shutil.rmtree(room)
+    def drop(self, folder: Path) -> None:
+        """Deletes the building *folder* of a release that is not needed."""
+        shutil.rmtree(folder)
 
-    def place(self, room: Path, name: str) -> Path:
-        """Moves the finished folder *room* to its final path in one step; returns that path."""
-        files = [path for path in room.rglob("*") if path.is_file()]
+    def place(self, folder: Path, name: str) -> Path:
+        """Makes the files of the building *folder* read-only and moves it to its final path in one step.
+
+        Returns that path.
+        """
+        files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(_finish, files))
-        os.rename(room, self.folder / name)
+        os.rename(folder, self.folder / name)
         _sync(self.folder)
         return self.folder / name
 
     def newest(self) -> dict[str, Any] | None:
         """Returns the log line that published the latest release; None if there is none.
 
-        A release counts if it is unchanged in the folder and not retired. A release dated before an earlier line's
-        release never becomes the latest.
+        A release counts if its manifest is unchanged in the folder and it is not retired. A release never becomes the
+        latest if it is dated before one that an earlier line of the log published.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
@@ -139,7 +145,7 @@ class ReleaseStore:
         return name
 
     def say(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line to the log, signed by *key*; raises `SettingsError` if there is no such release."""
+        """Adds a line about *release* to the log, as `ReleaseLog.add`; raises `SettingsError` if it does not exist."""
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")

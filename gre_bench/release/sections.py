@@ -1,4 +1,4 @@
-"""What a page shows beside its boards: the kinds of papers an edition has, and the papers' claims with their tests."""
+"""Reads what a page shows beside its boards: strata of an edition's papers, and claims of published papers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ VERDICTS = ("holds", "does not hold", "cannot be told")
 
 
 def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
-    """Returns the strata of the sampled papers; with scores if a stratum has several values."""
+    """Returns the strata of the sampled papers.
+
+    A stratum has tables of scores if its papers have more than one value.
+    """
     found = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
         own = list(group)
@@ -33,7 +36,10 @@ def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
 
 
 def claim_lines(about: Mapping[str, Any], found: Sequence[Board]) -> tuple[ClaimLine, ...]:
-    """Returns a line for each claim of the manifest *about* that was tested under a metric of the boards *found*."""
+    """Returns a line for each claim in the manifest *about* that was tested under a metric of the boards *found*.
+
+    Claims with a test that holds come first.
+    """
     titles = {board.metric: board.title for board in found}
     lines: dict[str, ClaimLine] = {}
     for row in about.get("claims", ()):

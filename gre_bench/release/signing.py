@@ -40,8 +40,8 @@ class SigningKey:
 def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
     """Returns the private key in the PEM file *path*.
 
-    Raises `SettingsError` if others may read the file, or if it holds no private Ed25519 key. It also refuses a file in
-    one of the folders *outside*, which may be copied or passed on.
+    Raises `SettingsError` if other users may read the file, or if it holds no private Ed25519 key. Also raises it for a
+    file in one of the folders *outside*, which may be copied or passed on.
     """
     text = _read(path)
     for folder in outside:
@@ -79,7 +79,7 @@ def public_key(path: Path) -> str:
 
 
 def is_signed(name: object, data: bytes, signature: bytes) -> bool:
-    """Returns whether *signature* was made of *data* with the key *name*; False if *name* is no key."""
+    """Returns whether *signature* is that of *data* by the key *name* (hexadecimal); False if *name* is no key."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(str(name))).verify(signature, data)
     except (InvalidSignature, ValueError):
@@ -88,9 +88,9 @@ def is_signed(name: object, data: bytes, signature: bytes) -> bool:
 
 
 def check_signer(what: object, name: object, keys: Sequence[str]) -> None:
-    """Raises `SourceError` unless *what* is signed with one of *keys*; without *keys*, anything passes.
+    """Raises `SourceError`, whose message names *what*, unless the key *name* is one of *keys*.
 
-    *name*: the key that its signature was checked with, or None.
+    *name*: the key that signed it, or None without a signature. If *keys* is empty, nothing is raised.
     """
     if keys and name not in keys:
         by = f"is signed by another key, {name}" if name else "is not signed"

@@ -20,7 +20,7 @@ from gre_bench.release.pages.facts import facts, provenance
 from gre_bench.release.pages.pair_values import pair_values
 from gre_bench.release.pages.papers import write_papers
 from gre_bench.release.pages.rendering import board_page
-from gre_bench.release.reading import boards, outcomes, papers, remarks, unseen
+from gre_bench.release.reading import boards, outcomes, papers, remarks, remarks_on_hidden_boards
 from gre_bench.release.sections import claim_lines, strata
 from gre_bench.release.verdicts import validations
 
@@ -42,9 +42,9 @@ def write_site(
 ) -> Drawings:
     """Writes the pages of the release database behind *connection* into *folder*; returns the figures of its boards.
 
-    *about*: the manifest of the release: release, edition, created_at, texts, tables (rows by table), claims, and
-    everything else that the numbers rest on. Without the key ``tables``, the page offers no files beside it. *at* is
-    called with the name of each step before it begins. *figures*: also draw the ranks.
+    *about*: the manifest of the release, with release, edition, created_at, texts, tables (rows by table), claims, and
+    the rest of its provenance. Without the key ``tables``, the page offers no files beside it. *errata*: day, release
+    and text. *at* is called with the name of each step before it begins. *figures*: whether figures are drawn.
     """
     shown_boards = boards(connection)
     listed = papers(connection)
@@ -60,7 +60,7 @@ def write_site(
         boards=shown_boards,
         facts=facts(shown_boards, about),
         lead=LEAD,
-        remarks=(*remarks(shown_boards), *unseen(about)),
+        remarks=(*remarks(shown_boards), *remarks_on_hidden_boards(about)),
         validations=validations(connection),
         histories=tuple(histories),
         claims=claim_lines(about, shown_boards),

@@ -1,4 +1,4 @@
-"""The validation of each metric: effects of changes in the edition itself, and validation records of other editions."""
+"""Reads the validation of each metric: effects of changes in this edition, and records of other editions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gre_bench.store import Row
 def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
     """Returns one `Validation` for each metric of the boards that was validated; those with effects come first.
 
-    Effects are of this edition's own reviews. The record of another edition has no effects here; its *detail* names the
-    changes it fails.
+    Effects are those on this edition's reviews. A metric that only another edition validated has no effects here; its
+    *detail* names the changes that it fails.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}

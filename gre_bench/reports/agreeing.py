@@ -15,15 +15,16 @@ from gre_bench.store import Store, find_editions, frozen, no_edition
 
 
 def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
-    """Compares every table of the release in *folder* with the edition's store under *state*.
+    """Checks that every table of the release in *folder* agrees with the edition's store under *state*.
 
-    `SourceError` names the first table that differs; `SettingsError` says that the edition is missing.
+    *manifest*: that of the release. Raises `SourceError`, which names the first table that differs, and `SettingsError`
+    if the edition is missing.
     """
     if manifest["edition"] not in find_editions(state):
         raise no_edition(state, manifest["edition"])
     store = Store(state, manifest["edition"])
-    with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as room:
-        rebuilt = Path(room) / DATABASE
+    with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as scratch:
+        rebuilt = Path(scratch) / DATABASE
         write_database(edition.file, rebuilt, Additions(), may_publish, manifest["texts"].startswith("all"))
         found = unlike_tables(folder / DATABASE, rebuilt)
     if found:

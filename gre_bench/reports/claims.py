@@ -1,7 +1,7 @@
-"""Tests the papers' claims on an edition or a study. Each claim holds, does not hold, or cannot be told.
+"""Tests claims of published papers on an edition or a study. Each claim holds, does not hold, or cannot be told.
 
-For a claim that cannot be told, the number of papers that would decide it is estimated. Boards are compared by paper,
-on the papers that both candidates have. Effects, agreements and cells of a study are compared by their stored
+For a claim that cannot be told, the number of papers that would decide it is estimated. Candidates on a board are
+compared by paper, on the papers that both have. Effects, agreements and cells of a study are compared by their stored
 intervals. Two intervals over the same papers are treated as independent, which is slightly conservative.
 """
 
@@ -24,7 +24,7 @@ from gre_bench.core.records import HUMAN
 from gre_bench.ranking.exposure import found as found_model
 from gre_bench.reports.comparisons.candidates import leads
 from gre_bench.reports.comparisons.studies import run_study
-from gre_bench.stats.claims import Contrast, Told, contrast_of, from_interval, told
+from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, from_interval, judge_claim
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.queries.board import LEADERBOARD
 from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
@@ -34,41 +34,47 @@ from gre_bench.store.queries.study import AGREEMENTS, EFFECTS, EffectRow
 NO_RISE = 0.1
 """A manipulation does not raise a score if the interval of d ends below this."""
 _MANNER = re.compile(r"[+@]")
-"""Separates a candidate's model from its guideline or protocol; models are compared if these are equal."""
+"""Separates a candidate's model from its guideline or protocol; two models are compared only if these are equal."""
 SIZES = 1.5
 """Models whose sizes differ by up to this factor count as equally large."""
 
 
-def edition_claims(edition: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:
-    """Returns the verdicts on *asked* for an edition, without claims about studies."""
+def edition_claims(edition: str, state: Path, claims: Sequence[Claim]) -> dict[str, Any]:
+    """Returns the verdicts on *claims* for an edition; claims about studies are left out.
+
+    Raises `SettingsError` for a missing edition, or one without scores.
+    """
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
     planned = store.read(PLANNED_SIGNATURES)
     if not planned:
         raise SettingsError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
-    return _summary(edition, claims_on(store, planned, asked))
+    return _summary(edition, claims_on(store, planned, claims))
 
 
-def claims_on(store: Store, signatures: Sequence[SignatureRow], asked: Sequence[Claim]) -> list[dict[str, Any]]:
-    """Returns a row for each claim of *asked* and metric, tested under *signatures*; claims about studies are left out.
+def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    """Tests each of *claims* under each of its metrics, and returns a row for each; claims about studies are left out.
 
-    Each row has the claim's name, words and source, the metric, the verdict, the n that would decide, the reason, and
-    the contrasts.
+    A metric is tested under its first signature in *signatures*. Each row has the claim's name, words and source, the
+    metric, the verdict, the n that would decide, the reason, and the contrasts.
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
     return [
         _row(claim, metric, _on_edition(store, by_metric[metric], claim, by_metric) if metric in by_metric else None)
-        for claim in asked
+        for claim in claims
         if claim.test not in ON_STUDIES
         for metric in claim.metrics
     ]
 
 
-def study_claims(name: str, state: Path, asked: Sequence[Claim]) -> dict[str, Any]:
-    """Returns the verdicts on *asked* for a study of examiners or guidelines: its name, folder or ``study.json``."""
+def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, Any]:
+    """Returns the verdicts on those of *claims* that are about studies, for one study of examiners or guidelines.
+
+    *name*: the study's name, its folder, or its ``study.json``. Raises `SettingsError` if no claim is about it.
+    """
     rows, problems = [], []
-    for claim in asked:
+    for claim in claims:
         if claim.test not in ON_STUDIES or claim.table is None:
             continue
         try:
@@ -86,14 +92,14 @@ def study_claims(name: str, state: Path, asked: Sequence[Claim]) -> dict[str, An
                 sign = -1 if claim.lower_is_better else 1
                 contrasts.append(_less(f"{better} > {other}" if sign > 0 else f"{better} < {other}", one, two, sign))
             whole = len(contrasts) == len(claim.pairs)
-            rows.append(_row(claim, lm, _whole(told(contrasts, claim.over), whole)))
+            rows.append(_row(claim, lm, _whole(judge_claim(contrasts, claim.over), whole)))
     if not rows:
         raise SettingsError(problems[0] if problems else f"study {name} has no cell that a claim is about")
     return _summary(name, rows)
 
 
 def line_of(found: dict[str, Any]) -> str:
-    """Returns one line: how many claims hold, do not hold, and cannot be told."""
+    """Returns one line on the verdicts *found*: how many claims hold, do not hold, and cannot be told."""
     counts = found["counts"]
     return ", ".join(f"{counts.get(name, 0)} {words}" for name, words in (
         ("holds", "claims hold"), ("does not hold", "do not"), ("cannot be told", "cannot be told"),
@@ -105,8 +111,8 @@ def _summary(name: str, rows: Sequence[Row]) -> dict[str, Any]:
     return found | {"line": line_of(found)}
 
 
-def _row(claim: Claim, metric: str, answer: Told | None) -> dict[str, Any]:
-    answer = answer or Told("cannot be told", (), why="the metric was not scored")
+def _row(claim: Claim, metric: str, answer: ClaimResult | None) -> dict[str, Any]:
+    answer = answer or ClaimResult("cannot be told", (), why="the metric was not scored")
     contrasts = [asdict(one) | dict(zip(("low", "high"), one.interval(), strict=True)) | {"needed": one.needed}
                  for one in answer.contrasts]  # fmt: skip
     for one in contrasts:
@@ -117,7 +123,9 @@ def _row(claim: Claim, metric: str, answer: Told | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _on_edition(store: Store, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]) -> Told:
+def _on_edition(
+    store: Store, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
+) -> ClaimResult:
     if claim.test in ("larger", "newer", "human_leads", "human_is_passed"):
         return _on_board(store, signature, claim)
     if claim.test in ("agrees", "agrees_more"):
@@ -127,7 +135,7 @@ def _on_edition(store: Store, signature: SignatureRow, claim: Claim, signatures:
     return _on_effects(effects, claim)
 
 
-def _on_board(store: Store, signature: SignatureRow, claim: Claim) -> Told:
+def _on_board(store: Store, signature: SignatureRow, claim: Claim) -> ClaimResult:
     rows = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
     known = load_models()
     models, manner = dict[str, Model](), dict[str, str]()
@@ -160,7 +168,7 @@ def _on_board(store: Store, signature: SignatureRow, claim: Claim) -> Told:
         for pair in pairs
         if (contrast := contrast_of(f"{pair[0]} > {pair[1]}", list(leads(scored, pair).values()))) is not None
     ]
-    return told(contrasts, claim.over, lacking)
+    return judge_claim(contrasts, claim.over, lacking)
 
 
 def _larger(one: Model, other: Model) -> bool:
@@ -181,40 +189,40 @@ def _newer(one: Model, other: Model) -> bool:
 _ORDERS: dict[str, Callable[[Model, Model], bool]] = {"larger": _larger, "newer": _newer}
 
 
-def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> Told:
+def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> ClaimResult:
     wanted = (*claim.changes, *claim.more)
     lacking = [name for name in wanted if name not in effects]
     if len(lacking) == len(wanted):
-        return Told("cannot be told", (), why="no validation of it; run gre-bench study validate")
+        return ClaimResult("cannot be told", (), why="no validation of it; run gre-bench study validate")
     if claim.test == "does_not_rise":
         answer = _steady([effects[name] for name in claim.changes if name in effects])
     elif claim.test == "costs_less":
-        answer = told([
-            _apart(f"{less} costs less than {more}", effects[less], effects[more])
+        answer = judge_claim([
+            _difference(f"{less} costs less than {more}", effects[less], effects[more])
             for less in claim.changes for more in claim.more if less in effects and more in effects
         ])  # fmt: skip
     else:
         sign = -1 if claim.test == "falls" else 1
-        answer = told([_effect(effects[name], sign) for name in claim.changes if name in effects])
+        answer = judge_claim([_effect(effects[name], sign) for name in claim.changes if name in effects])
     return _whole(answer, not lacking, f"not tried: {', '.join(lacking)}")
 
 
-def _steady(rows: Sequence[Row]) -> Told:
-    """Returns whether nothing rises: every interval of d ends below `NO_RISE`.
+def _steady(rows: Sequence[Row]) -> ClaimResult:
+    """Tests the claim that no score rises: it holds if the interval of every effect d ends below `NO_RISE`.
 
-    The claim does not hold if an interval, corrected for their number, lies above zero.
+    It does not hold if an interval, corrected for their number, lies above zero.
     """
     contrasts = tuple(_effect(row, -1) for row in rows)
     # Signs are reversed: d < NO_RISE means −d > −NO_RISE.
     lows = [one.interval()[0] for one in contrasts]
     together = 1 - 0.05 / max(1, len(contrasts))
     if any(one.interval(together)[1] < 0 for one in contrasts):
-        return Told("does not hold", contrasts)
+        return ClaimResult("does not hold", contrasts)
     if all(low > -NO_RISE for low in lows):
-        return Told("holds", contrasts)
+        return ClaimResult("holds", contrasts)
     needs = [math.ceil(one.n * (2.8 * one.error / (one.value + NO_RISE)) ** 2)
              for one, low in zip(contrasts, lows, strict=True) if low <= -NO_RISE < one.value]  # fmt: skip
-    return Told("cannot be told", contrasts, max(needs, default=None))
+    return ClaimResult("cannot be told", contrasts, max(needs, default=None))
 
 
 def _effect(row: Row, sign: int) -> Contrast:
@@ -223,29 +231,29 @@ def _effect(row: Row, sign: int) -> Contrast:
     return from_interval(f"{what} with {row['change']}", sign * row["d"], low, high, row["papers"])
 
 
-def _apart(name: str, one: Row, other: Row) -> Contrast:
+def _difference(name: str, one: Row, other: Row) -> Contrast:
     first, second = _effect(one, 1), _effect(other, 1)
     return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), min(first.n, second.n))
 
 
-def _on_grades(store: Store, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> Told:
+def _on_grades(store: Store, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:
     rows = {
         row["metric"]: row
         for row in store.read(AGREEMENTS, signature_ids=[row["signature_id"] for row in signatures.values()])
         if row["kind"] == "spearman" and row["problem"] is None
     }
     if metric not in rows:
-        return Told("cannot be told", (), why="no human grades of the reviews here; run gre-bench study agree")
+        return ClaimResult("cannot be told", (), why="no human grades of the reviews here; run gre-bench study agree")
     own = _agreement(rows[metric], f"{metric} agrees")
     if claim.test == "agrees":
-        return told([own])
+        return judge_claim([own])
     others = [_agreement(rows[name], name) for name in claim.than if name in rows]
     contrasts = [
         Contrast(f"{metric} > {one.name}", own.value - one.value, math.hypot(own.error, one.error), min(own.n, one.n))
         for one in others
     ]
     absent = [name for name in claim.than if name not in rows]
-    return _whole(told(contrasts), not absent, f"not scored: {', '.join(absent)}")
+    return _whole(judge_claim(contrasts), not absent, f"not scored: {', '.join(absent)}")
 
 
 def _agreement(row: Row, name: str) -> Contrast:
@@ -257,8 +265,11 @@ def _less(name: str, one: Any, two: Any, sign: int) -> Contrast:
     return Contrast(name, sign * (first.value - second.value), math.hypot(first.error, second.error), 1)
 
 
-def _whole(answer: Told, whole: bool, why: str = "not all of its cells are there") -> Told:
-    """Returns *answer*, but "cannot be told" instead of "holds" if a part was not tried."""
+def _whole(answer: ClaimResult, whole: bool, why: str = "not all of its cells are there") -> ClaimResult:
+    """Returns *answer*; if parts of the claim were not tried, "cannot be told" takes the place of "holds".
+
+    *whole*: whether all parts were tried. *why*: the reason to give if not.
+    """
     if whole or answer.verdict == "does not hold":
         return answer
-    return Told("cannot be told", answer.contrasts, answer.needed, why)
+    return ClaimResult("cannot be told", answer.contrasts, answer.needed, why)

@@ -1,4 +1,4 @@
-"""Makes the pages and tables that a release of an edition would have now."""
+"""Writes the pages and tables that a release of an edition would have now."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
-    """Makes a release database of the copy for readers in *folder*; raises `UnfinishedError` without a board.
+    """Writes the database that a release of the edition would have now to *folder*; returns its path.
 
-    *everything*: include all texts, whatever their licence.
+    *everything*: include all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
     copy, database = folder / store.read_file.name, folder / DATABASE
     signatures = _signatures(store)
@@ -33,7 +33,10 @@ def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
 
 
 def write_edition_pages(store: Store, folder: Path, everything: bool = False) -> None:
-    """Writes the pages of an unpublished edition to *folder*; raises `UnfinishedError` if it has no board."""
+    """Writes the pages of an edition as it is now to *folder*, without a release.
+
+    *everything*: include all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
+    """
     database, settings = database_of(store, folder, everything), _settings(store)
     add_pieces(database, pieces_of(settings.evaluation_lm))
     made = now().isoformat(timespec="seconds")

@@ -1,7 +1,7 @@
 """Compares candidates through the years by their differences from anchors, because each edition has its own papers.
 
-An anchor is a candidate that every edition scores again. Raw scores of two years also differ by their papers. Only the
-change of the difference from the anchors is therefore given, under the same signature, with its interval.
+An anchor is a candidate that every edition scores again. Raw scores of two years also differ by their papers. Therefore
+only the change of the difference from the anchors' mean is given, under the same signature, with its interval.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def history(
 ) -> dict[str, Any]:
     """Returns differences from the *anchors* by metric, signature, candidate and edition, and their changes.
 
-    An anchor may be the end of a candidate's name, such as gpt-4o. *tables*: the rows as `compared` groups them. *few*:
-    editions with fewer than `FEW` papers, and their number. *left_out*: why an edition, or a signature of one edition
-    alone, is not compared.
+    *editions*, *metrics*: those to compare, None for all. An anchor may be given by the end of its name, such as
+    gpt-4o. In the result, *tables* holds the rows as `compared` groups them. *few*: the number of papers of each
+    edition with fewer than `FEW`. *left_out*: why an edition has no rows. Raises `SettingsError` if no edition has any.
     """
     names: list[str] = []
     keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
@@ -47,8 +47,8 @@ def history(
             of = edition_of(key)
             rows += [row | {"edition": key, "venue": of.venue, "year": of.year} for row in found]
     if not rows:
-        told = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
-        raise SettingsError(f"there is no history to show ({told})")
+        reasons = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
+        raise SettingsError(f"there is no history to show ({reasons})")
     few: dict[str, int] = {}
     for row in rows:
         if row["papers"] < FEW:
@@ -58,9 +58,9 @@ def history(
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns one table for each set of comparable rows, which share venue, sample, metric and signature.
+    """Returns one table for each set of comparable rows: those with the same venue, sample, metric and signature.
 
-    *editions*: in their order; *lines*: for each candidate its row in each edition, or None.
+    A table has *editions*, in their order, and *lines*: for each candidate its row in each edition, or None.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -80,9 +80,9 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns the changes from each edition to the next of the same venue, sample and signature.
+    """Returns each candidate's change from one edition to the next of the same venue, sample and signature.
 
-    p is Holm-corrected over all of them. Controls have none: they show what a difference is worth.
+    *p_holm* is Holm-corrected over all changes. Controls are left out.
     """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -103,7 +103,7 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
-    """Returns the rows of one edition, or why it has none."""
+    """Returns the differences of one edition's candidates from the mean of *anchors*, or the reason why it has none."""
     if not store.read_file.is_file():
         return "nothing to read yet"
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]
@@ -115,7 +115,10 @@ def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[s
 
 
 def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:
-    """Returns each of *anchors* as the full name of the edition's only candidate that ends so; unknown names stay."""
+    """Returns the full names of *anchors*, each of which may be the end of a candidate's name.
+
+    A name that fits no candidate of the edition, or several, is returned as it is.
+    """
     if not store.read_file.is_file():
         return list(anchors)
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]

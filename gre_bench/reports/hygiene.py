@@ -33,10 +33,12 @@ def hygiene(
     likelihood: Path | None,
     threshold: float,
 ) -> dict[str, Any]:
-    """Returns the shifts of one metric when its references change.
+    """Returns how the ranks and scores under *signature* shift when the human references change, in three tests.
 
-    *reviewers*: without each reviewer. *swap*: with a tenth of the references by each of *intruders* (None: every model
-    on the board); this scores the first *papers* papers again. *strata*: by the *likelihood* file and *threshold*.
+    *reviewers*: each reviewer's references are left out in turn. *swap*: reviews by each of *intruders* (None: every
+    model on the board) replace a tenth of the references; this scores the first *papers* papers again. *strata*: the
+    references are divided at *threshold* by the likelihood, in the file *likelihood*, that an LM wrote them. Raises
+    `SettingsError` for an unknown intruder or an evaluation LM that has changed, `SourceError` for a faulty file.
     """
     store = ReadCopy(state, edition)
     pairs = board_pairs(store, signature)
@@ -61,20 +63,21 @@ def hygiene(
 
 
 def board_pairs(store: ReadCopy, signature: SignatureRow) -> Pairs:
-    """Returns the scored pairs of humans and models under *signature*."""
+    """Returns the scored pairs of the human baseline and the models under *signature*."""
     rows = store.rows(BOARD_PAIRS, signature_id=signature["signature_id"])
     return as_pairs([(row["candidate_id"], row["paper_id"], row["reference_id"], row["value"]) for row in rows])
 
 
 def as_pairs(rows: Sequence[tuple[str, str, str, float]]) -> Pairs:
-    """Returns rows of candidate, paper, reference and value as columns."""
+    """Returns *rows* (candidate, paper, reference, value) as columns."""
     return Pairs(*map(list, zip(*rows, strict=True))) if rows else Pairs([], [], [], [])
 
 
 def read_likelihood(file: Path) -> dict[str, float]:
-    """Returns the likelihood that an LM wrote each reference, from a CSV file with review_id and likelihood.
+    """Returns the likelihood that an LM wrote each reference, by review id, from a CSV file.
 
-    Raises `SourceError` for a file without reviews or a likelihood that is no finite number.
+    The file has the columns review_id and likelihood. Raises `SourceError` for a file without reviews or a likelihood
+    that is no finite number.
     """
     try:
         with file.open(encoding="utf-8", newline="") as lines:
@@ -103,11 +106,14 @@ def _swapped(
     papers: int,
     pairs: Pairs,
 ) -> list[Shift]:
-    """Returns the swap test of each intruder, on the first *papers* papers of the sample."""
+    """Returns the shifts when reviews by each of *intruders* replace references, on the first *papers* sampled papers.
+
+    *names*: the candidates to score. *pairs*: their scores against the human references.
+    """
     if not intruders or papers < 1:
         return []
     source = origin(store, signature, HUMAN, store.folder.parent.parent)
-    _same_instrument(store, signature, run, source)
+    _check_same_lm(store, signature, run, source)
     first = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))[:papers]
     texts: dict[str, dict[str, Case]] = {}
     for name in names:
@@ -130,9 +136,12 @@ def _swapped(
     return found
 
 
-def _same_instrument(store: ReadCopy, signature: SignatureRow, run: Steps, source: Origin) -> None:
+def _check_same_lm(store: ReadCopy, signature: SignatureRow, run: Steps, source: Origin) -> None:
     """Raises `SettingsError` if today's evaluation LM or engine is not the one that scored the board."""
     today = signed_again(run, store, signature, source)
     if different := [name for name in today if today[name] != signature[name] and name != "signature_id"]:
-        told = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)
-        raise SettingsError(f"edition {store.key}: the swap test needs what scored the board ({told}); or --papers 0")
+        changes = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)
+        raise SettingsError(
+            f"edition {store.key}: the swap test needs the evaluation LM and engine that scored the board ({changes}); "
+            "use these, or leave the test out by --papers 0"
+        )

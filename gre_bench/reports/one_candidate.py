@@ -1,4 +1,4 @@
-"""One candidate's rows on the boards, and its best and worst papers."""
+"""Collects one candidate's rows on the boards, and its mean score on each paper."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from gre_bench.store.queries.score import CANDIDATE_PAIRS
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
-    """Returns the rows of *name* on the boards of the last plan, validated metrics first, and its papers by score.
+    """Returns the rows of the candidate *name* on the boards that are shown, validated metrics first, and its papers.
 
-    *papers*: mean scores of the papers under the first metric with scores, best first (nats, or the metric's unit).
+    In a row, *of* counts the ranked candidates. *human*: the row of the human baseline under the first metric with
+    scores. *papers*: the mean scores of the papers under that metric, best first, in its unit.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])

@@ -1,4 +1,4 @@
-"""Writes the figures of a board: of an edition, or of a published table."""
+"""Writes the figures of an edition's boards, or of a published table."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _SIZE = published.SIZE
 
 
 def plot_edition(store: Store, out: Path) -> list[Path]:
-    """Writes the figures of the edition's board to *out*, as SVG and PNG; returns the files.
+    """Writes the figures of the edition's boards to the folder *out*, as SVG and PNG; returns the files.
 
-    Raises `SettingsError` if the drawing packages are not installed.
+    Raises `SettingsError` if the drawing packages are not installed, `UnfinishedError` if the edition has no board.
     """
     return write_figures(_drawn(_boards(store)), out, png=True)
 
 
 def plot_table(table: str, out: Path) -> list[Path]:
-    """Writes the figures of a published board to *out*, and the board as a page; returns the files.
+    """Writes the figures of the published board *table* and a page of it to the folder *out*; returns the files.
 
-    The table prints no intervals, no human baseline and no dates. Raises `SettingsError` as `plot_edition` does, and
-    for a table that is no board.
+    The table prints no intervals, no human baseline and no dates, so none are plotted. Raises `SettingsError` if the
+    drawing packages are not installed, or for a table that is no board.
     """
     if published.kind(table) != "board":
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")

@@ -43,13 +43,14 @@ def publish_edition(
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
 ) -> Published:
-    """Publishes a release of what is committed in *store* when no run is writing; returns it.
+    """Publishes a release of what is committed in *store* while no run is writing; returns the release.
 
-    *look* is called with the frozen store before publication and may raise to refuse it. *key* signs the release.
-    *hidden*: boards that the page does not show, each with metric, signature_id, verdict and detail. Raises
-    `LockedError` if a run is still writing after *wait_s* seconds, because half a board must not be published. Raises
-    `UnfinishedError` without a board. Raises `SettingsError` if earlier releases are signed and this one is not, or if
-    the latest is dated after now.
+    *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed. *look* is
+    called with the frozen store before publication and may raise to refuse it. *key* signs the release. *hidden*:
+    boards that the page does not show, each with metric, signature_id, verdict and detail. Raises `LockedError` if a
+    run is still writing after *wait_s* seconds, because half a board must not be published. Raises `UnfinishedError` if
+    the edition has no board, or pairs are missing. Raises `SettingsError` if earlier releases are signed and this one
+    is not, or if the latest is dated after now.
     """
     release_store.log.check_key(key)
     release_store.check_clock()
@@ -67,9 +68,12 @@ def publication_of(
     key: SigningKey | None = None,
     hidden: Sequence[Row] = (),
 ) -> Publication:
-    """Returns the contents of a release of *store*; raises `UnfinishedError` while pairs are missing."""
-    unseen = {row["signature_id"] for row in hidden}
-    signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] not in unseen]
+    """Returns the contents of a release of *store*; the arguments are those of `publish_edition`.
+
+    Raises `UnfinishedError` if the edition has no board, or pairs are missing.
+    """
+    not_shown = {row["signature_id"] for row in hidden}
+    signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] not in not_shown]
     if not signatures:
         raise UnfinishedError(f"edition {store.key} has no board to show; run: gre-bench refresh --edition {store.key}")
     _check_whole(store, signatures)
@@ -92,13 +96,13 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
     counts = store.read(PROGRESS, signature_ids=ids)
     if missing := sum(row["missing"] for row in counts):
         raise UnfinishedError(
-            f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release is for good; "
-            f"publish it when it is done: gre-bench refresh --edition {store.key}"
+            f"edition {store.key}: {missing:,} pairs of its board are still missing, and a release cannot be changed; "
+            f"first finish it: gre-bench refresh --edition {store.key}"
         )
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Returns titles and units of the metrics, facts about the models, and the boards, validated ones first."""
+    """Returns the tables that a release adds: metrics, models, changes, and the boards, validated ones first."""
     places = {name: place for place, name in enumerate(METRICS)}
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
@@ -116,7 +120,10 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 
 
 def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
-    """Returns everything that the numbers depend on, without details of the machine."""
+    """Returns everything that the numbers under *signatures* depend on, for the manifest.
+
+    It names versions, seeds, data, signatures, validations and settings, but no details of the machine.
+    """
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]
     verdicts = {row["signature_id"]: row for row in store.read(VALIDATIONS, signature_ids=ids)}
@@ -138,7 +145,7 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
 
 
 def _claims(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[str, Any]]:
-    """Returns the papers' claims that the boards of *signatures* can test, with the results."""
+    """Tests the claims of published papers under *signatures*, and returns a row for each claim and metric."""
     metrics = {row["metric"] for row in signatures}
     named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "needed", "why")
     return [
@@ -163,7 +170,7 @@ def _model(name: str, known: models.Model | None) -> dict[str, Any]:
 
 
 def _lm_id(row: SignatureRow) -> str:
-    """Returns the id under which the spans of a signature's evaluation LM are stored."""
+    """Returns the id under which the log-probabilities of a signature's evaluation LM are stored."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
 
@@ -174,9 +181,10 @@ def releases(state: Path, edition: str) -> ReleaseStore:
 
 
 def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
-    """Returns the store that holds *release* (its name, or its folder), and its name.
+    """Returns the release store that holds *release*, and the release's name.
 
-    Raises `SettingsError` if it is no release.
+    *release*: its name, looked for in the folder *out*, or its folder. Raises `SettingsError` if the name is not that
+    of a release; whether the release exists is not checked.
     """
     path = Path(release)
     folder = path.parent if path.parent != Path(".") or path.is_dir() else out

@@ -34,7 +34,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The settings under which a candidate's pairs were scored, and the last run that scored them."""
+    """A job with the settings under which a candidate's pairs were scored, and the last run that scored them."""
 
     job: Job
     run: Row
@@ -45,7 +45,7 @@ class Origin:
 
 
 def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
-    """Returns the origin of a candidate's scores under *signature*; raises `StoreError` if it has none."""
+    """Returns the origin of a candidate's scores under *signature*; raises `StoreError` if no run scored it."""
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
@@ -55,9 +55,9 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
-    """Returns the cases of *candidate* from its present texts, in the edition's order.
+    """Returns the cases of *candidate* under *signature*, from the texts that the store holds now.
 
-    Cases without text are left out.
+    They are in the edition's order. A pair that lacks a text has no case.
     """
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -72,8 +72,11 @@ def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: O
 def _moved(
     store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
-    """Returns *candidate*'s review of another paper, by the paper on which it is scored by chance."""
-    found = (response_of(entries, place, candidate) for place in range(len(entries)))
+    """Returns *candidate*'s reviews of other papers that are scored to measure chance.
+
+    A key is the candidate with the paper on which the review is scored.
+    """
+    found = (response_of(entries, index, candidate) for index in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
     rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
     return {
@@ -82,7 +85,10 @@ def _moved(
 
 
 def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
-    """Returns the signature fields that the metric would get today with the same settings."""
+    """Signs the metric of *signature* again, with the settings of *source*; returns the fields of that signature.
+
+    They differ from *signature* if the evaluation LM or the engine has changed since.
+    """
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = run.sign_metrics(backends(store, source.job), scoring, signature["writer"], assw_by)
@@ -93,17 +99,21 @@ def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Orig
 
 
 def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Origin, due: Sequence[Case]) -> Scored:
-    """Scores the cases *due* without using anything from the store."""
+    """Scores the cases *due* again and returns the result; no stored log-probability is used."""
     work = MetricWork(signature["metric"], signature["signature_id"], tuple(due))
     return run.score_papers("why", backends(store, source.job), source.settings.scoring, [work], {})
 
 
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
-    """Adds the new scores to *pairs*; returns the pairs scored both times, each with its relative difference."""
-    by_place = {(score.paper_id, score.reference_id): score for score in scored.scores}
+    """Adds each new score to its row of *pairs*, as *recount*.
+
+    Returns the pairs scored both times, each with the difference of its two scores. The difference is relative to the
+    log-probabilities of the score, or to the stored score if it has none.
+    """
+    by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []
     for row in pairs:
-        score = by_place.get((row["paper_id"], row["reference_id"]))
+        score = by_pair.get((row["paper_id"], row["reference_id"]))
         row["recount"] = score.value if score else None
         if row["state"] != "scored" or score is None:
             continue
@@ -115,9 +125,10 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
 
 
 def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
-    """Scores *count* pairs of the board again, sampled by *seed*; returns how many there were.
+    """Scores *count* pairs of the board again, sampled with *seed*; returns how many were scored.
 
-    `StoreError` names the first pair whose score differs, or whose texts are missing.
+    They are fewer if the board has fewer. Raises `StoreError`, which names the first pair whose score differs or whose
+    texts are missing.
     """
     drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
     signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}
@@ -147,11 +158,11 @@ def _unlike(key: str, metric: str, row: Row) -> str:
     return (
         f"edition {key}: {metric} of {row['candidate_id']}, paper {row['paper_id']}, reference {row['reference_id']} "
         f"{outcome}, and {row['value']:+.6f} in the store; nothing was published; "
-        f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows what it rests on"
+        f"gre-bench why {key} {metric} {row['candidate_id']} --paper {row['paper_id']} shows its texts and tokens"
     )
 
 
 def candidate_of(store: Store, candidate_id: str) -> Candidate:
-    """Returns the candidate as it was planned."""
+    """Returns the planned candidate with the id *candidate_id*."""
     rows = store.rows(PLANNED_CANDIDATE, candidate_id=candidate_id)
     return Candidate(**rows[0])

@@ -19,7 +19,10 @@ from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
 
 
 def release_folder(name: str, state: Path) -> Path | None:
-    """Returns the folder of the release *name* (a name under *state*, or a folder); None if it is no release."""
+    """Returns the folder of a release; None if *name* is no release, or is an edition under *state*.
+
+    *name*: the name of a release under *state*, or a folder.
+    """
     if name in find_editions(state):
         return None
     if manifest.is_release(Path(name)):
@@ -32,16 +35,21 @@ def release_folder(name: str, state: Path) -> Path | None:
 
 
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
-    """Returns the boards of the release in *folder*, or that of *metric*: validated metrics and best candidates first.
+    """Returns the rows of all boards of the release in *folder*, or of the board of *metric*.
 
-    Raises `SourceError` if the release was altered, and `SettingsError` if it has no such metric.
+    Validated metrics come first; within a board, the best candidate. Raises `SourceError` if the release was altered,
+    and `SettingsError` if it has no such metric.
     """
     with _signed(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
 
 
 def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> list[CandidatePairRow]:
-    """Returns the planned pairs of *metric*, or of one *candidate*; raises the errors of `release_boards`."""
+    """Returns the planned pairs of *metric* in the release in *folder*, of all candidates or of *candidate* alone.
+
+    The end of a candidate's name is enough. Raises `SettingsError` for an unknown candidate, and the errors of
+    `release_boards`.
+    """
     with _signed(folder, metric) as (connection, signatures):
         signature_id = signatures[metric]
         board = fetch(connection, LEADERBOARD, signature_ids=[signature_id])
@@ -53,7 +61,10 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
 
 @contextmanager
 def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Yields the database of a verified release, and its signatures by metric: all, or that of *metric*."""
+    """Verifies the release in *folder*; yields a connection to its database, and its signatures' ids by metric.
+
+    With *metric*, only that one's id is yielded.
+    """
     manifest.verify(folder)
     with opened(folder / DATABASE) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}

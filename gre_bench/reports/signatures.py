@@ -13,7 +13,10 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, P
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures of the last plan; for named *metrics*, the latest planned ones of each."""
+    """Returns the signatures planned last; if *metrics* are named, the latest planned signature of each.
+
+    Raises `SettingsError` for a metric without scores, `UnfinishedError` for an edition without any.
+    """
     if not metrics:
         found = store.read(CURRENT_SIGNATURES)
     else:
@@ -29,7 +32,10 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns *signatures* and those of their metrics' specific forms, which give the scores above chance."""
+    """Returns *signatures*, and after them the signatures of their chance-corrected forms, as far as these are planned.
+
+    The chance-corrected form of a metric gives the scores above chance.
+    """
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}
     specific = [by_id[name] for row in signatures if (name := specific_of(row, planned))]
@@ -37,13 +43,19 @@ def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[Sign
 
 
 def the_candidate(store: Store, name: str) -> str:
-    """Returns the candidate whose name is *name* or ends in it; `SettingsError` lists the known ones."""
+    """Returns the full name of the candidate whose name is *name* or ends in it.
+
+    Raises `SettingsError`, which lists the known ones, if there is none or there are several.
+    """
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return resolved(name, known, f"edition {store.key} has no candidate")
 
 
 def the_edition(edition: str | None, state: Path) -> str:
-    """Returns *edition*, or the only edition there is; raises `SettingsError` if there are none or several."""
+    """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
+
+    Raises `SettingsError` if there are none or several.
+    """
     if edition is not None:
         return edition
     known = [key for key in find_editions(state) if Store(state, key).status_file.is_file()]

@@ -1,4 +1,4 @@
-"""Verifies a release: its bytes, its place in the log, its signature, and its store."""
+"""Verifies a release: its files, its line in the log, its signature, and its agreement with the edition's store."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from gre_bench.reports.publishing import release_store_of
 def verify_release(
     folder: Path, state: Path | None = None, keys: Sequence[str] = (), seen_head: str | None = None
 ) -> dict[str, Any]:
-    """Verifies the release in *folder* and returns its facts; `SourceError` names what is wrong.
+    """Verifies the release in *folder* and returns facts about it; raises `SourceError`, which names what is wrong.
 
-    *keys*: public keys, one of which must have signed it, its line in the log and every later line. *seen_head*: an
-    earlier head that the log must still contain. With *state*, its tables are compared with the edition's store there.
+    *keys*: public keys, one of which must have signed the release, its line in the log and every later line; if empty,
+    any key or none will do. *seen_head*: an earlier head of the log that it must still contain. With *state*, the
+    tables are compared with the edition's store there.
     """
     found = manifest.verify(folder)
     check_signer(folder, found.get(manifest.SIGNED_BY), keys)

@@ -1,7 +1,7 @@
 """The read-only server of ``gre-bench view``, for this machine alone.
 
 It answers GET and HEAD for the hosts 127.0.0.1 and localhost only, so that no web page reaches it under another name
-(DNS rebinding). Its headers let no other page read its replies.
+(DNS rebinding). Its headers keep other pages from reading its replies.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ HEADERS = {
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
-    """Returns a server for *port* (0: a free one) on this machine, not yet running; `SettingsError` if it is in use."""
+    """Returns a server of *viewing* for *port* (0: a free one) on this machine, not yet running.
+
+    Raises `SettingsError` if the port cannot be used.
+    """
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:
         return _Server((HOST, port), handler)
@@ -45,7 +48,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores clients that hang up; any other error is a bug, and is shown."""
+        """Ignores errors of clients that hang up; prints any other error, which is a bug."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -88,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_CONNECT = do_TRACE = _refused
 
     def log_message(self, format: str, *_: object) -> None:
-        """Logs nothing: what a user looks at is private."""
+        """Logs nothing, because the pages that a user looks at are private."""
 
     def version_string(self) -> str:
         return "gre-bench"

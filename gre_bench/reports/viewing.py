@@ -1,4 +1,4 @@
-"""The contents of ``gre-bench view`` for a state: editions with their runs, releases, and the pages of both."""
+"""Provides what ``gre-bench view`` shows of a state folder: editions with their runs, releases, and their pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gre_bench.store import Store, find_editions
 
 PAGES_OF = ("index.html", "candidates", "papers")
 FRESH_S = 20.0
-"""The fewest seconds between two versions of the pages of an edition that a run is writing."""
+"""The pages of an edition that a run is writing are made again after this many seconds at the earliest."""
 _SHOWN = (
     "state",
     "stage",
@@ -49,21 +49,22 @@ class Viewing:
         self._guard = threading.Lock()
 
     def close(self) -> None:
-        """Deletes the pages that were made."""
+        """Deletes the pages that were made; none can be made afterwards."""
         self._folder.cleanup()
 
     def overview(self) -> list[dict[str, Any]]:
-        """Returns one row per edition: the status of its last run, whether one is writing now, and its releases."""
+        """Returns one row per edition: the status of its last run, whether a run writes it now, and its releases."""
         return [self._edition(key) for key in find_editions(self.state)] + list(self._released_alone())
 
     def page(self) -> str:
-        """Returns the page that lists the editions and follows their runs."""
+        """Returns the HTML of the page that lists the editions and follows their runs."""
         return overview_page(str(self.state.absolute()), self.overview())
 
     def file(self, parts: tuple[str, ...]) -> Path | None:
-        """Returns the file behind the *parts* of an address; None if there is none or it lies outside what is shown.
+        """Returns the file to send for the *parts* of an address's path, such as ``("editions", KEY, "index.html")``.
 
-        Raises `GreBenchError` if an edition has no pages to show.
+        Returns None if there is no such file, or it lies outside the pages and releases. Raises `GreBenchError` if an
+        edition has no pages to show.
         """
         if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
             return None
@@ -92,7 +93,7 @@ class Viewing:
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
-        """Yields releases whose edition is not in this state."""
+        """Yields one row, as `overview` returns them, for each edition that has releases but no store in this state."""
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:
@@ -105,7 +106,7 @@ class Viewing:
         )
 
     def _pages(self, key: str) -> Path:
-        """Returns the folder with the pages of edition *key* from its copy for readers."""
+        """Returns the folder with the pages of edition *key*; makes them again if its copy for readers has changed."""
         store = Store(self.state, key)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())

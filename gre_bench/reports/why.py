@@ -1,7 +1,8 @@
 """Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes it again.
 
-The number is the mean of its pairs. A pair is the difference of two log-probabilities, each the sum over the tokens of
-a reply to a prompt made of texts. Each step is checked; if one is wrong, it is reported, and the exit code is 1.
+The number is the mean of the scores of its pairs. For GEM, such a score is the difference of two log-probabilities.
+Each of these is the sum over the tokens of a reply to a prompt, which is made of texts. Each step is checked, and the
+result is recorded.
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ from gre_bench.tasks.protocol import Steps
 def why(
     state: Path, edition: str, signature: SignatureRow, candidate_id: str, paper_id: str | None, run: Steps | None
 ) -> Why:
-    """Returns what a candidate's number under *signature* depends on; for one paper, also tokens, texts and prompts.
+    """Returns what a candidate's mean score under *signature* depends on, with the results of all checks.
 
-    *run*: the steps for the recount; None leaves it out. Raises `SettingsError` for a candidate or paper without pairs.
+    With *paper_id*, only the pairs of that paper are returned, with their tokens, texts and prompts. *run*: the steps
+    that score the pairs again; None leaves this check out. Raises `SettingsError` for a candidate or paper without
+    pairs.
     """
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)
@@ -83,7 +86,10 @@ def _check_mean(found: Why) -> None:
 
 
 def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Checks whether today's texts and prompts have the digests of the scored ones."""
+    """Checks that the present texts and prompts are those that were scored, by their digests, and records the result.
+
+    *kept*: the cases rebuilt from the present texts, by (paper, reference).
+    """
     scored = [row for row in found.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
     recipe, scoring = recipe_of(found.signature["metric"]), source.settings.scoring
@@ -101,19 +107,21 @@ def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origi
 
 
 def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores every case again and compares the results."""
+    """Scores the cases *kept* again, compares the scores and the signature, and records both results in *found*."""
     today = signed_again(run, store, found.signature, source)
     different = [name for name in today if name != "signature_id" and today[name] != found.signature[name]]
     detail = "; ".join(f"{name}: {found.signature[name]} then, {today[name]} now" for name in different)
-    found.check("what scores today is what scored then", not different, detail)
+    found.check("the evaluation LM and engine are those that scored", not different, detail)
     scored = scored_again(run, store, found.signature, source, list(kept.values()))
     off = compared(found.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
-    told = f"largest relative difference {worst:.1e}, of the log-probabilities where it is made of these"
+    detail = (
+        f"largest difference {worst:.1e}, relative to the log-probabilities of a score, or to the score if it has none"
+    )
     if unlike:
         first = unlike[0]
-        told += (
+        detail += (
             f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
             f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
         )
-    found.check(f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, told)
+    found.check(f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, detail)

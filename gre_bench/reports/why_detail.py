@@ -1,4 +1,4 @@
-"""The parts of one paper's scores: texts, prompts, log-probabilities, tokens, digests."""
+"""Collects the parts of one paper's scores: texts, prompts, log-probabilities, tokens, digests."""
 
 from __future__ import annotations
 
@@ -27,12 +27,17 @@ TERMS = {
     "precision": ("candidate given reference",),
     "f1": ("reference given candidate", "candidate given reference"),
 }
-"""Meaning of each log-probability of a score, in the order of its predictions."""
+"""The formula of a metric → the meaning of each log-probability of a score, in the order of its predictions."""
 
 
 @dataclass(slots=True)
 class Why:
-    """The evidence behind a number; *checks* are rows (what, holds, detail)."""
+    """The evidence behind a candidate's number on a board.
+
+    *board*: its row there. *run*: the last run that scored it. *pairs*: its pairs, with scores. *details*: for each
+    pair of one paper its texts, prompts and log-probabilities. *paper*, *reviews*: where these texts come from.
+    *checks*: the result of each check, with what was checked, whether it holds, and a detail.
+    """
 
     edition: str
     candidate: str
@@ -50,14 +55,18 @@ class Why:
         return all(row["holds"] for row in self.checks)
 
     def check(self, what: str, holds: bool, detail: str = "") -> None:
-        """Records the result of one check."""
+        """Records the result of one check: *what* was checked, whether it *holds*, and a *detail* for readers."""
         self.checks.append({"what": what, "holds": holds, "detail": detail})
 
 
 def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Adds for each pair of the paper its texts, prompts, log-probabilities and the gains of its tokens."""
+    """Adds to ``found.details`` the texts, prompts, log-probabilities and gains of tokens of each pair in *found*.
+
+    Also checks that the tokens add up to the score. *kept*: the cases by (paper, reference); a pair without one is left
+    out. Raises `SettingsError` if log-probabilities are missing in *store*.
+    """
     recipe = recipe_of(found.signature["metric"])
-    take_apart = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
+    split = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
     for row in found.pairs:
         case = kept.get((row["paper_id"], row["reference_id"]))
         if case is None:
@@ -69,7 +78,7 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
             spans = _spans(store, row, recipe)
             parts = terms(recipe, case, source.settings.scoring)
             for name, part, span in zip(TERMS[recipe.formula], parts, spans, strict=True):
-                pieces = take_apart(part.reply, span["ids"]) if take_apart else None
+                pieces = split(part.reply, span["ids"]) if split else None
                 item["terms"].append(
                     {"of": name, "prediction": span["prediction"], "lm_id": span["lm_id"], "total": span["total"],
                      "escaped": span["escaped"], "prompt": asdict(render(part)), "ids": span["ids"],
@@ -78,7 +87,7 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
             summed = all(math.isclose(math.fsum(s["logprobs"]), s["total"], rel_tol=1e-5) for s in spans)
             found.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
             whole = value(recipe, [span["total"] for span in spans])
-            what = f"reference {row['reference_id']}: the score is made of these"
+            what = f"reference {row['reference_id']}: the log-probabilities give the score"
             found.check(what, same(whole, row["value"]), f"{whole:+.6f}")
             if recipe.formula in ("pmi", "specific"):
                 item["tokens"] = _gains(item["terms"])
@@ -86,7 +95,11 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
 
 
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
-    """Returns the spans of a pair, by the evaluation LM whose log-probabilities give its score."""
+    """Returns the log-probabilities behind the score of the pair *row*, in the order of its predictions.
+
+    If several evaluation LMs have them, those that give the stored score count. Raises `SettingsError` if none has
+    them.
+    """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
         by_lm[span["lm_id"]][span["prediction"]] = span
@@ -99,7 +112,10 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 
 
 def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns the gain of each token of y from the first review, in nats."""
+    """Returns the gain of each token of the reference from the candidate's review, in nats.
+
+    *parts*: the two terms of the score. The result is empty if they have different numbers of tokens.
+    """
     given, alone = parts
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
     if len(given["logprobs"]) != len(alone["logprobs"]):
@@ -111,7 +127,7 @@ def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
-    """Adds the paper, and the reviews of the pairs with their versions and hashes."""
+    """Adds to *found* where the texts come from: the paper's row, and the reviews' versions and hashes."""
     found.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in found.pairs)}
     if candidate_id == HUMAN:

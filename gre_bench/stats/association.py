@@ -28,16 +28,19 @@ CELLS = 1 << 22
 
 
 def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns the coefficient *kind* of *x* and *y* (n,) as a function of counts; items belong to *size* groups."""
+    """Returns a function that computes the coefficient *kind* of *x* (n,) and *y* (n,) from counts of groups.
+
+    *groups* (n,) holds the index of each item's group; there are *size* groups.
+    """
     return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
 
 
 def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns the coefficient between items of the same group, as a function of counts.
+    """Returns a function, as `association` does, that computes the coefficient between items of the same group.
 
-    Groups whose items do not differ add nothing. Pearson: values less their group's mean. Spearman: midranks within the
-    group over its size + 1, less their mean, so a group weighs by its number of items. Kendall: pairs within groups,
-    over √(pairs that differ in x · pairs that differ in y).
+    Groups whose items do not differ add nothing. Pearson is computed on values less their group's mean. Spearman is
+    computed on midranks within the group over its size + 1, less their mean, so a group weighs by its number of items.
+    Kendall is the sum over pairs within groups, divided by √(pairs that differ in x · pairs that differ in y).
     """
     if kind == "kendall":
         sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
@@ -107,9 +110,9 @@ def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Ar
 
 
 def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
-    """Returns (groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over items i of one group and j of the other.
+    """Returns a matrix (groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over items i of one group and j of the other.
 
-    Each pair counts both ways.
+    On its diagonal, each pair of items is counted twice.
     """
     order = np.argsort(groups, kind="stable")
     a, b = x[order], y[order]

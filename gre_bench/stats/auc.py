@@ -13,7 +13,10 @@ from gre_bench.stats.samples import Array, finite, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """Probability that a score of *same* exceeds one of *other* (AUC), with a 95% interval clustered by paper."""
+    """Probability that a score of *same* exceeds one of *other* (AUC), with a 95% interval clustered by paper.
+
+    *same_pairs*, *other_pairs*: the numbers of scores.
+    """
 
     auc: float
     low: float

@@ -15,9 +15,10 @@ from gre_bench.stats.intervals import clustered_test
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """The mean score by chance, and the mean difference from it in the metric's unit with a 90% interval and p-value.
+    """The mean score by chance, and *above*, the mean difference from it, both in the metric's unit.
 
-    *low*, *high* and *p* are None if there are fewer than two independent units (*swaps*).
+    The difference has a 90% interval, *low* to *high*, and a p-value; they are None for fewer than two independent
+    units. *papers* and *swaps* are the numbers of papers and of units.
     """
 
     chance: float
@@ -32,9 +33,10 @@ class AboveChance:
 def above_chance(
     values: Sequence[float], differences: Sequence[float], papers: Sequence[object], units: Sequence[object]
 ) -> AboveChance:
-    """Returns the mean of *differences* (n,): each of *values* (n,) less its score by chance.
+    """Returns the mean score by chance and the mean score above it, tested over units.
 
-    Each value belongs to a paper and a reference. Raises ValueError if there are no values.
+    *values* (n,) are the scores of pairs; *differences* (n,) are these scores less those by chance. *papers* (n,) and
+    *units* (n,) name the paper and the unit of each pair. Raises ValueError if there are no values.
     """
     if not values:
         raise ValueError("no pair has a score by chance")

@@ -32,7 +32,7 @@ class Contrast:
     freedom: float = math.inf
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Returns value ± t·error."""
+        """Returns both ends of the two-sided interval at *level*: value ± t·error."""
         half = _t(0.5 + level / 2, self.freedom) * self.error
         return self.value - half, self.value + half
 
@@ -49,8 +49,12 @@ class Contrast:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The *verdict* on a claim and its *contrasts*; *needed* is the largest n that an undecided contrast needs."""
+class ClaimResult:
+    """The *verdict* on a claim and its *contrasts*.
+
+    If the verdict is "cannot be told", *needed* is the n that would decide it, None if unknown, and *why* may state a
+    reason.
+    """
 
     verdict: Verdict
     contrasts: tuple[Contrast, ...]
@@ -69,25 +73,34 @@ def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
 
 
 def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
-    """Returns a contrast from its two-sided interval at *level*."""
+    """Returns the contrast with *value* whose two-sided interval at *level* ends at *low* and *high*.
+
+    Its error follows from the interval's width, by the normal distribution.
+    """
     return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
 
 
-def told(contrasts: Sequence[Contrast], over: Quantifier = "all", lacking: str = "nothing to compare") -> Told:
-    """Returns the verdict on the claim that *over* (all or any) of *contrasts* are above zero."""
+def judge_claim(
+    contrasts: Sequence[Contrast], quantifier: Quantifier = "all", why_empty: str = "nothing to compare"
+) -> ClaimResult:
+    """Tests the claim that all of *contrasts*, or any of them, are above zero; *quantifier* says which.
+
+    Without contrasts the claim cannot be told, for the reason *why_empty*.
+    """
     if not contrasts:
-        return Told("cannot be told", (), why=lacking)
+        return ClaimResult("cannot be told", (), why=why_empty)
     together = 1 - 0.05 / len(contrasts)
-    every, some = (0.95, together) if over == "all" else (together, 0.95)
+    every, some = (0.95, together) if quantifier == "all" else (together, 0.95)
     above = [contrast.interval(every)[0] > 0 for contrast in contrasts]
     below = [contrast.interval(some)[1] < 0 for contrast in contrasts]
-    if (all if over == "all" else any)(above):
-        return Told("holds", tuple(contrasts))
-    if (any if over == "all" else all)(below):
-        return Told("does not hold", tuple(contrasts))
+    if (all if quantifier == "all" else any)(above):
+        return ClaimResult("holds", tuple(contrasts))
+    if (any if quantifier == "all" else all)(below):
+        return ClaimResult("does not hold", tuple(contrasts))
     needs = [contrast.needed for contrast, sure in zip(contrasts, above, strict=True) if not sure]
     known = [need for need in needs if need is not None]
-    return Told("cannot be told", tuple(contrasts), (max if over == "all" else min)(known, default=None))
+    needed = (max if quantifier == "all" else min)(known, default=None)
+    return ClaimResult("cannot be told", tuple(contrasts), needed)
 
 
 def _t(quantile: float, freedom: float) -> float:

@@ -78,7 +78,8 @@ def compare(
 def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:
     """Returns Williams' t and its two-sided p-value for two correlations that share one variable.
 
-    *between* is the correlation of the other two variables.
+    *between* is the correlation of the other two variables. Raises ValueError for fewer than four *items*, or
+    correlations so close to 1 that t is undefined.
     """
     from scipy.special import stdtr
 

@@ -29,8 +29,9 @@ NEARLY_ONE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with its interval and two-sided p-value by group, and SciPy's p-value (None where SciPy gives
-    none).
+    """A correlation with its interval and two-sided p-value, all by resampling groups.
+
+    *flat_p* is SciPy's p-value for independent items; None within groups and for partial correlations.
     """
 
     kind: Kind
@@ -73,8 +74,8 @@ def within_groups(
 ) -> Correlation:
     """Returns the correlation among the items of one group, pooled over groups (`association.within`).
 
-    Differences between groups, such as easy against hard or long against short, add nothing. *items* and *groups* count
-    those of groups in which both variables vary; raises ValueError for fewer than two such groups.
+    Differences between groups, such as easy against hard or long against short, add nothing. In the result, *items* and
+    *groups* count only groups in which both variables vary. Raises ValueError for fewer than two such groups.
     """
     x, y = same_length(scores, grades)
     names, size = group_indices(groups, len(x))
@@ -128,7 +129,10 @@ def same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array
 
 
 def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
-    """Returns the *estimate* of the sample itself, and of each resample of its groups for which it is defined."""
+    """Returns *estimate* of the sample itself, and of every resample of its *size* groups where it is finite.
+
+    Raises ValueError for fewer than two groups, no coefficient of the sample, or one in under half of the resamples.
+    """
     if size < 2:
         raise ValueError("an interval by group needs at least two groups")
     value = float(estimate(np.ones((1, size)))[0])
@@ -142,7 +146,10 @@ def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple
 
 
 def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Returns for each group whether its *values* differ."""
+    """Returns for each of *size* groups whether its *values* differ.
+
+    *names* (n,) holds the index of each value's group.
+    """
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
     np.minimum.at(low, names, values)
     np.maximum.at(high, names, values)
@@ -152,7 +159,7 @@ def _varies(values: Array, names: Indices, size: int) -> np.ndarray[Any, np.dtyp
 def _by_group(
     kind: Kind, estimate: Estimate, items: int, size: int, level: float, resamples: int, seed: int
 ) -> tuple[float, float, float, float]:
-    """Returns the value, both ends of the interval, and p."""
+    """Returns the coefficient that *estimate* gives, both ends of its interval, and its two-sided p-value."""
     from scipy.special import stdtr, stdtrit
 
     value, drawn = resampled(estimate, size, resamples, seed)

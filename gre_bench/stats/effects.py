@@ -1,4 +1,6 @@
-"""The standardised mean difference of the same pairs before and after a change (Xu et al. 2025, §4.2), and Holm.
+"""The standardised mean difference of the same pairs before and after a change, and Holm's correction.
+
+The difference follows Xu et al. 2025, §4.2.
 
 d = (mean′ − mean)/s, s² = (var + var′)/2, variances with ddof = 1. There are two intervals.
 
@@ -31,15 +33,17 @@ from gre_bench.stats.resampling import equal_tailed, two_sided, weights
 from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
 UNDEFINED = 0.01
-"""Student's quantiles are used if at least this share of resamples has no standard error."""
+"""Student's quantiles are used if more than this share of resamples has no standard error."""
 
 _FIRST, _SECOND = np.triu_indices(4)
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """d with interval and two-sided p-value by paper, and the published flat ones; *method* names how those by paper
-    were made.
+    """The standardised mean difference d (*value*) with two intervals, each with its two-sided p-value.
+
+    *low*, *high* and *p* are by paper, and *method* names how they were computed. *flat_low*, *flat_high* and *flat_p*
+    are the published ones, over independent pairs.
     """
 
     value: float
@@ -120,7 +124,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
-    """Returns per paper n, Σδ, Σ(x + x′), Σ(x² + x′²) (papers, 4), and their pairwise products (papers, 10).
+    """Returns four sums of each paper and their products in pairs, as arrays (papers, 4) and (papers, 10).
+
+    The sums are n, Σδ, Σ(x + x′) and Σ(x² + x′²).
 
     δ is summed separately, because a small difference of large sums would lose the digits of a small effect.
     """

@@ -17,8 +17,9 @@ from gre_bench.stats.samples import finite, group_indices
 FEW = 30
 """An interval with fewer independent units than this is shown with a warning.
 
-In 20,000 samples of a lognormal distribution (σ = 1), the 90% t interval covers the mean in 75% at 4 units, 81% at 16,
-84% at 30 and 86% at 60. For a normal distribution, and Student's t with 3 degrees of freedom, it covers 90% to 92%.
+In 20,000 samples of a lognormal distribution (σ = 1), the 90% t interval covers the mean less often than in 90%. At 4
+units it covers it in 75%, at 16 in 81%, at 30 in 84%, and at 60 in 86%. For a normal distribution, and Student's t with
+3 degrees of freedom, it covers 90% to 92%.
 """
 FEW_MEANS = (
     f"Under {FEW} papers a 90% interval may be too short: where the differences are skewed it covers 75% (4 papers) to "
@@ -27,7 +28,10 @@ FEW_MEANS = (
 
 
 def few_papers(counts: Iterable[int | None]) -> str | None:
-    """Returns a warning that names the smallest of the *counts* of papers below `FEW`; None if none is (or is 0)."""
+    """Returns a warning that names the smallest of *counts* (numbers of papers) if it is below `FEW`, else None.
+
+    A count of None or 0 is ignored.
+    """
     fewest = min((count for count in counts if count), default=FEW)
     return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
 
@@ -104,7 +108,10 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of per-paper *differences* is zero, with its interval."""
+    """Tests by Student's t whether the mean of per-paper *differences* is zero, with its interval.
+
+    p is NaN if all differences are equal. Raises ValueError for fewer than two.
+    """
     from scipy.special import stdtr, stdtrit
 
     values = finite(differences, at_least=2)
@@ -117,7 +124,10 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 
 @cache
 def student_quantiles(most: int) -> list[dict[str, float | int]]:
-    """Returns the two-sided 90% and 95% quantiles of Student's t for 1 to *most* degrees of freedom."""
+    """Returns a row for each of 1 to *most* degrees of freedom of Student's t: *df*, *q90* and *q95*.
+
+    The last two are the half-widths of the two-sided 90% and 95% intervals, in standard errors.
+    """
     from scipy.special import stdtrit
 
     df = np.arange(1, most + 1)

@@ -1,7 +1,8 @@
-"""Scores at the length of a human review: the lead that remains when longer reviews gain nothing by length.
+"""Computes what scores would be if reviews were as long as human ones, so that nobody gains by length alone.
 
 The model is v = α_paper + γ_candidate + β·log(tokens of x), by least squares. A candidate's length-controlled score is
-mean(v) − β·(mean log tokens − log at): its plain mean, moved along β to the human length. Three choices are made here.
+mean(v) − β·(mean(log tokens) − log(at)): its plain mean, moved along β to the human length *at*. Three choices are made
+here.
 
 - Candidates have their own effects γ. Without them, β would mistake the quality of better reviewers who write more for
   an effect of length. With them, β compares longer and shorter reviews of one candidate, paper by paper.
@@ -50,10 +51,11 @@ def length_controlled(
     candidates: Sequence[str] | None = None,
     level: float = 0.90,
 ) -> LengthControl:
-    """Returns scores of *candidates* at *at* tokens.
+    """Returns the mean score that each candidate would have if its reviews were *at* tokens long.
 
-    *values* (n,) are the scores of pairs, *tokens* (n,) the lengths of their candidate reviews. Raises ValueError for
-    fewer than two papers, a review without tokens, or lengths fully determined by papers and candidates.
+    *values* (n,) are the scores of pairs, *tokens* (n,) the lengths of their candidate reviews. *candidates* (n,) names
+    the author of each review; None makes all reviews one set, named `ALL`. Raises ValueError for fewer than two papers,
+    a review without tokens, or lengths fully determined by papers and candidates.
     """
     from scipy.special import stdtrit
 
@@ -93,7 +95,10 @@ def length_controlled(
 
 
 def adjusted(values: Sequence[float], tokens: Sequence[float], control: LengthControl) -> Array:
-    """Returns each of *values* moved along the slope of *control* to its length, for effects or correlations there."""
+    """Returns the scores *values* (n,) as they would be if each review were `control.at` tokens long.
+
+    Each score moves along the slope of *control* by the logarithm of its review's length, *tokens* (n,).
+    """
     return finite(values, at_least=1) - control.slope.value * (_logs(tokens) - math.log(control.at))
 
 

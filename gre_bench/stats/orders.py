@@ -1,8 +1,8 @@
 """Do two measures order the same candidates on the same papers alike?
 
-Nothing here has a unit, so the measures may be of different kinds. Three things are compared: ranks of candidates by
-mean (Spearman's coefficient, bootstrap interval by paper), leads in standard errors, and significant orders. A measure
-is sure which of two candidates comes first if Student's paired test by paper says so, Holm-corrected over all pairs.
+The measures may have different units, because no comparison here has one. Three things are compared: ranks of
+candidates by mean (Spearman's coefficient, bootstrap interval by paper), leads in standard errors, and significant
+differences. A difference is significant by Student's paired test by paper, Holm-corrected over all pairs of candidates.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """Counts of candidate pairs whose order both measures, only one, or neither is sure of.
+    """How many pairs of candidates differ significantly by both measures, by only one of them, or by neither.
 
-    *contradict*: the pairs that both are sure of in opposite order, each in the order of the first measure.
+    *both* counts pairs that both measures order alike. *contradict* holds those that they order in opposite ways, each
+    pair in the order of the first measure.
     """
 
     both: int
@@ -53,9 +54,9 @@ def agreement(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    """Returns the agreement of two measures (n,) of one set of pairs.
+    """Returns how well two measures, *first* (n,) and *second* (n,) of the same pairs, agree on the candidates.
 
-    Raises ValueError for fewer than three candidates or for equal means.
+    Raises ValueError for fewer than three candidates, or if a measure gives all candidates the same mean.
     """
     names = list(dict.fromkeys(candidates))
     tables = [_sums(column, papers, candidates) for column in (first, second)]
@@ -70,7 +71,11 @@ def agreement(
 
 
 def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
-    """Compares the tests of two measures for each pair of candidates; both hold the same pairs in the same order."""
+    """Counts for how many pairs of candidates both measures, one or none find a significant difference.
+
+    *first_tests* and *second_tests* are the tests by each measure, of the same pairs in the same order. *alpha*: the
+    level of the tests.
+    """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
     against = [a if a.difference > 0 else a.flipped() for a, b, both in pairs
@@ -85,20 +90,27 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
 
 
 def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> dict[str, int]:
-    """Returns each candidate's rank by mean, 1 the highest; means equal to nine digits share the better rank."""
+    """Returns each candidate's rank by mean, 1 the highest; means equal to nine decimals share the better rank.
+
+    *values*, *papers* and *candidates* (n,) describe one score each.
+    """
     sums, counts = _sums(values, papers, candidates)
     means = np.round(sums.sum(0) / counts.sum(0), 9)
     return {name: 1 + int((means > mean).sum()) for name, mean in zip(dict.fromkeys(candidates), means, strict=True)}
 
 
-def leads(tests: Sequence[PairTest], over: str) -> dict[str, float]:
-    """Returns each candidate's mean lead over the candidate *over*, in standard errors, where the differences vary."""
-    mine = [test if test.second == over else test.flipped() for test in tests if over in (test.first, test.second)]
-    return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in mine if test.sd > 0}
+def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
+    """Returns each other candidate's mean difference from the candidate *baseline*, in standard errors.
+
+    A candidate whose differences do not vary is left out.
+    """
+    involved = [test for test in tests if baseline in (test.first, test.second)]
+    against = [test if test.second == baseline else test.flipped() for test in involved]
+    return {test.first: test.difference / (test.sd / math.sqrt(test.papers)) for test in against if test.sd > 0}
 
 
 def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Returns sums and counts (papers, candidates)."""
+    """Returns the sums and the counts of *values* by paper and candidate, both (papers, candidates)."""
     scores = finite(values, at_least=2)
     groups, size = group_indices(papers, len(scores))
     kinds, number = group_indices(candidates, len(scores))
@@ -109,7 +121,10 @@ def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 
 
 def _spearman(first: Array, second: Array) -> Array:
-    """Returns Spearman's coefficient of each row of two tables (rows, candidates)."""
+    """Returns Spearman's coefficient (rows,) between the same rows of two tables (rows, candidates).
+
+    It is 0 where a row does not vary.
+    """
     from scipy.stats import rankdata
 
     x, y = (rankdata(table, axis=1) for table in (first, second))

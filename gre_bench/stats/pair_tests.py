@@ -26,7 +26,11 @@ MOST_PAPERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """The mean difference (first less second) by paper: interval, two-sided p, and p after Holm over all *tests*."""
+    """The mean difference (first less second) by paper: its interval, two-sided p, and p after Holm's correction.
+
+    *sd* is the standard deviation of the differences over *papers*. *counted* is the factor that Holm applies to *p*:
+    the number of tests of the family whose p-value is not smaller.
+    """
 
     first: str
     second: str
@@ -40,7 +44,7 @@ class PairTest:
     papers: int
 
     def flipped(self) -> PairTest:
-        """Returns the same test, second less first."""
+        """Returns the same test with the two candidates exchanged, so that the difference changes its sign."""
         return PairTest(
             self.second, self.first, -self.difference, -self.high, -self.low, self.sd, self.p, self.p_holm,
             self.counted, self.papers,
@@ -97,7 +101,8 @@ def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[l
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
     """Returns how many papers would show the difference of *test* with probability *power*; None if no number would.
 
-    It assumes that the difference and its spread stay as they are; with few papers both are uncertain.
+    *alpha* is the level of the test. The difference and its spread are assumed to stay as they are; with few papers
+    both are uncertain.
     """
     from scipy.special import stdtrit
 
@@ -118,7 +123,10 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 
 
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Returns the index of each value's (paper, reference), and for each of these the index of its paper."""
+    """Returns the index of each value's unit, and for each unit the index of its paper.
+
+    A unit is a (paper, reference), or a paper without *references*. *owners* holds the paper index of each value.
+    """
     if references is None:
         return owners, np.arange(owners.max() + 1)
     units, count = group_indices(list(zip(owners.tolist(), references, strict=True)), length)
@@ -128,7 +136,10 @@ def _units(owners: Indices, references: Sequence[object] | None, length: int) ->
 
 
 def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
-    """Returns mean scores (units, candidates), NaN where there is no value."""
+    """Returns mean scores (units, candidates), NaN where there is no value.
+
+    *units* (n,) and *kinds* (n,) hold the indices of each score's unit and candidate.
+    """
     cells = units * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64)
     sums = np.bincount(cells, weights=scores, minlength=size * number)
@@ -137,7 +148,10 @@ def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int
 
 
 def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
-    """Returns the mean difference of each paper that has one."""
+    """Returns the mean of *differences* (units,) for each paper with at least one that is not NaN.
+
+    *of_unit* (units,) holds the index of each unit's paper; there are *size* papers.
+    """
     there = ~np.isnan(differences)
     counts = np.bincount(of_unit[there], minlength=size)
     sums = np.bincount(of_unit[there], weights=differences[there], minlength=size)

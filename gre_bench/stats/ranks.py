@@ -117,7 +117,10 @@ def _ranks(means: Array) -> Array:
 
 
 def _sure(tests: Sequence[PairTest], names: Sequence[str], alpha: float) -> tuple[list[int], list[int]]:
-    """Returns how many candidates are surely better, and how many surely worse, than each of *names*."""
+    """Returns how many candidates are surely better, and how many surely worse, than each of *names*.
+
+    Surely: the Holm-corrected p-value of the test is below *alpha*.
+    """
     better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for test in tests:
         if test.p_holm < alpha:

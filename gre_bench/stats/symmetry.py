@@ -46,7 +46,7 @@ class Symmetry:
 
 
 def symmetry(pairs: Sequence[PairLogprobs], level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Symmetry:
-    """Returns both quantities over *pairs*.
+    """Returns the coefficients of both quantities over *pairs*, as given and in both orders.
 
     Raises ValueError for a pair that occurs twice, in either order, or a review paired with itself.
     """

@@ -17,8 +17,9 @@ ChangeKind = Literal["degradation", "manipulation"]
 
 
 def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
-    """Pass: the score falls, Holm p < *alpha*. Fail: a fall as large as *smallest* (in d) is excluded. Else undecided.
+    """Returns the verdict on a degradation: pass if the score falls and *p_holm* is below *alpha*.
 
+    Fail if the interval of d excludes a fall as large as *smallest*, else undecided.
     *p_holm* is the p-value that `holm` adjusts over the degradations of the same metric, evaluation LM and writer.
     """
     if effect.value < 0 and p_holm < alpha:
@@ -27,8 +28,9 @@ def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, al
 
 
 def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
-    """Pass: the interval's upper end is below *margin* (in d). Fail: its lower end is not. Else undecided.
+    """Returns the verdict on a manipulation: pass if the interval of d lies below *margin*.
 
+    Fail if the interval lies at or above *margin*, else undecided.
     All manipulations together pass only if each stays below the margin. That is an intersection-union test, so no
     correction is needed.
     """
@@ -49,7 +51,7 @@ def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Fail if any fails, else undecided if any is, else pass; raises ValueError without verdicts."""
+    """Returns fail if any of *verdicts* is fail, else undecided if any is, else pass; raises ValueError without any."""
     given = set(verdicts)
     if not given:
         raise ValueError("no change was tried: there is nothing to judge the metric by")

@@ -4,19 +4,19 @@ An edition lives in one folder: ``edition.duckdb`` (written and opened only unde
 copy for readers, replaced in one step), ``read.sha256`` (its digest), ``status.json``.
 The store is the checkpoint: a run asks it what is missing and continues from there.
 
-edition   the store: made, migrated, written, read, copied for readers
+edition   the store: creates, migrates, writes, reads and copies it
 database  its DuckDB file: connections, transactions, messages for its faults
 read_copy the copy for readers: put in place with its digest, and checked against it
 frozen    a private copy of the store itself, for a release
-asking    a user's own query, answered by a separate process
-sandbox   the program that answers it
+asking    sends a user's own query to a separate process and reads the answer
+sandbox   the program of that process
 schema    tables, views and their version
 statements SQL by name
 queries   the queries of ``sql/queries`` by name, and the types of their rows
-binding   records into DuckDB in bulk, and rows out of it
+binding   converts records to columns for DuckDB, and its rows to dictionaries
 lock      the lock of the writer
 status    the status file of a run
-files     files put in place whole, or not at all
+files     puts a file in place whole, or not at all
 """
 
 from gre_bench.store.binding import Row, fetch

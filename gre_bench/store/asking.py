@@ -29,9 +29,9 @@ from gre_bench.store.statements import statement
 PROGRAM = Path(__file__).with_name("sandbox.py")
 THREADS = 4
 MB = 1_000_000
-TOLD = 400
+MOST_CHARACTERS = 400
 """The most characters of DuckDB's own message that a line shows."""
-LEFT = ("LD_LIBRARY_PATH",)
+PASSED_ON = ("LD_LIBRARY_PATH",)
 """Environment variables that Python itself may need; the others may hold secrets and are not passed on."""
 CODES: dict[str, Callable[[Any], Any]] = {
     "dict": lambda pairs: {_hashable(decoded(key)): decoded(value) for key, value in pairs},
@@ -47,9 +47,11 @@ CODES: dict[str, Callable[[Any], Any]] = {
 
 
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
-    """Returns columns and rows of the statement *text* on the private *copy* of edition *key*, which is deleted.
+    """Runs the SQL statement *text* on the file *copy* and returns the names of its columns and its rows.
 
-    Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
+    *copy* is a private copy of the store of edition *key*; the process deletes it once it is open. Raises
+    `SettingsError` for a faulty statement or if one of the limits *bounds* is exceeded, `StoreError` for a damaged
+    copy.
     """
     try:
         text.encode()
@@ -77,26 +79,26 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
                 case {"refused": reason}:
                     raise SettingsError(f"edition {key}: {_cut(reason)}")
                 case {"bound": what}:
-                    raise SettingsError(f"edition {key}: {_told(what, bounds)}")
+                    raise SettingsError(f"edition {key}: {_exceeded(what, bounds)}")
                 case {"damaged": reason}:
                     raise StoreError(
                         f"edition {key}: the copy for readers cannot be read ({_cut(reason)}); "
-                        f"gre-bench refresh --edition {key} makes it anew"
+                        f"gre-bench refresh --edition {key} makes a new one"
                     )
         code = process.wait()
     if code == -signal.SIGKILL:
-        raise SettingsError(f"edition {key}: {_told('memory', bounds)}")
+        raise SettingsError(f"edition {key}: {_exceeded('memory', bounds)}")
     if code < 0:
         raise SettingsError(
             f"edition {key}: DuckDB crashed at this query ({signal.Signals(-code).name}); nothing was changed, "
             "write it in another way"
         )
     last = (copy.parent / "errors").read_text(errors="replace").strip().rpartition("\n")[2]
-    raise StoreError(f"edition {key}: the process that asks the query ended with code {code} ({_cut(last)})")
+    raise StoreError(f"edition {key}: the process that answers the query ended with code {code} ({_cut(last)})")
 
 
 def decoded(cell: Any) -> Any:
-    """Returns the value that a cell of the reply stands for."""
+    """Returns the Python value of a *cell* of the process's reply: plain JSON, or ``{type: text}`` (see `CODES`)."""
     if isinstance(cell, list):
         return [decoded(one) for one in cell]
     if not isinstance(cell, dict):
@@ -107,11 +109,11 @@ def decoded(cell: Any) -> Any:
 
 @contextmanager
 def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Yields the process, which gets none of this one's environment but `LEFT`.
+    """Starts the process in *folder*, yields it, and kills it at the end in every case.
 
-    It is killed at the end in every case.
+    Of this process's environment it gets only the variables `PASSED_ON`.
     """
-    environment = {name: os.environ[name] for name in LEFT if name in os.environ}
+    environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     with (folder / "errors").open("wb") as errors:
         process = subprocess.Popen(
             [sys.executable, "-I", "-X", "utf8", str(PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -128,7 +130,10 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
-    """Yields the process's replies, line by line, within the limits of time and size."""
+    """Sends the request *asked* to the process and yields its replies, one parsed line of JSON at a time.
+
+    Yields ``{"bound": name}`` once the process exceeds the limit of time (seconds) or of the result's size.
+    """
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None
     try:
@@ -150,10 +155,10 @@ def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: Quer
         yield from map(json.loads, whole)
 
 
-def _told(bound: str, bounds: QuerySettings) -> str:
-    """Returns one line for an exceeded limit, with what to do."""
+def _exceeded(bound: str, bounds: QuerySettings) -> str:
+    """Returns one line that says which limit (*bound*) the query exceeded, and what to do."""
     if bound == "room":
-        return f"no room in {gettempdir()} for what the query keeps aside; make room, or name another place by TMPDIR"
+        return f"no room in {gettempdir()} for the query's temporary files; make room, or set TMPDIR to another folder"
     most = getattr(bounds, bound)
     met, less = {
         "seconds": (f"took more than {most:g} s", "ask for less"),
@@ -167,7 +172,7 @@ def _told(bound: str, bounds: QuerySettings) -> str:
 def _cut(text: str) -> str:
     """Returns *text* without terminal controls, shortened if it is long."""
     text = "".join(mark for mark in text if mark.isprintable())
-    return text if len(text) <= TOLD else f"{text[:TOLD]}…"
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 
 
 def _hashable(key: Any) -> Any:

@@ -13,20 +13,23 @@ from gre_bench.store.queries import Query
 from gre_bench.store.statements import statement
 
 Row = Mapping[str, Any]
-"""A row whose columns only its reader knows: of a release, or of a user's own query."""
+"""A row of a release or of a user's own query: no type states its columns."""
 
 QueryRow = TypeVar("QueryRow")
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns records as one list per column, the shape that the bulk queries unnest."""
+    """Returns one or more records (dataclasses or mappings) as one list per column, which bulk queries unnest."""
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}
 
 
 def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
-    """Returns columns as an Arrow table: DuckDB reads it in place, many times faster than Python lists."""
+    """Returns the columns *values_of* (name → values) as an Arrow table.
+
+    DuckDB reads such a table in place, many times faster than Python lists.
+    """
     import pyarrow
 
     def flat(lists: list[Any]) -> Any:
@@ -39,7 +42,10 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
 
 
 def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-    """Returns the rows of *query* with its *parameters*; tests compare their types with DuckDB's ``describe``."""
+    """Runs *query* with its *parameters* and returns all its rows.
+
+    Tests compare the declared types of the rows with DuckDB's ``describe``.
+    """
     cursor = connection.execute(statement("queries", query.name), parameters or None)
     names = [column[0] for column in cursor.description]
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])

@@ -16,12 +16,14 @@ from gre_bench.store.schema import STORAGE_VERSION
 
 DUCKDB_WAIT_S = 30.0
 LOG_SIZE = "128MB"
-"""Size at which DuckDB's log is merged into the file. Each merge costs time, and so does each MB of log that the next
-run must replay after a kill."""
+"""Size at which DuckDB's log is merged into the file. Larger: fewer merges, but the run after a kill replays more."""
 
 
 class Database:
-    """The file of edition *key*; *copy* is its copy for readers. While it is *held*, the file stays open."""
+    """The DuckDB *file* of edition *key*. It is opened for each transaction; within `held` it stays open.
+
+    *copy* is the path of the copy for readers, which messages name.
+    """
 
     def __init__(self, key: str, file: Path, copy: Path):
         self.key = key
@@ -44,7 +46,8 @@ class Database:
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
-        Raises `Clash` if a row was there already.
+        Raises `Clash` if a statement adds a row whose key exists, and `StoreError` for a fault of the disk or the file.
+        Raises `Stopped` if a signal interrupts a query.
         """
         if self._held and self._open is None:
             self._open = self._connect(self.file)
@@ -62,7 +65,7 @@ class Database:
 
     @contextmanager
     def transaction_of(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to another *file*, as `transaction` does."""
+        """Yields a connection inside one transaction, as `transaction` does, to another DuckDB *file*."""
         connection = self._connect(file)
         try:
             connection.begin()
@@ -78,9 +81,9 @@ class Database:
             connection.close()
 
     def checkpoint(self, file: Path | None = None) -> None:
-        """Merges the log into the file, which must not need its log when it is moved or copied.
+        """Merges DuckDB's log into *file* (None: the edition's own), so that it can be moved or copied without the log.
 
-        DuckDB does so when it closes a file, but reports no failure.
+        DuckDB also does so when it closes a file, but then reports no failure. Raises `StoreError` or `Stopped`.
         """
         file = file or self.file
         connection = self._connect(file)
@@ -127,21 +130,27 @@ class Database:
         if "WAL file" in reason:
             return StoreError(
                 f"edition {self.key}: {file}.wal, which a killed run left, is damaged ({reason}); move it away and "
-                "give the same command again: what it held is made anew, paid replies come from the archive"
+                "give the same command again: its contents are computed again, paid replies come from the archive"
             )
         return StoreError(
             f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; copy {self.copy.name} over it, "
-            f"the store as readers saw it last, take {file.name}.wal away, and give the same command again"
+            f"which holds the store as readers saw it last, delete {file.name}.wal, and give the same command again"
         )
 
 
 def interrupted(error: RuntimeError) -> bool:
-    """Returns whether a signal interrupted a query: DuckDB then raises *error* in place of the handler's exception."""
+    """Returns whether *error* means that a signal interrupted a query.
+
+    DuckDB then raises it in place of the exception of Python's signal handler.
+    """
     return str(error) == "Query interrupted"
 
 
 def of_statement(error: duckdb.Error) -> bool:
-    """Returns whether *error* comes from a statement or its values, a bug; else from the disk, memory or file."""
+    """Returns whether *error* comes from a statement or its values, which is a bug of the caller.
+
+    False for a fault of the disk, the memory or the file.
+    """
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
     # Damage within a file is raised as DuckDB's base class of errors.
     return not (type(error) is duckdb.Error or isinstance(error, of_machine)) or "constraint" in str(error)

@@ -38,7 +38,7 @@ SAMPLE_EDITION = "SAMPLE-2026"
 
 
 def no_edition(state: Path, key: str) -> SettingsError:
-    """Returns the error for a missing edition: where it was looked for, and similar names."""
+    """Returns the error for a missing edition *key*; its message names the folder *state* and similar keys."""
     folder = Path(state).absolute()
     what = f"no edition {key}" + (" (gre-bench demo makes it)" if key == SAMPLE_EDITION else "")
     if not folder.is_dir():
@@ -52,7 +52,10 @@ def now() -> datetime:
 
 
 class Store:
-    """One edition's folder. Writing needs `lock`; reading uses the copy for readers and never waits."""
+    """The store of *edition* (or its key) under the folder *state*.
+
+    Writing needs `lock`; reading uses the copy for readers and never waits. Nothing is created before `lock`.
+    """
 
     def __init__(self, state: Path, edition: Edition | str):
         key = (edition_of(edition) if isinstance(edition, str) else edition).key
@@ -72,7 +75,10 @@ class Store:
 
     @contextmanager
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
-        """Holds the edition for writing; `LockedError` names the holder if it is still held after *wait_s* seconds."""
+        """Holds the edition for writing by *command*; creates its store, or migrates it, where that is due.
+
+        Raises `LockedError`, which names the holder, if another process still holds it after *wait_s* seconds.
+        """
         with lock.held(self.key, self.lock_file, command, wait_s):
             self._sweep()
             if not self.exists:
@@ -89,12 +95,12 @@ class Store:
         return lock.is_held(self.lock_file)
 
     def _sweep(self) -> None:
-        """Deletes what killed writers left; the lock keeps others from writing here now."""
+        """Deletes temporary files that killed writers left; safe because this process holds the lock."""
         for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
             left.unlink(missing_ok=True)
 
     def _make(self) -> None:
-        """Makes a new store under another name, then moves it into place in one step."""
+        """Creates a new store under another name, then moves it into place in one step."""
         from gre_bench.stats import student_quantiles
 
         beside = self.folder / ".new.duckdb"
@@ -110,9 +116,10 @@ class Store:
             os.replace(beside, self.file)
 
     def _migrate(self) -> None:
-        """Migrates a store of an earlier schema version: on a copy, which then replaces it in one step.
+        """Migrates a copy of a store of an earlier schema version; the copy then replaces the store in one step.
 
-        The old store is kept as ``edition.vN.duckdb``, for an earlier program to use.
+        The old store is kept as ``edition.vN.duckdb``, for an earlier program to use. Raises `StoreError` if the
+        version cannot be migrated.
         """
         with self.transaction() as run:
             version = schema.version_of(run, self.key)
@@ -133,14 +140,16 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection as `Database.transaction` does."""
+        """Yields a connection to the store itself inside one transaction, with the errors of `Database.transaction`."""
         with self._database.transaction() as run:
             yield run
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
-        """Runs *steps* in one transaction: (query, rows) inserts records in bulk, (query, mapping) gives parameters.
+        """Runs *steps* in one transaction; each is the name of a query with its records or its parameters.
 
-        A query of many rows reads them as the table ``incoming``; other queries unnest one list per column.
+        (name, records) inserts the records in bulk, or does nothing without records; (name, mapping) runs the query
+        with these parameters. A bulk query reads the records from the table ``incoming``, or unnests one list per
+        column.
         """
         with self.transaction() as run:
             for query, values in steps:
@@ -155,18 +164,25 @@ class Store:
                     run.execute(text, columns(values))
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the store itself; for the writer, who holds the lock."""
+        """Returns the rows of *query* from the store itself, for the process that holds the lock."""
         with self.transaction() as run:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
-        """Returns the rows of `rows` as one list per column, for many rows without nulls."""
+        """Returns the result of *query* from the store itself, as one list per column.
+
+        Faster than `rows` for many rows. No column may hold a null.
+        """
         with self.transaction() as run:
             found = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
             return [column.tolist() for column in found.values()]
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the read copy: complete, and without waiting for the writer."""
+        """Returns the rows of *query* from the copy for readers, without waiting for the writer.
+
+        Raises `StoreError` for a damaged copy, `SettingsError` for a missing edition, `NothingCommitted` for one
+        without a copy.
+        """
         with self.reading() as connection:
             try:
                 return fetch(connection, query, **parameters)
@@ -174,7 +190,10 @@ class Store:
                 raise self.copy.unread(str(error).splitlines()[0]) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of `read`, after replacing a damaged copy; for a run, which is about to write anyway."""
+        """Returns the rows of *query* as `read` does, but replaces a damaged copy for readers by a new one.
+
+        Replacing takes the lock, so this is for a run that will write anyway.
+        """
         try:
             return self.read(query, **parameters)
         except StoreError:
@@ -185,9 +204,9 @@ class Store:
             return self.read(query, **parameters)
 
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
-        """Returns columns and rows of a user's own statement, run on a private copy that is deleted.
+        """Runs a user's SQL statement *text* on a private copy and returns the names of its columns and its rows.
 
-        Raises `SettingsError` with the first line of the error, or with the limit in *bounds* that was exceeded.
+        Raises `SettingsError` with the first line of DuckDB's error, or if one of the limits *bounds* is exceeded.
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
@@ -203,7 +222,7 @@ class Store:
             yield connection
 
     def _check_there(self) -> None:
-        """Raises an error that says what to do if there is no copy for readers."""
+        """Raises `SettingsError` for a missing edition, and `NothingCommitted` for one without a copy for readers."""
         if self.read_file.is_file():
             return
         if not self.folder.is_dir():
@@ -228,22 +247,25 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, with everything committed, to *beside*; the caller holds the lock."""
+        """Copies the store's file, with everything committed, to the path *beside*; the caller must hold the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 
-    def save_status(self, said: Mapping[str, Any]) -> None:
-        """Replaces ``status.json`` by *said* in one step."""
-        status.save(self.key, self.status_file, said)
+    def save_status(self, values: Mapping[str, Any]) -> None:
+        """Replaces the contents of ``status.json`` by *values* in one step; raises `StoreError` if it cannot."""
+        status.save(self.key, self.status_file, values)
 
     def status(self) -> dict[str, Any] | None:
-        """Returns the status of the last run; None before the first."""
+        """Returns the contents of ``status.json``, the status of the last run; None before the first run.
+
+        Raises `StoreError` for a damaged file.
+        """
         return status.load(self.key, self.status_file)
 
 
 class ReadCopy(Store):
-    """An edition as its readers see it: whole, never waiting for a run, never written."""
+    """A `Store` for readers: `rows` too reads the copy for readers, so it needs no lock and never waits for a run."""
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the read copy."""
+        """Returns the rows of *query* from the copy for readers."""
         return self.read(query, **parameters)

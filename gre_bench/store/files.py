@@ -1,4 +1,4 @@
-"""Puts files of an edition in place whole, or not at all."""
+"""Writes files of an edition completely, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ KEPT = "what was committed is kept: make room and give the same command again"
 
 @contextmanager
 def putting(key: str, *files: Path) -> Iterator[None]:
-    """Raises `StoreError` if the first of *files* cannot be written, and deletes the others, perhaps incomplete."""
+    """Turns an `OSError` of its block into a `StoreError` that says that the first of *files* cannot be written.
+
+    It then deletes the other *files*: temporary ones, perhaps incomplete. *key* names the edition.
+    """
     try:
         yield
     except OSError as error:

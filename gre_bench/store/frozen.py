@@ -18,7 +18,7 @@ from gre_bench.store.queries import Query
 
 
 class Frozen(Store):
-    """A private copy of a store: reading it never waits, and it does not change meanwhile."""
+    """A private copy of *store* in *file*, read by *connection*: reading never waits, and no run changes it."""
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
         super().__init__(store.folder.parent.parent, store.key)
@@ -42,10 +42,10 @@ class Frozen(Store):
 
 @contextmanager
 def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
-    """Yields a private copy of *store*, taken under its lock.
+    """Copies *store* under its lock, held in the name of *command*, and yields the copy; deletes it at the end.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds. Raises `StoreError` if another program has
-    written to the copy for readers or beside it.
+    changed the copy for readers or put a log beside it.
     """
     if store.read_file.exists():
         store.copy.check()

@@ -17,20 +17,22 @@ from gre_bench.core.errors import LockedError, StoreError
 from gre_bench.store.files import putting
 
 SETTLE_S = 0.5
-"""The lock is tried for at least this long, because a check of whether it is held takes it for a moment."""
+"""Seconds for which the lock is tried at least: `is_held`, in another process, holds it for a moment."""
 
 
 @contextmanager
 def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[None]:
-    """Holds edition *key* while *command* writes; `LockedError` names the holder if it is still held after *wait_s*
-    seconds.
+    """Holds the lock *file* of edition *key* during its block, and records *command* as the holder.
+
+    Raises `LockedError`, which names the other holder, if the lock is not free within *wait_s* seconds. Raises
+    `StoreError` if the file cannot be written or is a symbolic link.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise StoreError(f"edition {key}: {file} is a symbolic link, which no lock may be; take it away") from None
+            raise StoreError(f"edition {key}: {file} is a symbolic link, which no lock may be; delete it") from None
         raise StoreError(f"edition {key}: cannot write in {file.parent}: {error.strerror}") from None
     try:
         _take(key, file, handle, time.monotonic() + max(wait_s, SETTLE_S))
@@ -45,7 +47,7 @@ def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[No
 
 
 def is_held(file: Path) -> bool:
-    """Returns whether some process holds the lock now."""
+    """Returns whether some process holds the lock *file* now; False if the file cannot be read."""
     try:
         with file.open("rb") as handle:
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)

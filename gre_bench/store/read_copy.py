@@ -1,8 +1,8 @@
 """The copy of an edition that readers open: replaced in one step, and used only if it has its writer's digest.
 
-``read.sha256`` holds the SHA-256 of the copy, and during a replacement those of both copies. If a writer is killed, the
-copy in place is therefore always on the list. DuckDB replays a log that lies beside a file. The writer never leaves one
-beside the copy, so no reader opens a copy that has one.
+``read.sha256`` holds the SHA-256 of the copy; during a replacement, of the old and the new copy. If a writer is killed,
+the copy in place is therefore always on the list. DuckDB replays a log that lies beside a file. The writer leaves no
+log beside the copy, so readers refuse a copy that has one.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from gre_bench.core.errors import StoreError
 
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
 TRIES = 20
-"""How often a reader tries again while a writer replaces the copy."""
+"""How often a reader tries to open the copy, if a writer replaces it meanwhile."""
 SETTLED_NS = 100_000_000
-"""A file that changed this shortly before it was read may change again without a change of its times."""
+"""Nanoseconds within which a file may change twice and keep the same times, so that its digest must be read again."""
 _CLONE = 0x40049409
 Stamp = tuple[int, int, int, int, int]
 
 
 class CopyForReaders:
-    """The copy *file* of edition *key*."""
+    """The copy of edition *key* that readers open, in *file*."""
 
     def __init__(self, key: str, file: Path):
         self.key = key
@@ -42,9 +42,9 @@ class CopyForReaders:
         self._believed: Stamp | None = None
 
     def put(self, beside: Path) -> None:
-        """Moves the new copy *beside* into place; for the writer.
+        """Moves the new copy, the file *beside*, into place; only the writer may call this.
 
-        A kill at any point leaves a copy with a listed digest.
+        A kill at any point leaves a copy whose digest is recorded.
         """
         digest = sha256(beside)
         self._record(digest, *self._recorded())
@@ -58,9 +58,9 @@ class CopyForReaders:
 
     @contextmanager
     def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a read-only connection to the copy, once its digest is right.
+        """Checks the digest of the copy and yields a read-only connection to it.
 
-        `StoreError` says what is wrong with the copy.
+        Raises `StoreError` if the copy is missing or damaged, has a log beside it, or is replaced too fast.
         """
         spill = str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")
         for _ in range(TRIES):
@@ -80,7 +80,11 @@ class CopyForReaders:
         raise self._restless()
 
     def check(self) -> Stamp:
-        """Checks the digest of the copy and returns its stamp; reads the whole file, but only once per change."""
+        """Checks the digest of the copy and returns its stamp: device, inode, size (bytes) and times (ns).
+
+        Reads the whole file, but only if its stamp has changed since the last check. Raises `StoreError` as `opened`
+        does.
+        """
 
         def read(file: BinaryIO, stamp: Stamp) -> str | None:
             return None if stamp == self._believed else hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
@@ -92,7 +96,7 @@ class CopyForReaders:
         return stamp
 
     def copy_to(self, target: Path) -> None:
-        """Copies the copy to *target* and checks the digest of *target* itself, which nobody else can change."""
+        """Copies the copy for readers to *target* and checks the digest of *target*, which no other program writes."""
 
         def copy(file: BinaryIO, _: Stamp) -> str:
             with target.open("wb") as private:
@@ -105,12 +109,13 @@ class CopyForReaders:
         """Returns the error for a copy that cannot be used, with what to do."""
         return StoreError(
             f"edition {self.key}: {self.file} cannot be read ({reason}); "
-            f"gre-bench refresh --edition {self.key} makes it anew"
+            f"gre-bench refresh --edition {self.key} makes a new one"
         )
 
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
-        """Checks the digest of the copy, again if it was replaced meanwhile; *digest_of* returns None for a known
-        digest.
+        """Checks the digest of the copy and returns its stamp; checks again if the copy was replaced meanwhile.
+
+        *digest_of* returns the digest of the open file with this stamp, or None if it is known to be right.
         """
         for _ in range(TRIES):
             self._refuse_logs()
@@ -139,8 +144,8 @@ class CopyForReaders:
             log = self.file.with_name(self.file.name + end)
             if os.path.lexists(log):
                 raise StoreError(
-                    f"edition {self.key}: {log} lies beside the copy for readers and is none of its writer's; take it "
-                    f"away, or gre-bench refresh --edition {self.key} does so and makes the copy anew"
+                    f"edition {self.key}: {log} lies beside the copy for readers, but gre-bench did not write it; "
+                    f"delete it, or run gre-bench refresh --edition {self.key}, which deletes it and makes a new copy"
                 )
 
     def _recorded(self) -> list[str]:
@@ -165,7 +170,7 @@ def sha256(file: Path) -> str:
 
 
 def clone(source: BinaryIO, target: BinaryIO) -> None:
-    """Copies *source* to *target*; if the file system can, they share their bytes until one of them changes."""
+    """Copies the open file *source* to *target*; where the file system can, they share bytes until one changes."""
     try:
         fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
     except OSError:

@@ -2,7 +2,7 @@
 
 It receives one line of JSON: the text, the path of a private copy of the store, and limits. It writes one line of JSON
 for the names of the columns, one for each chunk of rows, and one for how it ended. It first gives up access to the
-network and to all files but its folder. Then it opens the copy, deletes its name, and reads the statement.
+network and to all files but its folder. Then it opens the copy, deletes its name, and runs the statement.
 
 A cell that JSON cannot hold is written as ``{type: text}``; no other cell is an object.
 """
@@ -27,10 +27,10 @@ import duckdb
 ROWS = 256
 SLACK = 2**28
 """Bytes of memory that the system's limit allows beyond DuckDB's own, which gives better messages."""
-NO_QUERY = "a statement of {} is no query; ask with select, from, with, describe, show or explain"
+NO_QUERY = "a statement of {} is no query; begin it with select, from, with, describe, show or explain"
 HIDDEN = {
     '"COPY_QUERY_NODE"': "a query changes nothing, not even by a copy within a with",
-    '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is not to be had here; ask the query",
+    '"function_name":"json_execute_serialized_sql"': "json_execute_serialized_sql is refused; give the query itself",
 }
 """Parts of a query that would do more than read, under the names of DuckDB's parser."""
 PLAIN = {
@@ -54,7 +54,7 @@ class Refused(Exception):
 
 
 def main() -> None:
-    """Answers the request on standard input."""
+    """Answers the request on standard input: one line of JSON, whose keys `gre_bench.store.asking.ask` sets."""
     asked = json.loads(sys.stdin.readline())
     signal.alarm(int(asked["seconds"]) + 5)
     confine(asked["folder"])
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def limit(asked: dict[str, Any]) -> None:
-    """Sets limits that the system enforces, whatever DuckDB does."""
+    """Sets the operating system's limits on the memory and file sizes of this process, from *asked* (bytes)."""
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: asked["spill"] + SLACK}
     if sys.platform == "linux":
         with open("/proc/self/statm") as statm:
@@ -110,7 +110,10 @@ def confine(folder: str) -> None:
 
 
 def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """Opens the private copy and deletes its name. DuckDB can open nothing else, and no setting can be changed."""
+    """Opens the private copy, deletes its file name and returns the connection.
+
+    DuckDB can then open no other file, and no statement can change its settings.
+    """
     folder = asked["folder"]
     config = {
         "autoload_known_extensions": "false", "autoinstall_known_extensions": "false",
@@ -130,13 +133,13 @@ def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """Returns the one statement of *text*, found by DuckDB's own parser; raises `Refused` unless it only reads.
+    """Returns the only statement of *text*; raises `Refused` for none, several, or one that does more than read.
 
-    *parsing*: the query that returns the parser's result for a query.
+    DuckDB's own parser finds the statements. *parsing* is the SQL that returns its result for a query, as JSON.
     """
     found = connection.extract_statements(text)
     if len(found) != 1:
-        raise Refused(f"{len(found)} statements; ask one query at a time" if found else "there is no query; ask one")
+        raise Refused(f"{len(found)} statements; give one query at a time" if found else "there is no query; give one")
     (statement,) = found
     try:
         kind = statement.type
@@ -148,7 +151,7 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
     elif kind == duckdb.StatementType.MULTI:
         # The parser splits a pivot without named columns into several statements, and also a COPY of one.
         if not re.match(r"(?i)[\s(]*(pivot|unpivot|from|select|with|describe|summarize)\b", statement.query):
-            raise Refused("a pivot can be asked by itself or within select, from or with; name its columns by in (...)")
+            raise Refused("a pivot must stand alone or within select, from or with; name its columns by in (...)")
     elif kind != duckdb.StatementType.SELECT:
         raise Refused(NO_QUERY.format(f"the kind {kind.name.lower().replace('_', ' ')}"))
     else:
@@ -159,7 +162,11 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
 
 
 def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None:
-    """Writes names, rows and the coded columns, within the limit of bytes."""
+    """Runs the statement and writes the columns' names, the rows, and which columns hold coded cells.
+
+    It stops and writes ``{"bound": "result"}`` once it has written more bytes than the request *asked* allows. Raises
+    `Refused` as `the_statement` does.
+    """
     found = connection.execute(the_statement(connection, asked["text"], asked["parsing"]))
     columns = found.description or []
     said = say(names=[str(column[0]) for column in columns])
@@ -177,7 +184,7 @@ def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None
 
 
 def coded_cell(cell: Any) -> Any:
-    """Returns *cell* as plain JSON, with the name of its type if JSON cannot hold it."""
+    """Returns *cell* as a value of JSON; one that JSON cannot hold becomes ``{name of its type: text}``."""
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell
     if isinstance(cell, list | tuple):
@@ -192,7 +199,7 @@ def coded_cell(cell: Any) -> Any:
 
 
 def say(**what: Any) -> int:
-    """Writes one line for the caller; returns its length."""
+    """Writes the keywords *what* as one line of JSON for the caller; returns its length in characters."""
     line = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -200,7 +207,7 @@ def say(**what: Any) -> int:
 
 
 def _line(error: BaseException) -> str:
-    """Returns DuckDB's message without the position and without settings that cannot be changed here."""
+    """Returns DuckDB's message in one line, without the position and without its advice to change settings."""
     if "read-only mode" in str(error):
         return "a query changes nothing, not even within a with"
     return " ".join(re.split('LINE 1:| Use "SET', str(error))[0].split()) or type(error).__name__

@@ -11,7 +11,7 @@ from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 8
 EARLIEST_VERSION = 3
-"""The earliest schema version that ``sql/migrations`` can migrate: one file a step, named by its new version."""
+"""The earliest schema version that ``sql/migrations`` can migrate; its file ``00N.sql`` leads to version N."""
 STORAGE_VERSION = "v1.4.0"
 """The DuckDB file format to write: the oldest that readers of these files are likely to use."""
 
@@ -20,29 +20,29 @@ TABLES = tuple(statements("schema"))
 VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_papers", "strata")
 
 
-def add_tables(run: duckdb.DuckDBPyConnection) -> None:
+def add_tables(connection: duckdb.DuckDBPyConnection) -> None:
     """Creates the tables that do not exist yet."""
     for name in TABLES:
-        run.execute(statement("schema", name))
+        connection.execute(statement("schema", name))
 
 
-def remake_views(run: duckdb.DuckDBPyConnection) -> None:
-    """Creates the views of this program again."""
+def remake_views(connection: duckdb.DuckDBPyConnection) -> None:
+    """Replaces all views by those of this program."""
     for name in VIEWS:
-        run.execute(statement("views", name))
+        connection.execute(statement("views", name))
 
 
-def migrate(run: duckdb.DuckDBPyConnection, version: int) -> None:
+def migrate(connection: duckdb.DuckDBPyConnection, version: int) -> None:
     """Migrates the tables from *version* to `SCHEMA_VERSION`, step by step."""
     for step in range(version + 1, SCHEMA_VERSION + 1):
-        run.execute(statement("migrations", f"{step:03}"))
-    run.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})
+        connection.execute(statement("migrations", f"{step:03}"))
+    connection.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})
 
 
-def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
+def version_of(connection: duckdb.DuckDBPyConnection, key: str) -> int:
     """Returns the schema version of the store of edition *key*; raises `StoreError` if it has none."""
     try:
-        return fetch(run, VERSION)[0]["schema_version"]
+        return fetch(connection, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
 
@@ -50,8 +50,8 @@ def version_of(run: duckdb.DuckDBPyConnection, key: str) -> int:
 def check_version(version: int, key: str) -> None:
     """Raises `StoreError` for a version that this program can neither write nor migrate."""
     if not EARLIEST_VERSION <= version <= SCHEMA_VERSION:
-        todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition anew in another --state"
+        todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition in another --state"
         raise StoreError(
-            f"edition {key} has schema version {version}, this program writes {SCHEMA_VERSION} and brings "
-            f"forward {EARLIEST_VERSION} and later; {todo}"
+            f"edition {key} has schema version {version}, this program writes {SCHEMA_VERSION} and migrates "
+            f"{EARLIEST_VERSION} and later; {todo}"
         )

@@ -1,8 +1,8 @@
-"""The SQL of the program by name: ``sql/schema.sql``, ``sql/queries/*.sql`` and so on, each file read once.
+"""The SQL statements of the program by name, from ``sql/schema.sql``, ``sql/queries/*.sql`` and so on.
 
 A kind is a file, ``sql/<kind>.sql``, or a folder of files, ``sql/<kind>/``; names are unique within a kind. In a file,
 ``-- name: papers`` starts the statement *papers*, which ends at the next such line. A file without such a line holds
-one statement, which has the file's name.
+one statement, which has the file's name. Each file is read once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = re.compile(r"[a-z0-9_]+")
 
 
 def statement(kind: str, name: str) -> str:
-    """Returns the text of the statement *name*; raises `StoreError` if ``sql/`` has none of that *kind* and name."""
+    """Returns the SQL text of the statement *name* of a *kind*; raises `StoreError` if there is none."""
     known = statements(kind)
     if name not in known:
         raise StoreError(f"sql: {kind} has no statement {name!r}; {did_you_mean(name, list(known))}")
@@ -39,7 +39,7 @@ def statements(kind: str) -> Mapping[str, str]:
 
 @cache
 def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
-    """Returns the `statements` of *folder* instead of the program's ``sql/``."""
+    """Returns all statements of a *kind* by name, as `statements` does, from *folder* instead of ``sql/``."""
     found: dict[str, str] = {}
     place_of: dict[str, Path] = {}
     for file in _files(folder, kind):
@@ -50,7 +50,7 @@ def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
             if name in found:
                 raise StoreError(f"{place}: the name {name!r} is already used in {place_of[name]}; rename one of them")
             if not re.sub(r"(?m)^\s*--.*$", "", text).strip():
-                raise StoreError(f"{place}: the statement {name!r} is empty; write it, or take its name away")
+                raise StoreError(f"{place}: the statement {name!r} is empty; write it, or delete its name")
             found[name], place_of[name] = text, place
     return MappingProxyType(found)
 
@@ -60,7 +60,7 @@ def _files(folder: Path, kind: str) -> list[Path]:
     one = folder / f"{kind}.sql"
     files = [one] if one.is_file() else sorted((folder / kind).glob("*.sql"))
     if not files:
-        raise StoreError(f"{folder} has no SQL of the kind {kind!r}; install the program anew")
+        raise StoreError(f"{folder} has no SQL of the kind {kind!r}; install the program again")
     return files
 
 
@@ -69,7 +69,7 @@ def _split(file: Path) -> Iterator[tuple[str, str]]:
     try:
         before, *named = HEADER.split(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"{file} cannot be read: {error}; install the program anew") from None
+        raise StoreError(f"{file} cannot be read: {error}; install the program again") from None
     if not named:
         yield file.stem, before
         return

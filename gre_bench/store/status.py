@@ -14,7 +14,10 @@ from gre_bench.store.files import putting
 
 
 def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
-    """Replaces the status file by *status* in one step, with a checksum of its text."""
+    """Replaces the contents of *file* by *status* and a checksum, in one step.
+
+    Raises `StoreError`, which names edition *key*, if the file cannot be written.
+    """
     beside = file.with_name(f".status.{os.getpid()}.json")
     text = json.dumps(status, indent=1, default=str)
     with putting(key, file, beside):
@@ -23,7 +26,10 @@ def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
 
 
 def load(key: str, file: Path) -> dict[str, Any] | None:
-    """Returns the status of the last run; None before the first; raises `StoreError` if the file was altered."""
+    """Returns the status of the last run, or None before the first run.
+
+    Raises `StoreError` if the file cannot be read or does not match its checksum.
+    """
     try:
         status = json.loads(file.read_text())
         stated = status.pop("crc", None)
@@ -34,7 +40,7 @@ def load(key: str, file: Path) -> dict[str, Any] | None:
         return None
     except (ValueError, AttributeError, OSError):
         raise StoreError(
-            f"edition {key}: {file} is damaged or cannot be read; the next refresh makes it anew"
+            f"edition {key}: {file} is damaged or cannot be read; the next refresh makes a new one"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Known answers: the benchmark's own scoring and intervals in simulations whose information is exact.
+"""Known answers: checks the benchmark's own scoring and intervals in simulations whose information is exact.
 
 Trials compare intervals and orders with the truth (Xu et al. 2025, Prop. 3.1, Prop. B.1). Learning curves show how far
 trained evaluation LMs are from the truth. Simulations are independent, so several processes compute them.
@@ -36,9 +36,10 @@ def known_answers(
     learn: bool = True,
     on_done: OnDone = lambda done, due: None,
 ) -> dict[str, Any]:
-    """Returns all results as rows: exactness, coverage, ordering, chance, bias.
+    """Runs *simulations* trials of *papers* papers each, and learning curves if *learn*; returns all results as rows.
 
-    The numbers do not depend on the number of *processes*.
+    The keys of the results are exactness, coverage, ordering, chance and bias. *processes*: how many processes compute,
+    None for one per core; the numbers do not depend on it. *on_done* is called after each finished job.
     """
     seeds = range(seed * 1_000_000, seed * 1_000_000 + simulations)
     chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, simulations, CHUNK)]
@@ -67,8 +68,9 @@ def known_answers(
 
 
 def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[float]:
-    """Returns the values of *metric* for *cases* by the benchmark's own scoring; raises RuntimeError if a case has
-    none.
+    """Returns the values of *metric* for *cases*, in nats, by the benchmark's own scoring.
+
+    Raises RuntimeError if a case has no value.
     """
     scores = LogprobMetric(CATALOG[metric], lm, ScoringSettings(), "known-answers").score(cases)
     if missing := next((score for score in scores if score.value is None), None):
@@ -77,12 +79,15 @@ def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[fl
 
 
 def tried(seeds: Sequence[int], papers: int) -> list[Trial]:
-    """Returns one trial for each seed."""
+    """Returns one trial, of *papers* papers, for each of *seeds*."""
     return [try_simulation(seed, papers, score_cases) for seed in seeds]
 
 
 def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int, Any]]:
-    """Yields the index of each of *jobs*, (function, *arguments*), and its result, in order of completion."""
+    """Calls each of *jobs*, a function followed by its arguments, in *processes* processes.
+
+    Yields the index and the result of each job, in order of completion. If it is stopped, it ends the processes.
+    """
     if processes == 1:
         yield from ((index, job[0](*job[1:])) for index, job in enumerate(jobs))
         return

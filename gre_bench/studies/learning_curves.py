@@ -1,4 +1,4 @@
-"""Learning curves: the bias of evaluation LMs trained on a simulation, by number of training papers."""
+"""Computes learning curves: the bias of evaluation LMs trained on a simulation, by number of training papers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTED_SIMULATIONS, NGRAM_SIMULATIONS = 40, 3
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A kind of LM, to be trained on *papers* papers of the simulation with *seed*."""
+    """One training run: the kind of LM, and the *papers* papers of the simulation with *seed* to train it on."""
 
     lm: str
     papers: int
@@ -29,13 +29,16 @@ class Lesson:
 
 
 def lessons(seed: int) -> list[Lesson]:
-    """Returns the lessons for the simulations from *seed* on, the longest first."""
+    """Returns all training runs, the longest first; their simulations have *seed* and the next seeds."""
     slow = [Lesson("cache-ngram", size, seed + n) for size in reversed(NGRAM_PAPERS) for n in range(NGRAM_SIMULATIONS)]
     return [*slow, *(Lesson("counted", size, seed + n) for size in COUNTED_PAPERS for n in range(COUNTED_SIMULATIONS))]
 
 
 def taught(lesson: Lesson) -> list[dict[str, Any]]:
-    """Returns the bias of each metric with an LM trained as *lesson* says; a row with a reason if training fails."""
+    """Trains an LM as *lesson* says and returns one row per metric with its bias and the parts of it, in nats.
+
+    If training fails, the rows have the reason, *failed*, instead.
+    """
     simulation = draw_simulation(lesson.seed)
     fields = {"lm": lesson.lm, "papers": lesson.papers, "seed": lesson.seed}
     texts = draw_papers(simulation, lesson.papers, lesson.seed + 500_000)
@@ -52,7 +55,11 @@ def taught(lesson: Lesson) -> list[dict[str, Any]]:
 
 
 def learning_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns by metric, LM and number of papers: mean, least and largest bias over simulations, and its two parts."""
+    """Returns one row per metric, kind of LM and number of papers, from the *rows* of `taught`, in nats.
+
+    It has the mean, the least and the largest bias over simulations, the means of its two parts, and how many training
+    runs failed.
+    """
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["metric"], row["lm"], row["papers"]), []).append(row)

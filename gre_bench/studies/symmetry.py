@@ -2,8 +2,8 @@
 
     log P(x) + log P(y | x)  against  log P(y) + log P(x | y), over all pairs of human reviews of a paper
 
-The spans of GEM on all ordered pairs contain every term. The check therefore scores those pairs by GEM and reads the
-spans.
+The log-probabilities behind GEM on all ordered pairs include every term. The check therefore scores those pairs by GEM
+and reads the log-probabilities.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns Spearman between both sides, and counts of unscored
-    pairs.
+    """Scores all ordered pairs of human reviews by GEM; returns how well both sides above agree, by Spearman.
 
-    Intervals resample papers. Raises `SourceError` for fewer than three pairs scored in both orders.
+    The result has the coefficients with intervals by paper, the outcome of the run, and the reasons why pairs have no
+    score. *run*: the steps. Raises `SourceError` for fewer than three pairs scored in both orders, or scores that do
+    not vary.
     """
     job = in_domain(usable(job))
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
@@ -48,11 +49,13 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
         pairs = both_ways([row for row in rows if _place(row) in planned])
         if len(pairs) < 3:
-            raise SourceError(f"edition {store.key}: {len(pairs)} pairs are scored both ways; symmetry needs three")
+            raise SourceError(
+                f"edition {store.key}: {len(pairs)} pairs are scored in both orders; symmetry needs three"
+            )
         try:
             correlations = symmetry(pairs, resamples=validation.resamples, seed=validation.seed)
         except ValueError as error:
-            raise SourceError(f"edition {store.key}: of {len(pairs)} pairs no symmetry can be told: {error}") from None
+            raise SourceError(f"edition {store.key}: no symmetry from {len(pairs)} pairs: {error}") from None
         store.copy_for_readers()
         metrics, reasons = counts(store, work), reasons_of(store, work)
         outcome, message = outcome_of(metrics, reasons)
@@ -75,7 +78,7 @@ def _place(row: PairLogprobsRow) -> tuple[str, str, str]:
 
 
 def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
-    """Returns each two reviews of a paper that are scored in both orders, once."""
+    """Returns the log-probabilities of each pair of reviews of a paper that is scored in both orders, once."""
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
         PairLogprobs(

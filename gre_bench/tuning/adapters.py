@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
-    """Opens the model in *folder* for training: in float32, or for an adapter in 4 bits or the settings' dtype.
+    """Opens the model in *folder* for training.
 
-    *folder* may be the name of a pretrained model; raises `LMError` if that model is not on this machine.
+    A model that is trained whole is opened in float32, the base of an adapter in 4 bits or in the settings' dtype.
+    *folder* may be the name of a pretrained model in the cache. Raises `LMError` if the model cannot be opened or
+    trained.
     """
     folder = located(folder, "lm")
     if read_adapter(folder) is not None:
@@ -46,9 +48,9 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
 
 
 def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
-    """Returns the model of *weights*, in which only the parameters to be trained require a gradient.
+    """Returns the model of *weights*, with the requested adapter added; only trained parameters require a gradient.
 
-    Raises `LMError` if the model lacks the matrices that the requested adapter needs.
+    Raises `LMError` if the model lacks the matrices that the adapter needs, or if peft is not installed.
     """
     import torch
 
@@ -76,10 +78,10 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
 
 
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
-    """Writes a trained model and its tokenizer into *folder*.
+    """Writes a trained model into *folder*: a whole model with its *tokenizer*, an adapter without.
 
-    An adapter is written with the path or name of its *base*. Its weights are written in *dtype*, because the base has
-    no more digits. Its tokenizer is the base's.
+    An adapter names its base by the path or name *base*. Its weights are written in *dtype*, the precision of the base.
+    Raises `SettingsError` if the folder cannot be written.
     """
     with writing(folder):
         wrapped: Any = model

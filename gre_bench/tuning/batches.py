@@ -1,7 +1,7 @@
 """Groups training conversations into batches of similar length, and computes the loss of a batch.
 
-The batches of an epoch depend on the seed and the epoch alone, so an interrupted run continues with the batches it has
-not seen.
+The batches of an epoch depend only on the examples, the seed and the number of the epoch. An interrupted run can
+therefore continue with the next batch.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 _BUCKET = 50
-"""How many batches are sorted by length together: enough to save padding, few enough to stay shuffled."""
+"""Number of batches whose examples are sorted by length together: enough to save padding, few enough to shuffle."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Token ids of a conversation, and for each token the weight of its loss (the first token has none)."""
+    """Token ids of a conversation, and for each token the weight of its loss (ignored for the first token)."""
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
 
 
 def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
-    """Returns *examples*; raises `ValueError` if one is too long or has nothing to learn."""
+    """Returns *examples*; raises `ValueError` if one exceeds *max_tokens* or has no usable weights."""
     for index, example in enumerate(examples):
         if len(example.ids) != len(example.weights):
             raise ValueError(f"example {index} has {len(example.ids)} tokens but {len(example.weights)} weights")
         if len(example.ids) > max_tokens:
             raise ValueError(f"example {index} has {len(example.ids)} tokens; at most {max_tokens} are allowed")
         if min(example.weights) < 0 or not any(example.weights[1:]):
-            raise ValueError(f"example {index} has a weight below 0, or none above")
+            raise ValueError(f"example {index} has a weight below 0, or none above 0")
     return examples
 
 
 def digest_of(examples: Sequence[Example]) -> str:
-    """SHA-256 over ids and weights, in order."""
+    """Returns the SHA-256 over the token ids and weights of *examples*, in their order."""
     total = hashlib.sha256()
     for example in examples:
         total.update(array("q", [len(example.ids), *example.ids]).tobytes())
@@ -53,9 +53,9 @@ def digest_of(examples: Sequence[Example]) -> str:
 def batches_of(
     examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
 ) -> list[list[Example]]:
-    """Returns all *examples* in shuffled batches of *size*, each of similar length.
+    """Returns all *examples* in shuffled batches of *size* examples (the last may be smaller), of similar lengths.
 
-    With *neighbours*, the batches keep the given order of the examples.
+    If *neighbours* is true, each batch holds consecutive examples instead, and only the order of batches is shuffled.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if neighbours:
@@ -64,22 +64,22 @@ def batches_of(
     order = shuffle.sample(range(len(examples)), len(examples))
     batches = []
     for start in range(0, len(order), size * _BUCKET):
-        bucket = sorted(order[start : start + size * _BUCKET], key=lambda place: len(examples[place].ids))
-        batches += [[examples[place] for place in bucket[cut : cut + size]] for cut in range(0, len(bucket), size)]
+        bucket = sorted(order[start : start + size * _BUCKET], key=lambda index: len(examples[index].ids))
+        batches += [[examples[index] for index in bucket[cut : cut + size]] for cut in range(0, len(bucket), size)]
     shuffle.shuffle(batches)
     return batches
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """Returns the sum of weights by which the summed loss of *batch* is divided."""
+    """Returns the sum of the weights of *batch*; the summed loss over this is the mean loss per weighted token."""
     return float(sum(sum(example.weights[1:]) for example in batch))
 
 
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
-    """Returns Σ weight · −log P(token | those before it) over *batch*, in nats; the log-softmax is in float32.
+    """Returns Σ weight · −log P(token | earlier tokens) over *batch*, in nats; the log-softmax is in float32.
 
-    Padding stands on the right with weight 0. A causal model never attends to it, so no mask is needed. Only rows that
-    predict a weighted token pass the model's head, if the model supports that.
+    Padding is on the right and has weight 0. A causal model never attends to it, so no mask is needed. If the model
+    supports it, its head runs only at positions that predict a token with a weight.
     """
     import torch
 
@@ -102,7 +102,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def _parameters(model: nn.Module) -> set[str]:
-    """Returns the argument names of the model's own forward, through any wrapper."""
+    """Returns the argument names of ``forward`` of *model*, or of the model inside if it is wrapped in an adapter."""
     wrapped: Any = model
     inner = wrapped.get_base_model() if hasattr(model, "get_base_model") else wrapped
     return set(inspect.signature(inner.forward).parameters)

@@ -1,8 +1,8 @@
-"""Trains `cache-ngram`: counts from training papers, all weights from papers kept aside.
+"""Trains `cache-ngram`: counts from training papers, all weights from validation papers.
 
 Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation fits the weights
 of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both maximise the likelihood of
-the reviews of the papers kept aside, each given another review of its paper.
+the reviews of the validation papers, each given another review of the same paper.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ from gre_bench.tuning.topics import shared_topics
 class Recipe:
     """The settings of the training.
 
-    *fewest*: n-grams seen less often are dropped. *rare*, *common*: topics use words that occur in at least *rare*
-    papers and in at most a share *common* of them. *prior*: pairs added to each side of a word's lift. *penalty*:
-    weight of the squared feature weights, in nats per pair. *exponents*: powers of the inverse document frequency,
-    tried for the copies. *rounds*: how often the feature weights (*steps* each) and the source weights are fitted in
-    turn.
+    - *topics*: the number of topics.
+    - *fewest*: n-grams seen less often than this are dropped.
+    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of all.
+    - *prior*: pseudo-count in numerator and denominator of a word's lift, in pairs of reviews.
+    - *penalty*: weight of the sum of squared feature weights in the loss, in nats per pair.
+    - *exponents*: powers of the inverse document frequency to try as weights of copied words.
+    - *rounds*: how often the feature weights (in *steps* of L-BFGS) and the source weights are fitted in turn.
     """
 
     topics: int = 100
@@ -53,10 +55,12 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Figures on the papers kept aside, over ordered pairs of reviews of one paper; the weights were chosen on them.
+    """Figures of a model on validation papers, over all ordered pairs of two reviews of one paper.
 
-    In nats per reply: *marginal* log-probability, *same* mean PMI given a review of the same paper, *other* given one
-    of another paper. *auc* is P(a same-paper PMI exceeds an other-paper PMI).
+    *marginal* is the mean log-probability of a review without a known text, in nats. *same* and *other* are the mean
+    PMI with another review of the same paper and with a review of another paper, in nats. *auc* is the probability that
+    a same-paper PMI exceeds an other-paper PMI. *tokens* counts those of all reviews. The weights of the model were
+    chosen on these papers.
     """
 
     papers: int
@@ -71,9 +75,11 @@ class HeldOut:
 def train(
     papers: Papers, validation: Papers | None = None, recipe: Recipe = Recipe(), alphabet: Alphabet | None = None
 ) -> tuple[CacheNgram, HeldOut]:
-    """Returns the model and its held-out figures; without *validation*, every sixth paper is kept aside for it.
+    """Trains a model on *papers* and returns it with its figures on *validation*.
 
-    The same papers and *recipe* give the same model. Raises `SourceError` for too few papers, reviews or words.
+    If *validation* is None, every sixth paper is used for validation and not for counts. The same papers and *recipe*
+    give the same model. *alphabet* defaults to that of the running Python. Raises `SourceError` for too few papers,
+    reviews or words.
     """
     if validation is None:
         papers, validation = [paper for index, paper in enumerate(papers) if index % 6], papers[::6]
@@ -93,7 +99,7 @@ def train(
 
 
 def save(model: CacheNgram, folder: Path) -> None:
-    """Writes the model's files to *folder*; `CacheNgram.load` reads them. A model card in the folder stays unchanged.
+    """Writes the files of *model* to *folder*, for `CacheNgram.load`; other files there, such as a model card, stay.
 
     Raises `SettingsError` if the files cannot be written.
     """
@@ -102,7 +108,10 @@ def save(model: CacheNgram, folder: Path) -> None:
 
 
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
-    """Returns the figures of *model* on *papers*; "another paper" is the paper half the list away."""
+    """Returns the figures of *model* on *papers*.
+
+    The PMI with another paper is measured with the paper that is half the list further on.
+    """
     replies = [[model.read_reply(text) for text in paper] for paper in papers]
     known = [[model.read_known(text) for text in paper] for paper in papers]
     logs: list[tuple[float, float, float]] = []
@@ -128,7 +137,11 @@ def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
 def _count(
     papers: Papers, recipe: Recipe, alphabet: Alphabet
 ) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
-    """Returns the config (equal source weights, no features), vocabulary and arrays of a model counted on *papers*."""
+    """Counts *papers* and returns the config, vocabulary and arrays of a model.
+
+    In its config, all source weights are equal and all feature weights 0. Raises `SourceError` if too few words occur
+    in several papers.
+    """
     texts = [[split(text).words for text in paper] for paper in papers]
     papers_with = Counter(word for paper in texts for word in {word for words in paper for word in words})
     shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))
@@ -167,9 +180,10 @@ def _count(
 
 
 def _lift(papers: Sequence[Sequence[np.ndarray]], size: int, prior: float) -> np.ndarray:
-    """Returns log((observed pairs + prior) / (pairs expected by chance + prior)) for each word.
+    """Returns the lift of each word: log((observed pairs + *prior*) / (pairs expected by chance + *prior*)), in nats.
 
-    A pair is two reviews of one paper that share the word.
+    A pair of a word is two reviews of one paper that both contain it. *papers* holds the word ids of each review, below
+    *size*.
     """
     shared, reviews_with, pairs = np.zeros(size), np.zeros(size), 0
     for paper in papers:

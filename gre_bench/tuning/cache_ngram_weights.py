@@ -1,7 +1,7 @@
-"""Fits the weights of `cache-ngram` on papers kept aside; its counts stay as they are.
+"""Fits the weights of `cache-ngram` on validation papers; its counts stay as they are.
 
 Expectation maximisation fits the source weights (Dempster et al. 1977). L-BFGS fits the feature weights of the
-reweighted trigram to the same likelihood; its gradient is the observed less the expected value of a feature.
+reweighted trigram model to the same likelihood. Its gradient is the observed minus the expected value of each feature.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gre_bench.lm.ngram.cache_ngram import CacheNgram, Known, Reply
 from gre_bench.lm.ngram.known_text import FEATURES
 
 Papers = Sequence[Sequence[str]]
-"""Papers, each the judgments of its reviews."""
+"""The judgments of each review, for each paper."""
 
 
 def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
@@ -24,34 +24,43 @@ def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
 
 
 def _pairs(papers: Papers) -> list[tuple[str, str]]:
-    """Returns every (known, reply) of two reviews of one paper."""
+    """Returns all ordered pairs (known text, reply) of two reviews of one paper."""
     return [pair for paper in papers for pair in permutations(paper, 2)]
 
 
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
-    """Returns *model* with the source weights that make *papers* likeliest: alone, then given another review."""
+    """Returns *model* with the source weights that maximise the likelihood of *papers*.
+
+    The marginal weights are fitted on each review alone, then the conditional weights on each given another review.
+    """
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
     model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
     replies = {text: model.read_reply(text) for text in replies}
     known = {text: model.read_known(text) for text in replies}
     terms = [
-        _chances(replies[y], *model.conditional_terms(replies[y], told))
+        _chances(replies[y], *model.conditional_terms(replies[y], given))
         for x, y in _pairs(papers)
-        if (told := known[x])
+        if (given := known[x])
     ]
     return _with(model, conditional_weights=_maximise(np.concatenate(terms, axis=1)))
 
 
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Returns P(token) per source, up to a common factor for each token."""
+    """Returns P(token) by each source, up to a factor for each token: shape (sources, tokens).
+
+    *whole* and *unknown* are P(word) and P(unknown word) of the same shape.
+    """
     with np.errstate(divide="ignore"):
         logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
     return np.exp(logs - logs.max(axis=0))
 
 
 def _maximise(chances: np.ndarray) -> list[float]:
-    """Returns mixture weights of the rows of *chances* by expectation maximisation, never quite 0."""
+    """Fits one mixture weight for each row of *chances* by expectation maximisation; all stay at or above about 1e-6.
+
+    *chances* holds the probability of each token by each source, shape (sources, tokens). The weights sum to 1.
+    """
     weights = np.full(len(chances), 1 / len(chances))
     for _ in range(300):
         shares = chances * weights[:, None]
@@ -72,14 +81,17 @@ def mean_logprob(model: CacheNgram, papers: Papers) -> float:
 
 
 def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) -> CacheNgram:
-    """Returns *model* with the feature weights that maximise the likelihood of *papers*; the source weights stay."""
+    """Returns *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS; source weights stay.
+
+    They maximise the likelihood of each review given another, less *penalty* times the sum of their squares.
+    """
     from scipy.optimize import minimize
 
     pairs = _pairs(papers)
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     known = {text: model.read_known(text) for text in replies}
     features = {text: model.known_text.features(model.read(text)).astype(np.float32) for text in replies}
-    copies = {(x, y): _rest(model, replies[y], told) for x, y in set(pairs) if (told := known[x])}
+    copies = {(x, y): _other_sources(model, replies[y], given) for x, y in set(pairs) if (given := known[x])}
     share = model.conditional_weights[1]
 
     def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
@@ -109,8 +121,12 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
     return _with(model, boosts=dict(zip(FEATURES, found.tolist(), strict=True)))
 
 
-def _rest(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-    """Returns per token the probability by all other sources, and that of its spelling by the plain trigram."""
+def _other_sources(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two probabilities of each token of *reply* that do not depend on the feature weights.
+
+    The first is the weighted sum over all sources but the reweighted trigram model. The second is that of the token as
+    an unknown word: P(unknown word) by the plain trigram model times P(spelling).
+    """
     spelling = np.exp(reply.spelling)
     whole, escapes = model.conditional_terms(reply, known)
     weights = model.conditional_weights * [1, 0, 1, 1]

@@ -27,8 +27,8 @@ _WRITING = "unfinished"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The position of a run: its *epoch*, the steps *done* in it, and *points*, its history."""
+class Position:
+    """How far a run is: its *epoch* (from 0), the number of steps *done* in it, and *points*, the history so far."""
 
     epoch: int = 0
     done: int = 0
@@ -36,12 +36,16 @@ class Place:
 
     @property
     def step(self) -> int:
-        """The number of all steps done."""
+        """The number of steps done in all epochs."""
         return self.points[-1].step if self.points else 0
 
 
-def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
-    """Writes the checkpoint of *place* under *folder*; raises `SettingsError` if that fails."""
+def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
+    """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
+
+    *rests_on* holds the settings and digests that a run must have to continue from it. Raises `SettingsError` if the
+    folder cannot be written.
+    """
     import torch
     from safetensors.torch import save_file
 
@@ -53,11 +57,11 @@ def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, res
         random["cuda"] = torch.cuda.get_rng_state().tolist()
     state = {
         "rests_on": dict(rests_on),
-        "epoch": place.epoch,
-        "done": place.done,
+        "epoch": position.epoch,
+        "done": position.done,
         "random": random,
         "optimiser": plain,
-        "points": [asdict(point) for point in place.points],
+        "points": [asdict(point) for point in position.points],
     }
     with writing(folder):
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -67,17 +71,18 @@ def save(folder: Path, place: Place, model: nn.Module, optimiser: Optimizer, res
         save_file(tensors, unfinished / "optimiser.safetensors")
         (unfinished / "state.json").write_text(json.dumps(state), encoding="utf-8")
         _flush(unfinished)
-        finished = parent / f"step-{place.step:08d}"
+        finished = parent / f"step-{position.step:08d}"
         os.replace(unfinished, finished)
         for old in _finished(parent):
             if old != finished:
                 shutil.rmtree(old)
 
 
-def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Place | None:
-    """Sets *model*, *optimiser* and torch's generators to the last checkpoint; returns None if there is none.
+def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Position | None:
+    """Sets *model*, *optimiser* and torch's random generators to the last checkpoint, and returns its position.
 
-    Raises `SettingsError` naming the difference if the checkpoint belongs to another training.
+    Returns None if there is no checkpoint. Raises `SettingsError` naming the differences if it was saved with another
+    *rests_on*, and `SourceError` if it cannot be read.
     """
     import torch
     from safetensors import SafetensorError
@@ -100,19 +105,22 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
         torch.set_rng_state(torch.tensor(state["random"]["cpu"], dtype=torch.uint8))
         if torch.cuda.is_available() and "cuda" in state["random"]:
             torch.cuda.set_rng_state(torch.tensor(state["random"]["cuda"], dtype=torch.uint8))
-        return Place(state["epoch"], state["done"], tuple(Point(**point) for point in state["points"]))
+        return Position(state["epoch"], state["done"], tuple(Point(**point) for point in state["points"]))
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         reason = " ".join(f"{error or type(error).__name__}".split())[:200]
         raise SourceError(f"checkpoint {last} cannot be read: {reason}; delete {last.parent} to start again") from error
 
 
 def forget(folder: Path) -> None:
-    """Removes the checkpoints under *folder*, once the training is complete and saved elsewhere."""
+    """Removes the checkpoints under *folder*, which are of no use once the training is complete."""
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
 def differ(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Raises `SettingsError` naming each condition of a checkpoint (*then*) that differs from today's (*now*)."""
+    """Raises `SettingsError` if a checkpoint's settings and digests (*then*) differ from those of this run (*now*).
+
+    The message names each difference.
+    """
     changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
     if changed:
         shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(now.get(name))}" for name in changed)
@@ -123,13 +131,13 @@ def differ(then: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> Non
 
 
 def trained(model: nn.Module) -> dict[str, Any]:
-    """Returns the trained parameters by name."""
+    """Returns the parameters of *model* that require a gradient, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turns a full disk, or a folder without permission, into one line about *folder*."""
+    """Turns a failed write within the block, such as on a full disk, into a `SettingsError` about *folder*."""
     from safetensors import SafetensorError
 
     try:
@@ -146,9 +154,9 @@ def _finished(parent: Path) -> list[Path]:
 
 
 def _flush(folder: Path) -> None:
-    """Syncs the files to disk before they are renamed.
+    """Flushes *folder* and its files to the disk.
 
-    A power cut thus leaves either the old checkpoint or the complete new one.
+    Called before the folder is renamed, so that a power cut leaves either the old checkpoint or the complete new one.
     """
     for path in [*folder.iterdir(), folder]:
         handle = os.open(path, os.O_RDONLY)
@@ -159,7 +167,10 @@ def _flush(folder: Path) -> None:
 
 
 def _split(states: Mapping[int, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Splits the optimiser's state into tensors and plain values, both by ``<parameter>/<name>``, or deeper."""
+    """Splits the optimiser's state into tensors and plain values, which ``_joined`` joins again.
+
+    Both are keyed by their path in the state, such as ``<number of the parameter>/<name>``.
+    """
     import torch
 
     flat = dict(_leaves(states))
@@ -181,10 +192,10 @@ def _joined(tensors: Mapping[str, Any], plain: Mapping[str, Any]) -> dict[int, d
     states: dict[int, dict[str, Any]] = {}
     for path, value in {**tensors, **plain}.items():
         number, *names = path.split("/")
-        place = states.setdefault(int(number), {})
+        table = states.setdefault(int(number), {})
         for name in names[:-1]:
-            place = place.setdefault(name, {})
-        place[names[-1]] = value
+            table = table.setdefault(name, {})
+        table[names[-1]] = value
     return states
 
 

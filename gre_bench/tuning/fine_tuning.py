@@ -1,6 +1,6 @@
-"""Fine-tunes an evaluation LM on judgments, from a folder to a folder (Xu et al. 2025, appendix E).
+"""Fine-tunes an evaluation LM on judgments and writes it into a folder (Xu et al. 2025, appendix E).
 
-If it was killed, the same call continues. If it is complete, the call returns its record.
+If a training was killed, the same call continues it. If it is complete, the call returns its record.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ def fine_tune(
     folder: Path,
     data: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Trains the model in *base* on *papers*, writes it into *folder* and returns its training record.
+    """Trains the model in *base* on *papers*, writes the result into *folder* and returns the training record.
 
-    *kept* papers are not trained on; the loss on them is measured before, during and after. *data* describes the files
-    that the papers come from. Raises `LMError`, `SettingsError`, `SourceError` or `LockedError`.
+    *kept* holds papers that are not trained on; the loss on them is measured before, during and after. *metrics* are
+    those whose conversations are learnt. *data* describes the files that the papers come from, and goes into the
+    record. Raises `LMError`, `SettingsError`, `SourceError` or `LockedError`.
     """
     with record.claimed(folder):
         weights = open_base(base, settings)
@@ -62,7 +63,10 @@ def _lessons(
     metrics: Sequence[Metric],
     settings: TuningSettings,
 ) -> tuple[Lessons, Lessons]:
-    """Returns the training examples and the held-out examples; raises `SourceError` if no paper is usable."""
+    """Returns the training examples of *papers* and the held-out examples of *kept*.
+
+    Raises `SourceError` if no paper of either is usable, and `LMError` if tokenizer and model do not fit together.
+    """
     with blamed(weights.folder, "its chats cannot be written"):
         template = ChatTemplate.of(weights.tokenizer)
     limit = min(settings.max_tokens, weights.context or settings.max_tokens)
@@ -74,7 +78,7 @@ def _lessons(
             raise SourceError(f"none of the {len(given)} papers to {name} is usable: {reasons}")
     rows = weights.model.get_input_embeddings().num_embeddings
     if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:  # pyright: ignore[reportOperatorIssue]
-        raise LMError(f"evaluation LM {weights.folder}: its tokenizer goes beyond the model's {rows} tokens")
+        raise LMError(f"evaluation LM {weights.folder}: its tokenizer has ids beyond the model's {rows} tokens")
     return learnt, held_out
 
 

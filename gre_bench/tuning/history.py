@@ -1,4 +1,4 @@
-"""The history of a training run: one point per step, kept as lines of JSON."""
+"""The history of a training run: one point for each step, written as lines of JSON."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ FILE = "history.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The state after *step* of *steps*; *epoch* counts passes over the data, losses are in nats per weighted token.
+    """The figures of one *step* of the planned *steps*; losses are in nats per weighted token.
 
-    *loss*: on the step's own sequences, before the step (None at step 0). *held_out*: loss on held-out papers after the
-    step, if measured.
+    *epoch* is the number of passes over the data after the step. *loss* is the loss on the sequences of this step
+    before the step, None at step 0. *held_out* is the loss on held-out papers after the step, None if not measured.
     """
 
     step: int
@@ -28,7 +28,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the name of its optimiser, which is not the requested one if that cannot run."""
+    """All points of a run, and the name of the optimiser that it used, which may replace the requested one."""
 
     points: tuple[Point, ...]
     optimiser: str
@@ -40,22 +40,25 @@ class History:
 
     @property
     def training(self) -> list[tuple[int, float]]:
-        """(step, training loss)."""
+        """The pairs (step, training loss), in order."""
         return [(point.step, point.loss) for point in self.points if point.loss is not None]
 
     @property
     def held_out(self) -> list[tuple[int, float]]:
-        """(step, held-out loss), from step 0 on; empty if no papers were held out."""
+        """The pairs (step, held-out loss) from step 0 on; empty if no papers were held out."""
         return [(point.step, point.held_out) for point in self.points if point.held_out is not None]
 
 
 def write(points: Sequence[Point], folder: Path) -> None:
-    """Rewrites *points*; an interrupted run repeats the steps after its last checkpoint."""
+    """Writes the history file in *folder* with exactly *points*.
+
+    A continued run drops the points after its last checkpoint, because it repeats those steps.
+    """
     (folder / FILE).write_text("".join(_line(point) for point in points), encoding="utf-8")
 
 
 def append(point: Point, folder: Path) -> None:
-    """Adds *point* to the file."""
+    """Adds *point* to the history file in *folder*."""
     with (folder / FILE).open("a", encoding="utf-8") as file:
         file.write(_line(point))
 

@@ -1,4 +1,4 @@
-"""How a model is optimised: the settings, the learning rate of each step, the optimiser.
+"""The settings of the training loop, the learning rate of each step, and the optimiser.
 
 The defaults are those of Xu et al. 2025, appendix E.1.
 """
@@ -26,14 +26,19 @@ Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How to train. A step reads *batch* × *accumulation* sequences.
+    """The settings of the training loop. Each step reads *batch* × *accumulation* sequences.
 
-    *max_steps*: number of steps, whatever the epochs (0: run *epochs*). *clip*: largest norm of the gradient (0: no
-    limit). *weight_decay*: of matrices only, not of norms and biases. *dtype*: of the arithmetic; parameters keep their
-    own. *recompute*: drop activations between the layers and compute them again, to save memory. *share_prefixes*: a
-    batch is *batch* examples in their order, and common beginnings are read once. *evaluate_every* and *save_every* are
-    in steps (0: only at the end). *optimiser*: adamw_8bit needs bitsandbytes and CUDA, and is replaced by adamw without
-    them. Callers check the ranges of values from outside.
+    - *max_steps*: the number of steps; 0 means as many as *epochs* need.
+    - *warmup_steps*: steps in which the learning rate rises to *learning_rate*; it then falls by *schedule*.
+    - *weight_decay*: applies to matrices only, not to norms and biases.
+    - *optimiser*: adamw_8bit needs bitsandbytes and CUDA; without them, adamw replaces it.
+    - *clip*: the largest norm of the gradient; 0 means no limit.
+    - *save_every*, *evaluate_every*: in steps; 0 means only at the end.
+    - *dtype*: of the arithmetic; parameters keep their own.
+    - *recompute*: drops activations between the layers and computes them again, to save memory.
+    - *share_prefixes*: a batch is *batch* consecutive examples, and their common beginnings are read once.
+
+    A caller must check values that come from outside against the ranges stated below.
     """
 
     epochs: Positive = 3
@@ -56,10 +61,10 @@ class Training:
 
 
 def learning_rate(training: Training, done: int, planned: int) -> float:
-    """Returns the learning rate of the step after *done* of *planned*: linear warm-up from 0, then the schedule's
-    decay.
+    """Returns the learning rate of the next step if *done* of the *planned* steps are done.
 
-    It follows the transformers trainer, which the authors used; its very first step has rate 0.
+    It rises linearly from 0 during the warm-up and then falls by the schedule. The first step has rate 0, as in the
+    trainer of transformers, which the authors used.
     """
     warmup = training.warmup_steps
     if done < warmup:
@@ -70,7 +75,10 @@ def learning_rate(training: Training, done: int, planned: int) -> float:
 
 
 def optimiser_for(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
-    """Returns the requested optimiser, or adamw if adamw_8bit cannot run, and the name of the returned one."""
+    """Returns the optimiser for the trained parameters of *model*, and its name.
+
+    It is adamw if the settings request adamw_8bit and that cannot run. Raises `ValueError` if no parameter is trained.
+    """
     import torch
 
     parameters = list(trained(model).values())

@@ -1,7 +1,7 @@
-"""The training conversations of an evaluation LM: nine predictions per paper and metric (Xu et al. 2025, appendix E).
+"""The training conversations of an evaluation LM: nine for each paper and metric (Xu et al. 2025, appendix E).
 
-Each of three reviews of a paper is predicted from each other one, and once without a review. They are rendered and
-encoded as for scoring, so training and scoring see the same tokens.
+Each of three reviews of a paper is predicted from each of the others, and once without a review. The predictions are
+rendered and encoded as for scoring, so training and scoring see the same tokens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ REVIEWS = 3
 
 @dataclass(frozen=True, slots=True)
 class JudgedPaper:
-    """A paper to train on: the judgments of its reviews, in their order, and its synopses by kind."""
+    """A paper to train on: the judgments of each of its reviews, and its synopses by kind."""
 
     paper_id: str
     judgments: tuple[str, ...]
@@ -37,14 +37,17 @@ class JudgedPaper:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Examples, and the counts of what was left out: reason → papers or conversations."""
+    """Training examples, and the number of papers or conversations that were left out for each reason."""
 
     examples: tuple[Example, ...]
     excluded: Mapping[str, int]
 
 
 def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
-    """Returns the six ordered pairs of three *reviews*' judgments, then each of the three alone."""
+    """Returns nine predictions of *reviews*, the judgments of three reviews of one paper.
+
+    The first six predict each review from each of the others, the last three predict each without another review.
+    """
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
 
@@ -56,9 +59,10 @@ def predictions(
     form: Form = "as_written",
     ascii_fold: bool = False,
 ) -> tuple[list[Prediction], Counter[str]]:
-    """Returns nine predictions per paper and metric, and the number of papers without any, by reason.
+    """Returns nine predictions for each paper and metric, and the number of papers left out for each reason.
 
-    If a paper has more than three usable reviews, three are chosen by *seed* for each paper.
+    A paper needs three reviews with judgments; of more, three are sampled by *seed*. *form* and *ascii_fold* say how
+    the texts are prepared (`gre_bench.core.judgments.prepared`).
     """
     made: list[Prediction] = []
     excluded: Counter[str] = Counter()
@@ -80,13 +84,14 @@ def predictions(
     return made, excluded
 
 
-def encode(asked: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
-    """Encodes *asked* as token ids, with loss on the *learnt* tokens: the scored span, or all tokens (as the authors
-    do).
+def encode(made: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
+    """Encodes the predictions *made* as training examples; leaves out those of more than *max_tokens* tokens.
+
+    *learnt* says which tokens have a loss: those of the scored span (``reply``), or all (``full``, as the authors do).
     """
     examples: list[Example] = []
     excluded: Counter[str] = Counter()
-    for prediction in asked:
+    for prediction in made:
         try:
             conversation = template.encode(render(prediction))
         except SpanError as error:
@@ -111,7 +116,10 @@ def lessons(
     form: Form = "as_written",
     ascii_fold: bool = False,
 ) -> Lessons:
-    """Returns the examples of *papers* in their order, and counts of everything left out."""
-    asked, papers_out = predictions(papers, metrics, seed, form, ascii_fold)
-    encoded = encode(asked, template, learnt, max_tokens)
+    """Returns the training examples of *papers* in their order, and counts of everything left out.
+
+    The arguments are those of `predictions` and `encode`.
+    """
+    made, papers_out = predictions(papers, metrics, seed, form, ascii_fold)
+    encoded = encode(made, template, learnt, max_tokens)
     return Lessons(encoded.examples, dict(papers_out) | dict(encoded.excluded))

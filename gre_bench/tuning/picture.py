@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 FILE = "loss.svg"
 _MOST = 300
-"""The most points on the training curve; a longer curve is drawn as means of neighbours."""
+"""The most points on the training curve; a longer curve is plotted as means of neighbouring points."""
 
 _FEW = 30
 """The most held-out losses that get individual marks."""
 
 
 def draw(history: History, folder: Path, title: str) -> Path:
-    """Writes ``loss.svg`` into *folder*: training loss and, where measured, held-out loss over steps."""
+    """Plots the training loss, and the held-out loss if measured, over steps; returns the path, ``loss.svg``.
+
+    Raises `LMError` if altair is not installed, `SettingsError` if *folder* cannot be written.
+    """
     path = folder / FILE
     with writing(folder):
         chart(history, title).save(path)
@@ -30,7 +33,7 @@ def draw(history: History, folder: Path, title: str) -> Path:
 
 
 def chart(history: History, title: str) -> altair.LayerChart:
-    """Returns the chart: training losses (pale), smoothed training losses, held-out losses."""
+    """Returns a chart of three lines over steps: training losses (pale), smoothed training losses, held-out losses."""
     try:
         import altair
     except ImportError as error:
@@ -62,13 +65,13 @@ def chart(history: History, title: str) -> altair.LayerChart:
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
-    """Returns means of *width* neighbouring points, each at the last step of its group."""
+    """Returns the mean loss of each group of *width* neighbouring points (step, loss), at the last step of each."""
     groups = [points[start : start + width] for start in range(0, len(points), width)]
     return [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
 
 
 def smoothed(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Returns the mean of each point and its neighbours on both sides, over a twentieth of the run.
+    """Returns the moving average of *points* (step, loss) over about a twentieth of the run, centred on each point.
 
     Points near the ends have fewer neighbours.
     """

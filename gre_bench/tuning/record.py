@@ -1,4 +1,4 @@
-"""The training record (data, settings and results of a trained model), and the lock on its folder."""
+"""The training record of a trained model (its data, settings and results), and the lock on its folder."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Locks *folder* for one training; raises `LockedError` if another process trains there.
+    """Locks *folder* within the block; raises `LockedError` if another process trains there.
 
-    The folder is made if needed, and removed if it stays empty.
+    The folder is made if needed, and removed if it is empty at the end.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,9 +41,11 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns the record of *work*, which trains a model into *folder*; skips *work* if *asked* is already done there.
+    """Calls *work*, which trains a model into *folder*, and returns the training record; a finished training is kept.
 
-    A killed training starts again. Raises the errors of `claimed` and `finished` before any work.
+    *asked* holds the settings and data of the training. If *folder* holds a finished training with equal *asked*, its
+    record is returned and *work* is not called. A killed training starts again. Raises `LockedError`, or
+    `SettingsError` if *folder* holds something else, before any work.
     """
     with claimed(folder):
         if done := finished(folder, asked):
@@ -62,9 +64,9 @@ def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str,
 
 
 def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the record in *folder* if exactly *asked* was done there; None if it is still to do.
+    """Returns the record in *folder* if its training had exactly the settings and data *asked*; None if there is none.
 
-    Raises `SettingsError` if the folder holds another training, naming the difference, or other files.
+    Raises `SettingsError` if the folder holds another training, naming the differences, or other files.
     """
     record = read(folder)
     if record is not None:
@@ -96,7 +98,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
-    """Writes *record* in one step; the training is then complete, and its checkpoints are removed."""
+    """Writes *record* into *folder* in one step, which marks the training as complete; removes its checkpoints."""
     with writing(folder):
         unfinished = folder / f"{FILE}.unfinished"
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)

@@ -21,7 +21,7 @@ from gre_bench.tuning.trainer import Training
 
 
 class TuningSettings(BaseModel):
-    """What is trained, on what, and how."""
+    """The settings of fine-tuning: the method, the conversations, the adapter and the training loop."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -99,9 +99,9 @@ class TuningSettings(BaseModel):
 
 
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
-    """Returns the settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*.
+    """Returns the settings of the TOML file *path* (defaults if None), changed by *overrides* such as ``epochs=1``.
 
-    Raises `SettingsError`.
+    Raises `SettingsError` if the file cannot be read or a setting is unknown or out of range.
     """
     tree: dict[str, Any] = {}
     if path is not None:
@@ -130,9 +130,9 @@ def _value(text: str) -> Any:
 
 
 def _line(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"])
+    name = ".".join(str(part) for part in error["loc"])
     if error["type"] != "extra_forbidden":
-        return f"setting {place}: {error['msg']}"
-    near = difflib.get_close_matches(place, TuningSettings.model_fields, n=1)
+        return f"setting {name}: {error['msg']}"
+    near = difflib.get_close_matches(name, TuningSettings.model_fields, n=1)
     known = ", ".join(TuningSettings.model_fields)
-    return f"unknown setting {place}; " + (f"did you mean {near[0]}?" if near else f"known here: {known}")
+    return f"unknown setting {name}; " + (f"did you mean {near[0]}?" if near else f"known here: {known}")

@@ -1,11 +1,11 @@
-"""The loss of conversations with common beginnings, where each shared token is read once.
+"""Computes the loss of conversations with common beginnings, and reads each shared token once.
 
 The nine conversations of a paper share the system prompt, the synopsis and the first reviews. As a trie
-(`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and with abstracts 2.5 times. The loss and its
-gradient equal those of one conversation at a time, up to the order of floating-point sums.
+(`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and 2.5 times fewer if they hold abstracts. The
+loss and its gradient equal those of one conversation at a time, up to the order of floating-point sums.
 
-Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. For these two,
-autograd would store and copy more than the products cost.
+Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. For these,
+autograd would spend more time on storing and copying than on the products themselves.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Tokens ``start:stop`` that attend to themselves causally and to all keys of the ranges *above*."""
+    """The tokens ``start:stop``, which attend causally to each other, and to all tokens of the ranges *above*."""
 
     start: int
     stop: int
@@ -47,9 +47,9 @@ class Stretch:
 
 @contextmanager
 def sharing(model: nn.Module) -> Iterator[None]:
-    """Gives *model* this module's attention within the block.
+    """Makes *model* use the attention of this module within the block.
 
-    Raises `LMError` if its architecture cannot run as a trie.
+    Raises `LMError` if the architecture of the model cannot run as a trie.
     """
     from transformers import AttentionInterface
 
@@ -72,9 +72,9 @@ def sharing(model: nn.Module) -> Iterator[None]:
 
 
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
-    """Returns Σ −log P(token | those before it) over the learnt tokens of *batch*, in nats.
+    """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, in nats.
 
-    Call it within `sharing`.
+    It must be called within `sharing`. The learnt tokens of an example must be its last ones, each of weight 1.
     """
     import torch
 
@@ -90,25 +90,25 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
         input_ids=torch.tensor(pack.ids, device=device)[None],
         position_ids=torch.tensor(pack.depths, device=device)[None], use_cache=False, layout=layout,
     ).last_hidden_state[0]  # fmt: skip
-    rows, places = np.unique(pack.rows, return_inverse=True)
-    rows, places, targets = (torch.tensor(each, device=device) for each in (rows, places, pack.targets))
+    rows, row_of = np.unique(pack.rows, return_inverse=True)
+    rows, row_of, targets = (torch.tensor(each, device=device) for each in (rows, row_of, pack.targets))
     head = base.get_output_embeddings()
     cap = getattr(base.config.get_text_config(), "final_logit_softcapping", None)
     if head.weight.requires_grad or head.bias is not None or cap is not None:
         logits = head(hidden[rows]).float()
         logits = logits if cap is None else torch.tanh(logits / cap) * cap
-        return torch.nn.functional.cross_entropy(logits[places], targets, reduction="sum")
-    return _head_loss()(hidden[rows], head.weight, places, targets)
+        return torch.nn.functional.cross_entropy(logits[row_of], targets, reduction="sum")
+    return _head_loss()(hidden[rows], head.weight, row_of, targets)
 
 
 def _conversation(example: Example) -> Conversation:
-    """Returns *example* as a conversation; its learnt tokens must be its end, each of weight 1.
+    """Returns *example* as a conversation whose span is the learnt tokens.
 
-    Raises `ValueError` for any other example.
+    Raises `ValueError` unless the learnt tokens are the last ones of the example, each of weight 1.
     """
     first = next(index for index, weight in enumerate(example.weights) if weight and index)
     if set(example.weights[first:]) != {1.0}:
-        raise ValueError("prefixes are shared by conversations whose learnt tokens are their end, all of weight 1")
+        raise ValueError("to share prefixes, the learnt tokens of an example must be its last ones, all of weight 1")
     return Conversation(example.ids, first, len(example.ids) - 1, 0)
 
 
@@ -121,9 +121,9 @@ def _attend(
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: Sequence[Stretch] | None = None, **_: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
-    """Computes the attention that transformers calls for.
+    """Computes the attention of one layer; transformers calls it in place of its own attention functions.
 
-    Returns an output of shape (1, tokens, heads, size), and None for the weights.
+    Returns the output, shape (1, tokens, heads, size), and None in place of the attention weights.
     """
     if layout is None:
         raise TypeError(f"the {NAME} attention of {type(module).__name__} was called without a layout")
@@ -138,10 +138,11 @@ def _attention() -> Any:
     import torch
 
     class Attention(torch.autograd.Function):
-        """Softmax attention of each stretch to the keys above it and its own, by plain products.
+        """Computes the attention of each stretch to the keys above it and to its own, by plain products.
 
-        Queries (1, heads, tokens, size), keys and values (1, key heads, tokens, size); the weights are stored in the
-        dtype of the queries. The gradient follows the flash attention paper (Dao et al. 2022, appendix B).
+        Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
+        weights are stored in the dtype of the queries. The gradient follows the flash attention paper (Dao et al. 2022,
+        appendix B).
         """
 
         @staticmethod
@@ -156,8 +157,8 @@ def _attention() -> Any:
             for own in layout:
                 count = own.stop - own.start
                 keys, values = _seen(key, own), _seen(value, own)
-                asked = grouped[:, :, own.start : own.stop].reshape(heads, groups * count, size)
-                scores = torch.bmm(asked, keys.transpose(1, 2)).float().mul_(scale)
+                queries = grouped[:, :, own.start : own.stop].reshape(heads, groups * count, size)
+                scores = torch.bmm(queries, keys.transpose(1, 2)).float().mul_(scale)
                 future = torch.ones(count, count, dtype=torch.bool, device=query.device).triu_(1)
                 scores.unflatten(1, (groups, count))[..., -count:].masked_fill_(future, -math.inf)
                 weights = torch.softmax(scores, -1).to(query.dtype)
@@ -175,18 +176,18 @@ def _attention() -> Any:
             slope_q = torch.empty_like(query)
             slope_k, slope_v = (torch.zeros_like(each, dtype=torch.float32) for each in (key, value))
             inner = (slope.float() * out.float()).sum(-1)[0].unflatten(0, (heads, groups))
-            grouped, told, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
+            grouped, slopes, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
             for own, weights in zip(ctx.layout, kept, strict=True):
                 count = own.stop - own.start
                 here = slice(own.start, own.stop)
                 keys, values = _seen(key, own), _seen(value, own)
-                asked, above = (each[:, :, here].reshape(heads, groups * count, size) for each in (grouped, told))
-                by_weight = torch.bmm(above, values.transpose(1, 2)).float()
+                queries, outer = (each[:, :, here].reshape(heads, groups * count, size) for each in (grouped, slopes))
+                by_weight = torch.bmm(outer, values.transpose(1, 2)).float()
                 by_weight.sub_(inner[:, :, here].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
                 by_score = by_weight.to(query.dtype)
                 written[:, :, here] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
-                _spread(slope_k, own, torch.bmm(by_score.transpose(1, 2), asked))
-                _spread(slope_v, own, torch.bmm(weights.transpose(1, 2), above))
+                _spread(slope_k, own, torch.bmm(by_score.transpose(1, 2), queries))
+                _spread(slope_v, own, torch.bmm(weights.transpose(1, 2), outer))
             return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None
 
     def function(*arguments: Any) -> Tensor:
@@ -197,7 +198,7 @@ def _attention() -> Any:
 
 
 def _seen(each: Tensor, own: Stretch) -> Tensor:
-    """Returns the keys or values to which *own* attends: (key heads, keys, size)."""
+    """Returns the keys (or values) *each* to which the stretch *own* attends: shape (key heads, keys, size)."""
     import torch
 
     ranges = (*own.above, (own.start, own.stop))
@@ -205,7 +206,7 @@ def _seen(each: Tensor, own: Stretch) -> Tensor:
 
 
 def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
-    """Adds *slope*, which covers the keys to which *own* attends, to their positions in *total*."""
+    """Adds *slope*, the gradient for the keys (or values) to which *own* attends, to their positions in *total*."""
     done = 0
     for start, stop in (*own.above, (own.start, own.stop)):
         total[0, :, start:stop] += slope[:, done : done + stop - start]
@@ -217,22 +218,22 @@ def _head_loss() -> Any:
     import torch
 
     class HeadLoss(torch.autograd.Function):
-        """Σ −log softmax(hidden · weightᵀ) at the targets, with its gradient in the same pass over the logits.
+        """Computes Σ −log softmax(hidden · weightᵀ) at the targets, and its gradient in the same pass over the logits.
 
-        *hidden* (rows, width); target *n* follows row ``places[n]``, and a row may have several.
+        *hidden* has the shape (rows, width). Row ``row_of[n]`` predicts target n; a row may predict several targets.
         """
 
         @staticmethod
-        def forward(ctx: Any, hidden: Tensor, weight: Tensor, places: Tensor, targets: Tensor) -> Tensor:
+        def forward(ctx: Any, hidden: Tensor, weight: Tensor, row_of: Tensor, targets: Tensor) -> Tensor:
             total = torch.zeros((), dtype=torch.float64, device=hidden.device)
             slopes = torch.empty_like(hidden)
-            counts = torch.bincount(places, minlength=len(hidden)).float()
-            order = torch.argsort(places, stable=True)
-            places, targets = places[order], targets[order]
+            counts = torch.bincount(row_of, minlength=len(hidden)).float()
+            order = torch.argsort(row_of, stable=True)
+            row_of, targets = row_of[order], targets[order]
             for start in range(0, len(hidden), _ROWS):
                 stop = min(start + _ROWS, len(hidden))
-                first, last = torch.searchsorted(places, torch.tensor([start, stop], device=places.device)).tolist()
-                at, wanted = places[first:last] - start, targets[first:last]
+                first, last = torch.searchsorted(row_of, torch.tensor([start, stop], device=row_of.device)).tolist()
+                at, wanted = row_of[first:last] - start, targets[first:last]
                 logits = (hidden[start:stop].to(weight.dtype) @ weight.T).float()
                 sums = torch.logsumexp(logits, -1, keepdim=True)
                 total += (sums[at, 0] - logits[at, wanted]).double().sum()

@@ -1,7 +1,7 @@
 """Topics shared by reviews of one paper: words of one review predict words of the other through a few topics.
 
-The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. It uses counts
-N(v, w), v ≠ w: how often w occurs in a review while another review of the paper holds v.
+The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. Its counts
+N(v, w), v ≠ w, state how often w occurs in a review of a paper of which another review contains v.
 """
 
 from __future__ import annotations
@@ -17,16 +17,20 @@ _SMOOTHING = 0.02
 def shared_topics(
     papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Returns topics of the *chosen* word ids, learnt from *papers* of reviews of word ids.
+    """Learns *topics* topics over the words *chosen* (word ids); *papers* holds the word ids of each review.
 
-    Arrays: ``topical`` (words), ``topics_of`` (words × topics: P(topic | word known)), ``words_of`` (topics × words:
-    P(word | topic)), ``topic_sizes`` (P(topic)).
+    Returns four arrays:
+
+    - ``topical``: the chosen words, shape (words,);
+    - ``topics_of``: P(topic | a review contains the word), shape (words, topics);
+    - ``words_of``: P(word | topic), shape (topics, words);
+    - ``topic_sizes``: P(topic), shape (topics,).
     """
-    place = np.full(int(max(chosen.max(), max(ids.max() for paper in papers for ids in paper))) + 1, -1)
-    place[chosen] = np.arange(len(chosen))
+    row_of = np.full(int(max(chosen.max(), max(ids.max() for paper in papers for ids in paper))) + 1, -1)
+    row_of[chosen] = np.arange(len(chosen))
     together = np.zeros((len(chosen), len(chosen)), dtype=np.float32)
     for paper in papers:
-        rows = [np.bincount(found[found >= 0], minlength=len(chosen)) for found in (place[ids] for ids in paper)]
+        rows = [np.bincount(found[found >= 0], minlength=len(chosen)) for found in (row_of[ids] for ids in paper)]
         for row, first in enumerate(rows):
             for other, second in enumerate(rows):
                 if row != other:
@@ -35,19 +39,20 @@ def shared_topics(
     np.fill_diagonal(together, 0)
     random = np.random.default_rng(seed)
     known = random.uniform(0.5, 1.5, (len(chosen), topics)).astype(np.float32)
-    told = random.uniform(0.5, 1.5, (topics, len(chosen))).astype(np.float32)
-    known, told = known / known.sum(axis=0), told / told.sum(axis=1, keepdims=True)
+    predicted = random.uniform(0.5, 1.5, (topics, len(chosen))).astype(np.float32)
+    known, predicted = known / known.sum(axis=0), predicted / predicted.sum(axis=1, keepdims=True)
     sizes = np.full(topics, 1 / topics, dtype=np.float32)
     for _ in range(_ROUNDS):
         joint = known * sizes
-        share = together / np.maximum(joint @ told, 1e-12)
-        known, told = joint * (share @ told.T), told * (joint.T @ share) + _SMOOTHING
+        share = together / np.maximum(joint @ predicted, 1e-12)
+        known, predicted = joint * (share @ predicted.T), predicted * (joint.T @ share) + _SMOOTHING
         mass = np.maximum(known.sum(axis=0), 1e-12)
-        known, sizes, told = known / mass, mass / mass.sum(), told / told.sum(axis=1, keepdims=True)
+        known, sizes = known / mass, mass / mass.sum()
+        predicted = predicted / predicted.sum(axis=1, keepdims=True)
     joint = known * sizes + 1e-12
     return {
         "topical": chosen.astype(np.int32),
         "topics_of": (joint / joint.sum(axis=1, keepdims=True)).astype(np.float32),
-        "words_of": told.astype(np.float32),
+        "words_of": predicted.astype(np.float32),
         "topic_sizes": sizes.astype(np.float32),
     }

@@ -39,12 +39,14 @@ def train(
     on_step: Callable[[Point], None] | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> History:
-    """Trains the parameters of *model* that require a gradient, on their device; leaves the model in evaluation mode.
+    """Trains the parameters of *model* that require a gradient, and returns the history of the run.
 
-    *on_step* receives each new point. *about* states what else the result depends on, such as the digest of the base. A
-    checkpoint under *folder* with other values raises `SettingsError`. Leaves ``history.jsonl`` and the last checkpoint
-    in *folder*. Raises `LMError` if a loss, a gradient or a weight is not finite, or memory runs out; such a state is
-    not saved.
+    *on_step* receives each new point. *about* states what else the result depends on, such as the digest of the base.
+    ``history.jsonl`` and the last checkpoint stay in *folder*, and the model ends in evaluation mode.
+
+    Raises `SettingsError` if a checkpoint in *folder* has other settings, data or *about*. Raises `LMError` if a loss,
+    a gradient or a weight is not finite, or memory runs out; such a state is not saved. Raises `SourceError` if there
+    are no examples.
     """
     with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
         return _train(model, examples, training, folder, held_out, on_step, about)
@@ -74,10 +76,10 @@ def _train(
         "training data": digest_of(data),
         "held-out data": digest_of(held_out),
     }
-    place = checkpoint.restore(folder, model, optimiser, rests_on) or checkpoint.Place()
+    position = checkpoint.restore(folder, model, optimiser, rests_on) or checkpoint.Position()
     with checkpoint.writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        history.write(place.points, folder)
+        history.write(position.points, folder)
     if training.recompute:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # a later transformers renamed it
@@ -85,30 +87,30 @@ def _train(
             checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
 
     def note(point: Point) -> None:
-        nonlocal place
-        place = replace(place, done=place.done + (point.step > 0), points=(*place.points, point))
+        nonlocal position
+        position = replace(position, done=position.done + (point.step > 0), points=(*position.points, point))
         with checkpoint.writing(folder):
             history.append(point, folder)
         if on_step is not None:
             on_step(point)
 
-    if not place.points and held_out:
+    if not position.points and held_out:
         planned = training.max_steps or training.epochs * _steps(len(data), training)
         with _enough_memory(training):
             measured = _mean_loss(model, held_out, training)
         _number(measured, "the held-out loss before the first step", folder)
         note(Point(0, planned, 0.0, None, 0.0, measured))
-    while not _over(place, training):
-        batches = batches_of(data, training.batch, training.seed, place.epoch, neighbours=training.share_prefixes)
+    while not _over(position, training):
+        batches = batches_of(data, training.batch, training.seed, position.epoch, neighbours=training.share_prefixes)
         steps = [batches[cut : cut + training.accumulation] for cut in range(0, len(batches), training.accumulation)]
-        planned = training.max_steps or place.step - place.done + len(steps) * (training.epochs - place.epoch)
-        for step in steps[place.done :]:
-            if _over(place, training):
+        planned = training.max_steps or position.step - position.done + len(steps) * (training.epochs - position.epoch)
+        for step in steps[position.done :]:
+            if _over(position, training):
                 break
-            rate = learning_rate(training, place.step, planned)
+            rate = learning_rate(training, position.step, planned)
             with _enough_memory(training):
                 loss, norm = _stepped(model, optimiser, step, rate, training)
-            done = place.step + 1
+            done = position.step + 1
             _number(loss, f"the loss at step {done}", folder)
             _number(norm, f"the norm of the gradient at step {done}", folder)
             due = held_out and (done == planned or (training.evaluate_every and done % training.evaluate_every == 0))
@@ -119,16 +121,16 @@ def _train(
             saved = done == planned or (training.save_every and done % training.save_every == 0)
             if saved:
                 _sound(model, step[0] if measured is None else (), training, done, folder)
-            note(Point(done, planned, place.epoch + (place.done + 1) / len(steps), loss, rate, measured))
+            note(Point(done, planned, position.epoch + (position.done + 1) / len(steps), loss, rate, measured))
             if saved:
-                checkpoint.save(folder, place, model, optimiser, rests_on)
-        place = replace(place, epoch=place.epoch + 1, done=0)
+                checkpoint.save(folder, position, model, optimiser, rests_on)
+        position = replace(position, epoch=position.epoch + 1, done=0)
     model.eval()
-    return History(place.points, used)
+    return History(position.points, used)
 
 
-def _over(place: checkpoint.Place, training: Training) -> bool:
-    return place.step >= training.max_steps if training.max_steps else place.epoch >= training.epochs
+def _over(position: checkpoint.Position, training: Training) -> bool:
+    return position.step >= training.max_steps if training.max_steps else position.epoch >= training.epochs
 
 
 def _steps(examples: int, training: Training) -> int:
@@ -142,9 +144,10 @@ def _stepped(
     rate: float,
     training: Training,
 ) -> tuple[float, float]:
-    """Performs one step of the optimiser over *batches*; returns the mean loss before it and the norm of its gradient.
+    """Makes one step of the optimiser over *batches* at the learning rate *rate*.
 
-    If either is not finite, the model stays unchanged.
+    Returns the mean loss before the step, in nats per weighted token, and the norm of the gradient before clipping. If
+    either is not finite, the model stays unchanged.
     """
     import torch
 
@@ -170,7 +173,7 @@ def _stepped(
 
 
 def _number(value: float, name: str, folder: Path) -> None:
-    """Raises `LMError` if *value*, called *name*, is not finite."""
+    """Raises `LMError` if *value* is not finite; the message calls it *name*, and says how to start again."""
     if math.isfinite(value):
         return
     kept = folder / checkpoint.FOLDER
@@ -179,9 +182,10 @@ def _number(value: float, name: str, folder: Path) -> None:
 
 
 def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
-    """Raises `LMError` if a trained weight of *model*, or its loss on the *batch* just learnt, is not finite.
+    """Raises `LMError` if a trained weight of *model* is not finite, or if its loss on *batch* is not.
 
-    Finite weights may still be too large for a finite loss.
+    *batch* is one that the model has just learnt from (empty: no check), *done* the number of steps. Finite weights may
+    still be too large for a finite loss.
     """
     for name, parameter in checkpoint.trained(model).items():
         if not parameter.isfinite().all():
@@ -192,7 +196,7 @@ def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done:
 
 
 def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training) -> float:
-    """Returns the mean loss over *examples* in nats per weighted token, without dropout."""
+    """Returns the mean loss of *model* over *examples* in nats per weighted token, without dropout."""
     import torch
 
     model.eval()

@@ -1,10 +1,10 @@
-"""The reply archive stores every final reply of an LM on disk before use, so that none is bought twice.
+"""The reply archive: every final reply of an LM is stored on disk before use, so that none is bought twice.
 
-A reply is final if asking again cannot change it: texts, refusals, empty replies, prompts that are too long. With the
-archive, everything made from an LM's replies can be made again without asking the LM.
+A reply is final if a repeated request would not change it: texts, refusals, empty replies, prompts that are too long.
+With the archive, everything made from an LM's replies can be made again without the LM.
 
-Each entry is one file named by the digest of its request: ``ab/abcdef....json``. Entries are written to a temporary
-file, synced and moved into place, and never changed. The archive holds the chat's digest but not the chat: papers are
+Each entry is one file named by the digest of its request: ``ab/abcdef....json``. An entry is written to a temporary
+file, synced and renamed, and never changed afterwards. It holds the digest of the chat but not the chat: papers are
 long, and the store has them.
 """
 
@@ -30,14 +30,15 @@ _FIELDS = {field.name for field in fields(Reply)}
 
 
 def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
-    """Returns the SHA-256 (hex) of everything that decides a reply: the model, the messages, the sampling."""
+    """Returns the SHA-256 (hex) of everything that decides a reply: the model's *identity*, messages, sampling."""
     return digest({"model": identity, "system": chat.system, "user": chat.user, "sampling": asdict(sampling)})
 
 
 class ReplyArchive:
-    """Replies by request digest in *folder*, which several processes may share; raises `StoreError` if it is unusable.
+    """The archive of replies in *folder*, by the digest of their requests (`request_digest`).
 
-    ``damaged`` counts the entries that this process found damaged and moved aside.
+    Several processes may share a folder. `damaged` counts the entries that this process found damaged and renamed. All
+    methods raise `StoreError` if the folder cannot be used.
     """
 
     def __init__(self, folder: Path):
@@ -48,7 +49,10 @@ class ReplyArchive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Reply | None:
-        """Returns the archived reply to *request*, or None. A damaged entry is moved aside and counts as None."""
+        """Returns the archived reply to *request*; None if there is none.
+
+        A damaged entry is renamed, and then there is none.
+        """
         path = self._path(request)
         with self._storing():
             try:
@@ -60,15 +64,13 @@ class ReplyArchive:
                 return None
 
     def set_aside(self, request: str) -> None:
-        """Moves the reply to *request* aside: the LM is asked again, and the old reply stays on disk under another
-        name.
-        """
+        """Renames the entry of *request*, so that the LM is asked again; the old reply stays on disk."""
         path = self._path(request)
         with self._storing(), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
 
     def put(self, request: str, reply: Reply) -> bool:
-        """Archives *reply* if it is final, and returns whether it did; the reply is on disk when this returns."""
+        """Writes *reply* to disk if it is final; returns whether it did."""
         if not reply.final:
             return False
         kept = asdict(replace(reply, archived=False))
@@ -82,7 +84,7 @@ class ReplyArchive:
         path = self._path(request)
         beside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.beside")
         with self._storing():
-            self._shelve(path)
+            self._make_folder(path)
             with beside.open("w", encoding="utf-8") as file:
                 json.dump(entry, file, ensure_ascii=False, indent=1)
                 file.flush()
@@ -93,13 +95,13 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Locks *request* while its LM is asked.
+        """Locks *request* within the block, in which its LM is asked.
 
-        Another process or thread waits for the lock and then finds the reply.
+        Another process or thread with the same request waits, and then finds the reply in the archive.
         """
         path = self._path(request).with_suffix(".asking")
         with self._storing():
-            self._shelve(path)
+            self._make_folder(path)
             handle = _locked(path)
         try:
             yield
@@ -116,8 +118,8 @@ class ReplyArchive:
         with suppress(FileNotFoundError):  # another process was faster
             os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
 
-    def _shelve(self, path: Path) -> None:
-        """Makes the folder of *path* and syncs it to disk."""
+    def _make_folder(self, path: Path) -> None:
+        """Makes the folder of the file *path* if needed, so that it survives a power cut."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)
@@ -131,14 +133,14 @@ class ReplyArchive:
 
 
 def _locked(path: Path) -> int:
-    """Returns an open file with an exclusive lock on *path*; the lock ends with the process in every case."""
+    """Waits for an exclusive lock on the file *path* and returns its descriptor; the system unlocks it on any exit."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         fcntl.flock(handle, fcntl.LOCK_EX)
         with suppress(FileNotFoundError):
             if os.stat(path).st_ino == os.fstat(handle).st_ino:
                 return handle
-        os.close(handle)  # the last holder removed the file while we waited: lock the new one
+        os.close(handle)  # another holder removed the file during the wait: lock the new one
 
 
 def _sync(folder: Path) -> None:
@@ -150,9 +152,9 @@ def _sync(folder: Path) -> None:
 
 
 def _reply(entry: Any, request: str) -> Reply:
-    """Returns the reply in *entry*.
+    """Returns the reply in the archive's *entry* for *request*.
 
-    Raises `ValueError`, `KeyError` or `TypeError` unless `put` wrote it for *request*.
+    Raises `ValueError`, `KeyError` or `TypeError` if the entry is damaged or belongs to another request.
     """
     kept = entry["reply"]
     if entry["format"] != FORMAT or entry["request"] != request or entry["sha256"] != digest(kept):

@@ -1,6 +1,6 @@
-"""Keeps one LM within the bounds of a run: it checks them before each request and records the cost afterwards.
+"""Keeps one LM within a budget: its limits are checked before each request, and the cost is recorded afterwards.
 
-Requests never exceed their bound. Tokens, money and hours can exceed theirs by the requests in flight.
+The number of requests never exceeds its limit. Tokens, money and hours can exceed theirs by the requests in flight.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_token
 
 
 class ModelBudget:
-    """Charges requests to *model* against *account* in the *spend_log*, within *budget*.
+    """Charges requests to *model* to the *account* in *spend_log*, and enforces the limits of *budget*.
 
-    Raises `SettingsError` if money is bounded and the model has no prices.
+    Raises `SettingsError` if the budget limits money and the model has no prices.
     """
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings, model: Model):
@@ -43,7 +43,7 @@ class ModelBudget:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Counts the time within the block as hours of the model."""
+        """Counts the time within the block towards the model's hours."""
         self._began = time.monotonic()
         try:
             yield
@@ -52,11 +52,11 @@ class ModelBudget:
             self.spend_log.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
 
     def take(self) -> None:
-        """Counts one request before it is sent; raises `BudgetReached` if a bound allows no more."""
+        """Counts one request, before it is sent; raises `BudgetReached` if a limit is already reached."""
         self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
-        """Records outcome and cost of a request; *seconds* is its duration."""
+        """Records the outcome and the cost of the request that sent *chat* and got *reply* after *seconds*."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
         self.spend_log.add(
@@ -73,12 +73,15 @@ class ModelBudget:
 
 
 def estimated(text: str) -> int:
-    """Estimates the tokens of *text* at four characters each."""
+    """Returns the estimated number of tokens of *text*, at four characters each."""
     return len(text) // CHARACTERS_A_TOKEN
 
 
 def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
-    """Returns the tokens read and written: as the endpoint states them, else estimated; zero if there was no answer."""
+    """Returns the numbers of tokens that the LM read and wrote, as the endpoint states them.
+
+    Numbers that it does not state are estimated; without an answer, they are 0.
+    """
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
     read, written = reply.prompt_tokens, reply.reply_tokens
@@ -89,14 +92,17 @@ def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
-    """Returns the cost in USD at the prices of *model*; None if they are unknown."""
+    """Returns the cost of these tokens in USD at the prices of *model*; None if the prices are unknown."""
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
 
 
 def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
-    """Raises `BudgetReached` with one line if *spent* has reached one of the limits *bounds*."""
+    """Raises `BudgetReached` if *spent*, the spending of *account*, has reached one of the limits *bounds*.
+
+    *model* is given if the limits are those of one model; the message names the setting to raise.
+    """
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
         if bound is None or used < bound:
@@ -109,7 +115,7 @@ def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None
 
 
 def said(spent: Spent) -> str:
-    """Returns *spent* in words."""
+    """Returns *spent* as a phrase for messages."""
     lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
     return (
         f"{spent.requests:,} requests{lost}, {spent.prompt_tokens:,} prompt and {spent.reply_tokens:,} reply tokens, "
@@ -118,7 +124,7 @@ def said(spent: Spent) -> str:
 
 
 def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns how much each given limit still allows, never below zero."""
+    """Returns how much each limit in *bounds* still allows after *spent*, never below 0; limits of None are absent."""
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

@@ -27,20 +27,24 @@ if TYPE_CHECKING:
     from gre_bench.writing.http_writer import HttpWriter
 
 W = TypeVar("W", bound="HttpWriter")
-GATES = "endpoints"
-"""Folder of a state that holds the rate limiters, which all requests to an endpoint share."""
+RATE_LIMITERS = "endpoints"
+"""Folder in the state that holds the rate limiters; all requests to an endpoint share one."""
 
 STUDIES = "studies"
-"""Account for work that belongs to no edition and no named study."""
+"""Account to which work is charged that belongs to no edition and no named study."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriterContext:
-    """What LM writers need: the models file (None: the shipped one), the reply archive, and the options below.
+    """Everything needed to open a writer.
 
-    *again*: ask again if earlier runs got refusals or empty replies. *domain*: the kind of reviewed thing. *account*:
-    where spending is recorded, within *budget*. *sampling*: by model, overrides the models file. *over_long*: what
-    happens to a paper that does not fit an LM's context.
+    - *archive*: the folder of the reply archive.
+    - *models*: the models file; None means the shipped one.
+    - *again*: whether an LM is asked again if its archived reply is a refusal, empty or unusable.
+    - *domain*: the kind of reviewed item.
+    - *account*: the account in the spend log that is charged, within *budget*.
+    - *sampling*: model → options that override those of the models file.
+    - *over_long*: whether a paper that does not fit an LM's context is refused or cut.
     """
 
     archive: Path
@@ -53,17 +57,17 @@ class WriterContext:
     over_long: OverLong = "refuse"
 
     def model_budget(self, model: Model) -> ModelBudget:
-        """Returns the budget that pays for requests to *model*."""
+        """Returns the budget to which requests to *model* are charged."""
         from gre_bench.writing.budget import ModelBudget
         from gre_bench.writing.spend_log import spend_log_of
 
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
-        """Returns a writer of class *kind* for *model*; it sends nothing until it has something to write."""
+        """Opens a writer of the class *kind* for *model*; nothing is sent until it is asked to write."""
         from gre_bench.writing.archive import ReplyArchive
 
-        rate_limiters = self.archive.parent / GATES
+        rate_limiters = self.archive.parent / RATE_LIMITERS
         return kind.open(
             model,
             ReplyArchive(self.archive),
@@ -74,7 +78,10 @@ class WriterContext:
 
 
 def study_account(kind: str, name: str) -> str:
-    """Returns the account of the study *name*, a folder below ``studies``; an edition's key never holds a slash."""
+    """Returns the account to which the study *name* is charged: ``studies/KIND/NAME``.
+
+    It differs from every account of an edition, because the key of an edition contains no slash.
+    """
     return f"{STUDIES}/{kind}/{name}"
 
 
@@ -84,17 +91,25 @@ def by_rule(name: str) -> bool:
 
 
 def writes_reviews(name: str, writer_context: WriterContext) -> bool:
-    """Whether *name* is a reviewer by rule or an LM of the models file, with or without a guideline."""
+    """Whether the writer *name* can write reviews: an extractive rule or an LM of the models file.
+
+    The name of an LM may include a guideline, ``MODEL@GUIDELINE``.
+    """
     from gre_bench.catalogs.models import load as load_models
 
     return name in EXTRACTIVE or guided(name)[0] in load_models(writer_context.models)
 
 
 class TextWriter(Protocol):
-    """Writes one text for each item, in the same order; a task's `identity` goes into signatures.
+    """A writer, by rule or with an LM: each method returns one text for each item, in the same order.
 
-    `changed` returns the whole changed review under the item's key, or the reason for its absence. The reason comes
-    from a `ChangeError` (no text, no abstract, no sections) or from the outcome of the reply.
+    - `judgments` takes pairs (id, text of a review) and returns their judgments.
+    - `assw` returns the strengths and weaknesses that the authors of each paper state.
+    - `reviews` returns a review of each paper.
+    - `changed` returns each changed review in whole, under the item's key.
+
+    A missing text has the reason in its place: the code of a `ChangeError` or the outcome of the LM's reply.
+    `identity` states all that decides the texts of a task, and goes into signatures.
     """
 
     def identity(self, task: str) -> str: ...
@@ -109,15 +124,18 @@ class TextWriter(Protocol):
 
 
 def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
-    """Opens the writer *name*; ``MODEL@CONDITION`` reviews under that guideline.
+    """Opens the writer *name*: a rule, an LM of the models file, or ``MODEL@GUIDELINE``.
 
-    `SettingsError` lists the known names.
+    An LM with a guideline follows it when it writes reviews. Raises `SettingsError`, which lists the known names.
     """
     return RuleTextWriter(name) if by_rule(name) else lm_text_writer(name, writer_context)[0]
 
 
 def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
-    """Opens the writer *name* with its LM, and returns both; `SettingsError` lists the known names."""
+    """Opens the writer *name* of an LM; returns it with the entry of the models file and its sampling.
+
+    Raises `SettingsError`, which lists the known names, for any other.
+    """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
 

@@ -1,4 +1,4 @@
-"""Shared by writers of changes: the prompts of each task, which texts can be changed, and which replies are usable."""
+"""Functions that all writers of changes share: which texts can be changed, and which replies are usable."""
 
 from __future__ import annotations
 
@@ -18,19 +18,23 @@ PROMPTS: Mapping[str, tuple[str, ...]] = {
 """Task → the prompts for an LM (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
 
 LONGEST_SUMMARY = 60
-"""Most words in a line of strengths or weaknesses; a longer one is no concise summary."""
+"""The largest number of words in a line of strengths or weaknesses; a longer one is no concise summary."""
 
 SHORTEST_REPHRASING = 1 / 3
 LONGEST_REPHRASING = 3
-"""The largest accepted ratio of words, rephrased to original or the reverse; beyond it, the reply is a comment or a
-stub.
+"""The smallest and largest accepted ratio of words, rephrased to original.
+
+Outside this range, the reply is a stub or a comment.
 """
 
 
 def answered(
     task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
-    """Returns the result of *write* for the changeable *items*, and the reason for each item that cannot be changed."""
+    """Calls *write* with the *items* that *task* can change, and returns one result for each item, in their order.
+
+    An item that cannot be changed gets the reason: the code and message of its `ChangeError`.
+    """
     change = next(change.name for change in CHANGES.values() if change.task == task)
     results: dict[int, Written] = {}
     for index, item in enumerate(items):
@@ -44,7 +48,10 @@ def answered(
 
 
 def one_line(reply: str) -> str:
-    """Returns a summary as a phrase within a sentence; raises `ReplyError` if it is not one line of moderate length."""
+    """Returns the summary in *reply* without its final full stop, for use within a sentence.
+
+    Raises `ReplyError` if it is not one line of at most `LONGEST_SUMMARY` words.
+    """
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
         raise ReplyError(f"no_summary: {len(lines)} lines, instead of one of at most {LONGEST_SUMMARY} words")
@@ -52,7 +59,10 @@ def one_line(reply: str) -> str:
 
 
 def rephrased(reply: str, text: str) -> str:
-    """Returns a rephrased *text*; raises `ReplyError` if it is far shorter or longer, as refusals and comments are."""
+    """Returns *reply* as a rephrasing of *text*, without white space around it.
+
+    Raises `ReplyError` if it has far fewer or far more words, as refusals and comments have.
+    """
     share = len(reply.split()) / max(1, len(text.split()))
     if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:
         raise ReplyError(f"no_rephrasing: {share:.2f} times the words of the review")

@@ -1,4 +1,4 @@
-"""Reads the answer of an OpenAI-compatible chat endpoint as a `Reply`, and trusts none of its fields to exist."""
+"""Reads the answer of an OpenAI-compatible chat endpoint as a `Reply`; any of its fields may be absent or malformed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STOPPING = {
     403: "endpoint refused access (403)",
     404: "endpoint or model not found (404)",
 }
-"""Statuses that every other request would get as well, each with its message."""
+"""HTTP statuses that every other request would get as well, each with its message."""
 
 _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
@@ -38,7 +38,11 @@ _NO_QUOTA = "insufficient_quota"
 
 @dataclass(frozen=True, slots=True)
 class CompletionResult:
-    """A reply and the next step: try *again* (after *wait_s* seconds), or *stop* because every request would fail."""
+    """A reply, and what the client should do next.
+
+    *again* means that the request should be repeated, after *wait_s* seconds if the endpoint states them. *stop* means
+    that every other request would fail too.
+    """
 
     reply: Reply
     again: bool = False
@@ -49,12 +53,16 @@ class CompletionResult:
 def trouble(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns a result without an answer from the LM, for a fault that may pass: a later run asks again."""
+    """Returns the result of a request that got no answer from the LM, for the reason *detail*.
+
+    Its reply has the outcome *outcome* and is not final: a later run asks again. The other options are those of
+    `CompletionResult`.
+    """
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
 def read_completion(body: bytes) -> CompletionResult:
-    """Reads the *body* of a response with status 200."""
+    """Returns the result that the *body* of a response with status 200 states."""
     tree = _parsed(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
@@ -71,7 +79,10 @@ def read_completion(body: bytes) -> CompletionResult:
 
 
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
-    """Reads an error response with *status* and *body*; *wait_s* is its Retry-After in seconds."""
+    """Returns the result that an error response states; *wait_s* is the value of its Retry-After header in seconds.
+
+    *body* is the raw or the parsed content. A refused or too long prompt gives a final reply.
+    """
     if isinstance(body, bytes):
         body = _parsed(body)
     error = _error(body)
@@ -95,7 +106,7 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
 
 
 def one_line(text: str) -> str:
-    """Returns *text* as one printable line of bounded length."""
+    """Returns *text* as one line of at most `LONGEST_DETAIL` characters, without control characters."""
     line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[: 4 * LONGEST_DETAIL]).strip()
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
 
@@ -125,14 +136,14 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> C
 
 
 def _content(content: object) -> str:
-    """Returns a message's content, which is a text or a list of parts; only parts of text count."""
+    """Returns the text of a message's *content*, which is a text or a list of parts; other parts are left out."""
     if isinstance(content, list):
         return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
 
 
 def _sound(text: str) -> str:
-    """Returns *text* without lone surrogates, which JSON can carry but files cannot."""
+    """Returns *text* with each lone surrogate replaced by ``?``, because files cannot hold them."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -141,7 +152,7 @@ def _tokens(count: object) -> int | None:
 
 
 def _parsed(body: bytes) -> object:
-    """Returns *body* parsed as JSON, or as text if it is not JSON."""
+    """Returns *body* parsed as JSON, or decoded as text if it is not JSON."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError):
@@ -149,7 +160,10 @@ def _parsed(body: bytes) -> object:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """Returns the error in *body* as a mapping; servers state it as an object, as text, or at the top level."""
+    """Returns the error that *body* states, as a mapping, empty if there is none.
+
+    Servers state it as an object, as a text, or at the top level.
+    """
     if not isinstance(body, Mapping):
         return {}
     error = body.get("error")

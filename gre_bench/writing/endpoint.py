@@ -1,4 +1,4 @@
-"""Checks without cost whether a model's endpoint answers, by requesting its list of models."""
+"""Checks whether a model's endpoint answers, by a request for its list of models, which costs nothing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ LARGEST_LIST = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An endpoint's answer: its *status* (None: no answer; *trouble* says why), and the models it *lists*, if any.
+    """The answer of an endpoint to a check.
 
-    *ahead_s*: how far our clock is ahead of the endpoint's, if it states the time.
+    *status* is its HTTP status; None means no answer, and *trouble* then says why. *lists* holds the names of its
+    models, if it states them. *ahead_s* is how many seconds this machine's clock is ahead of the endpoint's, if known.
     """
 
     status: int | None
@@ -28,7 +29,10 @@ class Look:
 
 
 def look(model: Model) -> Look:
-    """Requests ``GET /models`` from the endpoint of *model* with its key; raises `LMError` if the key is missing."""
+    """Requests ``GET /models`` from the endpoint of *model* with its key, and returns the answer.
+
+    Raises `LMError` if the key is missing.
+    """
     import httpx2
 
     from gre_bench.http.body_limits import limited
@@ -46,7 +50,7 @@ def look(model: Model) -> Look:
 
 
 def _listed(answer: Any) -> tuple[str, ...] | None:
-    """Returns the names of the models in *answer*; None if it is no list of models."""
+    """Returns the names of the models in the response *answer*; None if it is no list of models."""
     if answer.status_code != 200 or len(answer.content) > LARGEST_LIST:
         return None
     try:

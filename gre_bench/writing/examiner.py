@@ -1,4 +1,4 @@
-"""An LM of the models file as an examiner: its identity in signatures, and its sampling."""
+"""Opens an LM of the models file as an examiner, and gives it an identity for signatures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerLM:
-    """A writer that grades, and its sampling."""
+    """An LM that grades texts: its *writer* and its *sampling*."""
 
     writer: HttpWriter
     sampling: Sampling
 
     def identity(self, prompt: str) -> LMIdentity:
-        """Returns the identity of this LM with its *prompt*, for signatures."""
+        """Returns the identity of this LM with the prompt named *prompt*, for signatures."""
         return LMIdentity(
             self.writer.identity, "as its endpoint states", f"sampling {digest(asdict(self.sampling))[:8]}",
             dtype="not stated", quantisation="not stated", attention="not stated",
@@ -32,9 +32,9 @@ class ExaminerLM:
 
 
 def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
-    """Opens the LM *name*; it sends nothing until it has something to grade.
+    """Opens the LM *name* of the models file as an examiner; nothing is sent until it grades.
 
-    Raises `SettingsError` for an unknown name.
+    Raises `SettingsError` if *name* is None or unknown.
     """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter
@@ -48,9 +48,9 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
 
 
 def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
-    """Opens the LM *name* as a writer that also returns its likeliest tokens.
+    """Opens the LM *name* of the models file as a writer that also returns the log-probabilities of tokens.
 
-    Raises `SettingsError` for an unknown name.
+    Raises `SettingsError` if *name* is None or unknown.
     """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.logprob_writer import LogprobWriter

@@ -1,8 +1,8 @@
-"""Does a paper fit an LM's context, with its prompt and its longest reply? The answer comes before any spending.
+"""Checks before any spending whether a paper, its prompt and the longest reply fit an LM's context.
 
-The model's tokenizer counts the tokens if the models file names one that is on this machine. Otherwise they are
-estimated from characters, as a range. On 114 papers of ICLR 2022, a tokenizer of 49,152 tokens had 2.9 to 4.0
-characters per token (5% to 95%); larger vocabularies have more.
+If the models file names a tokenizer that is on this machine, it counts the tokens. Otherwise they are estimated from
+characters, as a range. On 114 papers of ICLR 2022, a tokenizer of 49,152 tokens had 2.9 to 4.0 characters per token (5%
+to 95%); larger vocabularies have more.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OverLong = Literal["refuse", "truncate"]
 Verdict = Literal["fits", "may_not_fit", "does_not_fit", "unknown"]
 
 FEWEST, MOST = 4.2, 2.9
-"""Characters per token behind the lowest and the highest estimate of tokens."""
+"""Characters per token that give the lowest and the highest estimate of the number of tokens."""
 TEMPLATE_TOKENS = 64
 """Tokens reserved for the chat template."""
 _HEADING = re.compile(
@@ -37,7 +37,7 @@ _NUMBERED = re.compile(r"(?:\d|[IVX])")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The number of tokens of a text, from *fewest* to *most*; equal if a tokenizer counted them."""
+    """The number of tokens of a text, as a range from *fewest* to *most*; both are equal if a tokenizer counted."""
 
     fewest: int
     most: int
@@ -66,22 +66,25 @@ def estimated(text: str) -> Tokens:
 
 
 def room(model: Model, reply: int) -> int | None:
-    """Returns the tokens left for a prompt next to a *reply* of that many tokens; None if the context is unknown."""
+    """Returns the number of tokens in the context of *model* that are left for a prompt; None if it is unknown.
+
+    *reply* is the number of tokens reserved for the reply.
+    """
     return None if model.context is None else model.context - reply - TEMPLATE_TOKENS
 
 
 def verdict(tokens: Tokens, left: int | None) -> Verdict:
-    """Whether a prompt of *tokens* fits into *left* tokens."""
+    """Says whether a prompt of *tokens* fits into *left* tokens; ``unknown`` if *left* is None."""
     if left is None:
         return "unknown"
     return "fits" if tokens.most <= left else "does_not_fit" if tokens.fewest > left else "may_not_fit"
 
 
 def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
-    """Returns *paper* without its last sections, so that its *chat* has at most *left* tokens.
+    """Returns *paper* without as many of its last sections as needed for its prompt to have at most *left* tokens.
 
-    If not even the first section fits, the paper ends after a paragraph. Returns None if title and abstract alone do
-    not fit.
+    *chat* makes the prompt from the paper's text, and *count* counts its tokens. If not even the first section fits,
+    the paper ends after a paragraph. Returns None if no paragraph fits.
     """
 
     def fits(text: str) -> bool:
@@ -99,13 +102,13 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
 
 
 def sections(text: str) -> list[int]:
-    """Returns the index at which each section of *text* after the first begins: a heading on its own line."""
+    """Returns the index in *text* at which each section after the first begins: a heading on its own line."""
     starts = [match.start() for match in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(match[0].strip())]
     return [start for start in starts if start]
 
 
 def paragraphs(text: str) -> list[int]:
-    """Returns the index at which each paragraph of *text* ends."""
+    """Returns the index in *text* at which each paragraph but the last ends."""
     return [match.start() for match in re.finditer(r"\n\s*\n", text)]
 
 
@@ -117,7 +120,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _last(borders: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """Returns the last of the rising *borders* that *fits*, found by bisection; None if none does."""
+    """Returns the largest of the ascending *borders* that *fits* accepts, by bisection; None if it accepts none."""
     low, high = 0, len(borders)
     while low < high:
         middle = (low + high) // 2

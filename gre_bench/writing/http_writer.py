@@ -1,11 +1,11 @@
-"""Writes with a real LM: any OpenAI-compatible chat endpoint, through the `openai` client.
+"""A writer that asks a real LM: any OpenAI-compatible chat endpoint, through the `openai` client.
 
-The client's own retries are off. Our retries repeat only requests whose fault may pass (`gre_bench.http.retry`). They
-wait as long as the endpoint says, and give up after a bounded number of attempts with a transient `Reply`. A fault that
-every chat would meet (a refused key, an unknown model, a dead endpoint) stops the batch.
+The client's own retries are off. This module repeats only requests with a transient fault (`gre_bench.http.retry`). It
+waits as long as the endpoint says, and gives up after a bounded number of attempts with a `Reply` that is not final. A
+fault that every chat would meet (a refused key, an unknown model, a dead endpoint) stops the batch.
 
-Every final reply is archived before `write` returns. The archive is searched before anything is sent. Each request
-waits for its turn at the endpoint's rate limiter and counts against a budget before it is sent. At a limit of the
+Nothing is sent for a chat whose reply is in the archive, and every final reply is archived before `write` returns.
+Before it is sent, each request waits for the endpoint's rate limiter and is counted in the budget. At a limit of the
 budget, requests in flight end normally and `BudgetReached` is raised.
 """
 
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 LARGEST_BODY = 32 * 2**20
+"""Largest accepted response, in bytes."""
 
 
 class HttpWriter:
-    """A `Writer` for one entry of the models file."""
+    """A `Writer` that asks the LM *model*, one entry of the models file; `open` explains the options."""
 
     def __init__(
         self,
@@ -74,11 +75,11 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ) -> Self:
-        """Opens the writer of *model*; it sends nothing and needs no key until it has something to write.
+        """Opens the writer of *model*; nothing is sent and no key is needed until `write` has a chat without a reply.
 
-        *again*: an archived reply without text does not count as an answer. *model_budget*: the budget that is charged
-        (None: nothing is counted). *rate_limiters*: folder of the limiters that all requests to an endpoint share
-        (None: this writer has its own).
+        - *again*: an archived reply without text does not count as a reply.
+        - *model_budget*: the budget that is charged; None means that nothing is counted.
+        - *rate_limiters*: the folder of the rate limiters, one for each endpoint; None means no rate limiter.
         """
         return cls(model, archive, again=again, model_budget=model_budget, rate_limiters=rate_limiters)
 
@@ -87,13 +88,14 @@ class HttpWriter:
 
     @property
     def identity(self) -> str:
+        """The identity of the model, which is part of every request's digest and of signatures."""
         return self.model.identity
 
     def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
         """Returns one reply for each of *chats*, in the same order; equal chats are sent once.
 
         Raises `LMError` before sending if the key is missing, and `StoreError` if the archive cannot be read. Raises
-        `BudgetReached` if a bound kept a request from being sent; replies received until then are archived.
+        `BudgetReached` if a limit of the budget stopped the batch; replies received until then are archived.
         """
         sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
@@ -116,14 +118,14 @@ class HttpWriter:
         return [cast(Reply, replies[request]) for request in requests]
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
-        """Returns for each of *chats* whether the archive already holds its reply; sends nothing."""
+        """Returns for each of *chats* whether `write` would take its reply from the archive; sends nothing."""
         requests = [request_digest(self.identity, Chat(_sound(chat.system), _sound(chat.user)), sampling)
                     for chat in chats]  # fmt: skip
         replies = [self.archive.get(request) for request in requests]
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
-        """Moves the archived replies to *chats* aside, because they cannot be read as the requested text."""
+        """Renames the archived replies to *chats*, so that the LM is asked again; they stay on disk."""
         for chat in chats:
             sound = Chat(_sound(chat.system), _sound(chat.user))
             self.archive.set_aside(request_digest(self.identity, sound, sampling))
@@ -136,7 +138,10 @@ class HttpWriter:
         return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """Returns the reply to one request, and archives it if it is final."""
+        """Returns the reply to *chat*, whose request digest is *request*, from the archive or from the LM.
+
+        If the batch was stopped or the archive fails, the reply says so and is not final.
+        """
         reply = batch.stopped
         if reply is not None:
             return reply
@@ -151,7 +156,7 @@ class HttpWriter:
         return reply
 
     def _ask(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """Asks until there is an answer or another attempt is pointless."""
+        """Sends requests until the LM answers *chat* or another attempt is pointless; returns the last reply."""
         empty = False
         for attempt in range(self.retry_policy.attempts):
             if not batch.ready():
@@ -178,7 +183,10 @@ class HttpWriter:
         raise AssertionError("the last attempt has no wait")
 
     def _given_up(self, request: str, answer: CompletionResult, attempt: int, batch: Batch) -> Reply:
-        """Returns the reply to a chat that this run no longer tries."""
+        """Returns the reply to a chat after its last attempt, number *attempt*, ended with *answer*.
+
+        A final reply is archived. Any other states why there will be no further attempt, and counts as a failure.
+        """
         if answer.reply.final:
             self._archive(request, answer.reply, batch)
             return answer.reply
@@ -195,9 +203,9 @@ class HttpWriter:
     def _passed(
         self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
     ) -> CompletionResult | None:
-        """Sends one request through the rate limiter; returns None if the batch was stopped before its turn.
+        """Sends one request when the rate limiter allows it; returns None if the batch stops first.
 
-        *empty*: an earlier attempt got an empty reply, so a second one is final.
+        *empty* says that an earlier attempt got an empty reply; a second one is final.
         """
         prompt_tokens = estimated(chat.system + chat.user)
         passing: AbstractContextManager[bool] = nullcontext(True)
@@ -212,7 +220,7 @@ class HttpWriter:
         return answer
 
     def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> CompletionResult:
-        """Sends one request and charges it to the budget; raises `BudgetReached` if that allows none."""
+        """Sends one request and charges it to the budget; raises `BudgetReached` if the budget allows no request."""
         if self.model_budget is None:
             return self._kept(request, self._send(chat, sampling), batch, empty)
         self.model_budget.take()
@@ -223,13 +231,13 @@ class HttpWriter:
         try:
             self.model_budget.pay(chat, answer.reply, seconds)
         except StoreError as error:
-            batch.stop(trouble(str(error)).reply)  # stop buying what cannot be counted
+            batch.stop(trouble(str(error)).reply)  # buy nothing more if its cost cannot be recorded
         return answer
 
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
-        """Removes the key from *answer*, and archives it if it is final.
+        """Removes the API key from *answer*, and archives it if it is final.
 
-        This happens before payment: a kill between the two loses a cost from the spend log, but never a bought reply.
+        This comes before the spend log: a kill between the two loses a cost from the log, but never a bought reply.
         """
         answer = replace(answer, reply=self._without_key(answer.reply))
         if answer.reply.outcome == "empty":
@@ -239,14 +247,14 @@ class HttpWriter:
         return answer
 
     def _archive(self, request: str, reply: Reply, batch: Batch) -> None:
-        """Archives *reply*; if that fails, the reply is still returned and nothing more is bought."""
+        """Archives *reply*; if that fails, the batch stops, so that nothing more is bought."""
         try:
             self.archive.put(request, reply)
         except StoreError as error:
             batch.stop(trouble(str(error)).reply)
 
     def _send(self, chat: Chat, sampling: Sampling) -> CompletionResult:
-        """Sends one request and returns one answer; every transport fault is an answer too."""
+        """Sends one request and returns the result; a transport fault is a result too, not an exception."""
         import httpx2
         import openai
 
@@ -272,7 +280,7 @@ class HttpWriter:
         return self._completion(self._keyless(body))
 
     def _completion(self, body: bytes) -> CompletionResult:
-        """Reads a body with status 200; a subclass that requests more than text overrides this."""
+        """Reads the *body* of a response with status 200; a subclass that requests more than text overrides this."""
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
@@ -285,7 +293,10 @@ class HttpWriter:
         return {name: value for name, value in parameters.items() if value is not None}
 
     def _open(self) -> None:
-        """Opens the client once. An OpenAI account in the environment never reaches another endpoint."""
+        """Opens the client if it is not open.
+
+        An OpenAI organisation or project in the environment is never sent to another endpoint.
+        """
         if self._client is not None:
             return
         import httpx2
@@ -301,7 +312,7 @@ class HttpWriter:
             self._headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
         timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
         limits = httpx2.Limits(max_connections=self.retry_policy.concurrency)
-        # The environment's proxy must not stand between us and this machine.
+        # A proxy of the environment must not come between this program and an endpoint on the same machine.
         bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.retry_policy.timeout_s)]}
         transport = httpx2.Client(
             timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False, event_hooks=bounds
@@ -315,13 +326,16 @@ class HttpWriter:
         )
 
     def _keyless(self, body: bytes) -> bytes:
-        """Removes the key from *body*, in case the endpoint repeats it; done before any text is shortened."""
+        """Masks the API key in *body*, in case the endpoint repeats it.
+
+        This must come before any text is shortened, because a part of a key would not be found.
+        """
         if not self._secret():
             return body
         return masked(body.decode("latin-1"), [self._key or ""], "[key]").encode("latin-1")
 
     def _without_key(self, reply: Reply) -> Reply:
-        """Removes the key from *reply*, in case the body hid it behind escapes."""
+        """Masks the API key in the texts of *reply*, in case JSON escapes hid it in the body."""
         if not self._secret():
             return reply
         clean = {
@@ -336,7 +350,7 @@ class HttpWriter:
 
 
 def _without_text(reply: Reply) -> bool:
-    """Whether asking again might give a text: the reply was a refusal or empty, or the request was never sent."""
+    """Whether *reply* holds no text (refused, empty or failed), so that another request might bring one."""
     return reply.outcome in ("refused", "empty", "failed")
 
 
@@ -346,8 +360,9 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
 
 
 def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
-    """Returns the whole body, or None if it is too large; raises `TimeoutError` if it is incomplete at the time
-    *until*.
+    """Returns the whole body, or None if it exceeds `LARGEST_BODY`.
+
+    Raises `TimeoutError` if the body is incomplete at the time *until*, in seconds of ``time.monotonic``.
     """
     body = bytearray()
     for chunk in chunks:
@@ -360,5 +375,5 @@ def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
 
 
 def _sound(text: str) -> str:
-    """Returns *text* without lone surrogates, which no request can carry."""
+    """Returns *text* with each lone surrogate replaced by ``?``, because no request can hold them."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""Texts written by an LM, with the prompts of Xu et al. 2025: C.1, C.3 and C.4, and D.3 and D.4 for changes."""
+"""Writes texts with an LM and the prompts of Xu et al. 2025: C.1, C.3 and C.4, and D.3 and D.4 for changes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from gre_bench.writing.fit import OverLong, counter, cut, room, verdict
 from gre_bench.writing.rules.synopsis import assw_text
 
 RETRIES = 1
-"""How often an unusable reply is requested again, with another seed."""
+"""Number of times that the LM is asked again, with another seed, if its reply is unusable."""
 
 
 class LMTextWriter:
-    """Writes texts with *writer* and its own *sampling*; reviews follow the guideline *condition*.
+    """A `TextWriter` that asks the LM behind *writer*, with *sampling*.
 
-    *judging*: the domain's prompt for judgments. *model*: the LM whose context a paper must fit (None: not checked).
-    *over_long*: what happens to a paper that does not fit.
+    - *condition*: the guideline for writing reviews; None means the prompt without one.
+    - *judging*: the name of the domain's prompt for judgments.
+    - *model*: the LM whose context a paper must fit; None means that the length is not checked.
+    - *over_long*: whether a paper that does not fit is refused or cut.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class LMTextWriter:
         self.prompts = {"judgments": (judging,), **PROMPTS}
 
     def identity(self, task: str) -> str:
+        """Returns the LM, the prompt and the sampling of *task* as one line, for signatures."""
         if task == "review" and self.condition:
             prompt = f"{self.condition.name} {self.condition.sha256[:8]}"
         else:
@@ -55,11 +58,11 @@ class LMTextWriter:
         return f"{self.writer.identity} · prompt {prompt} · sampling {digest(_plain(self.sampling))[:8]}{cutting}"
 
     def chat_of(self, task: str) -> Callable[[str], Chat]:
-        """Returns the prompt of *task* (``review`` or ``assw``) as a function of a paper's text."""
+        """Returns a function that makes the prompt of *task* (``review`` or ``assw``) from a paper's text."""
         return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
 
     def _cut_to(self) -> int | None:
-        """Returns the tokens of the longest prompt if papers are cut to it."""
+        """Returns the number of tokens to which long prompts are cut; None if they are not cut."""
         return room(self.model, self.sampling.max_tokens) if self.model and self.over_long == "truncate" else None
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
@@ -109,9 +112,9 @@ class LMTextWriter:
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
 
     def _fitting(self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, Written]) -> Paper | None:
-        """Returns *paper*, cut if necessary; None if it cannot fit, with the reason under its id in *lost*.
+        """Returns *paper*, cut if necessary, so that its prompt fits the LM's context; sends nothing.
 
-        Sends nothing.
+        If it cannot fit, returns None and puts the reason into *lost* under the paper's id.
         """
         left = room(self.model, self.sampling.max_tokens) if self.model else None
         if self.model is None or left is None:
@@ -151,8 +154,9 @@ class LMTextWriter:
     def _asked(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[Written]:
-        """Returns the replies as *reads* parse them; an unreadable archived reply is requested again if the writer
-        allows it.
+        """Returns the text of each reply to *chats*, parsed by its function in *reads*, under the id in *items*.
+
+        If the writer was opened with ``again``, the LM is asked again where an archived reply cannot be parsed.
         """
         answers = self.writer.write(chats, sampling)
         results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
@@ -166,9 +170,10 @@ class LMTextWriter:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Wraps *read* so that it raises `ReplyError` for a reply that cannot be a text of its own.
+    """Returns *read* with two checks before it, which raise `ReplyError`.
 
-    ``prompt_echoed`` stands for a reply that repeats its instructions, ``repeats_itself`` for one that ends in a loop.
+    ``prompt_echoed`` means that the reply repeats the instructions of *chat*, ``repeats_itself`` that it ends in a
+    loop.
     """
 
     def own(text: str) -> str:
@@ -182,12 +187,15 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def chat_of(task: str, paper: str) -> Chat:
-    """Returns the prompt for a *task* (review, assw) about the text of a *paper*."""
+    """Returns the prompt of *task* (``review`` or ``assw``) for the text *paper*."""
     return fill(task, paper=paper)
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns the elongated review with the cost of both of its summaries; the first failed summary if one failed."""
+    """Returns the review *item* elongated by its two summaries, with the tokens of both.
+
+    If a summary failed, that one is returned instead.
+    """
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
     return replace(
@@ -206,7 +214,9 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """Reads *reply* as the requested text. An unreadable reply is unparsable; a reply cut at the limit is used as it
+    """Returns the text of *reply*, parsed by *read*, under the id *item*.
+
+    If *read* raises `ReplyError`, the outcome is ``unparsable``. A reply that was cut at the token limit is used as it
     is.
     """
     more = {

@@ -1,8 +1,8 @@
-"""A writer that also returns the endpoint's log-probabilities of the reply's tokens and of the likeliest alternatives.
+"""A writer that also returns the log-probabilities of the reply's tokens and of the likeliest alternatives.
 
-A reply's text is then a JSON document, which the reply archive stores like any other text: ``{"text": the reply,
+The text of a reply is then a JSON document, which the reply archive stores like any other text: ``{"text": the reply,
 "tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``. The endpoint decides whether its
-values are taken before or after temperature.
+values are those before or after temperature.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from gre_bench.writing.completion import CompletionResult, read_completion
 from gre_bench.writing.http_writer import HttpWriter
 
 TOP = 20
-"""Alternatives requested at each position; the most that endpoints usually give."""
+"""Number of alternatives requested at each position; endpoints usually give no more."""
 
 
 class LogprobWriter(HttpWriter):
-    """An `HttpWriter` whose replies are documents of text and tokens."""
+    """An `HttpWriter` whose replies are JSON documents of text and tokens, as the module describes."""
 
     @property
     def identity(self) -> str:
@@ -38,12 +38,12 @@ class LogprobWriter(HttpWriter):
         if not tokens:
             return CompletionResult(Reply("failed", None, "endpoint returns no log-probabilities of its tokens"))
         document = json.dumps({"text": answer.reply.text, "tokens": tokens}, ensure_ascii=False)
-        # A cut reply is complete for our purpose, which reads only its first tokens.
+        # Only the first tokens of a reply are read, so a cut reply is as good as a complete one.
         return replace(answer, reply=replace(answer.reply, outcome="ok", text=document))
 
 
 def _tokens(tree: Any) -> list[dict[str, Any]]:
-    """Returns the tokens of a completion; empty if their entries are unusable."""
+    """Returns the tokens of the parsed completion *tree*, with log-probabilities; empty if an entry is unusable."""
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [
@@ -65,7 +65,10 @@ def _text(token: object) -> str:
 
 
 def _logprob(value: object) -> float:
-    """Returns *value* as a number up to 0; endpoints write -9999 for an impossible token."""
+    """Returns *value* as a number from -9999, which endpoints write for an impossible token, to about 0.
+
+    Raises `ValueError` if it is no log-probability.
+    """
     number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     if not number <= 1e-6:
         raise ValueError("not a log-probability")

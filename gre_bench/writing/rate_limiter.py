@@ -1,9 +1,10 @@
 """The rate limiter of one endpoint: how many requests run at once, and when the next may start.
 
-All models behind an endpoint share it, in all processes of a state. Each running request holds a lock on a file, which
-always ends with its process. The pace is a debt in seconds on disk, so a restarted run neither hurries nor waits too
-long. Each request adds ``60 / requests_per_minute`` seconds, each token ``60 / tokens_per_minute``. The next request
-starts when the debt has run out. This is a leaky bucket without burst, evenly spaced, as ITU-T I.371 polices cells.
+All models behind an endpoint share it, in all processes that use the same state. Each running request holds a lock on a
+file, which the system releases when its process ends. The pace is a debt in seconds, kept on disk, so a restarted run
+neither hurries nor waits too long. Each request adds ``60 / requests_per_minute`` seconds to the debt, each token
+``60 / tokens_per_minute``. The next request starts when the debt has run out. This is a leaky bucket without burst,
+as in ITU-T I.371.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 
 
 class RateLimiter:
-    """The rate limiter of *endpoint*, kept in *folder*; raises `StoreError` if the folder is unusable.
+    """The rate limiter of *endpoint*, with its files in *folder*.
 
-    At most *concurrency* requests run at once, unless *limits* state another number.
+    At most *concurrency* requests run at once, unless *limits* state another number. Its methods raise `StoreError` if
+    the folder cannot be used.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
@@ -44,11 +46,11 @@ class RateLimiter:
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
-        """Waits for the turn of one request of *tokens* and holds a slot for it.
+        """Waits until a request with a prompt of *tokens* may start; it then counts as running within the block.
 
-        Yields False if *over* was set first.
+        Yields True, or False if *over* was set first: the request must then not be sent.
         """
-        slot = self._place(over)
+        slot = self._slot(over)
         if slot is None:
             yield False
             return
@@ -58,17 +60,18 @@ class RateLimiter:
             os.close(slot)
 
     def add(self, tokens: int) -> None:
-        """Adds tokens that were unknown when their request started, such as the reply's; negative if too many were
-        assumed.
+        """Counts tokens that were unknown when their request started, such as those of the reply.
+
+        *tokens* is negative if too many were assumed.
         """
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request start for *seconds*, because the endpoint says so."""
+        """Lets no request start during the next *seconds*, as the endpoint asked."""
         self._owe(0, 0, seconds)
 
-    def _place(self, over: threading.Event) -> int | None:
+    def _slot(self, over: threading.Event) -> int | None:
         """Locks a free slot file and returns its descriptor; None once *over* is set."""
         while not over.is_set():
             first = random.randrange(self.concurrency)
@@ -83,9 +86,10 @@ class RateLimiter:
         return None
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds to the debt and returns the seconds owed before, which this request must wait.
+        """Adds requests and tokens to the debt; returns the debt before, which is how many seconds a request must wait.
 
-        If the clock is set back, the debt lasts longer; if it is set forward, the debt ends early.
+        The debt of requests is afterwards at least *at_least_s*. If the clock is set back, the debt lasts longer; if it
+        is set forward, the debt ends early.
         """
         handle = self._opened("pace.json")
         try:
@@ -118,7 +122,7 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debt as it was written; empty if a crash interrupted the write."""
+    """Returns the debt from the *content* of its file; no debt if a crash interrupted the write."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError):

@@ -1,8 +1,8 @@
 """The spend log: one line before each request to an LM and one after its answer; lines are never changed.
 
-It lies beside the reply archive and is shared by all processes of a state. The requests of a killed process stay
-counted. The cost of their answers is unknown, and ``unanswered`` counts them. Each line ends with a checksum of the
-rest (CRC-32), so a damaged figure is noticed.
+It lies beside the reply archive, and all processes that use the same state share it. The requests of a killed process
+stay counted; the cost of their answers is unknown, and `Spent.unanswered` counts them. Each line ends with a checksum
+of the rest (CRC-32), so a damaged line is noticed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,16 @@ from gre_bench.core.errors import StoreError
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
-"""An account (usually an edition), and a model of the models file or None for the runs themselves."""
+"""An account (usually an edition), and a model of the models file, or None for the runs as a whole."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """What one key has spent. *estimated* counts answers whose tokens the endpoint did not state."""
+    """Totals of an account or of one of its models.
+
+    *answered* counts requests that were answered, *estimated* answers whose tokens the endpoint did not state, and
+    *outcomes* the outcomes of the answers.
+    """
 
     requests: int = 0
     prompt_tokens: int = 0
@@ -44,7 +48,7 @@ class Spent:
 
     @property
     def unanswered(self) -> int:
-        """Requests without an answer: those in flight, and those whose process was killed."""
+        """The number of requests without an answer: those in flight, and those whose process was killed."""
         return max(0, self.requests - self.answered)
 
     def __add__(self, other: Spent) -> Spent:
@@ -52,9 +56,10 @@ class Spent:
 
 
 class SpendLog:
-    """The lines of the file *path*, read as they are added; raises `StoreError` if it cannot be read or written.
+    """The spend log in the file *path*; each query first reads the lines that were added since the last one.
 
-    ``damaged`` counts unreadable lines; each stands for an event that is not counted.
+    `damaged` counts unreadable lines, whose events are missing in all totals. All methods raise `StoreError` if the
+    file cannot be read or written.
     """
 
     def __init__(self, path: Path):
@@ -65,13 +70,13 @@ class SpendLog:
         self._own = threading.RLock()
 
     def spent(self, account: str, model: str | None = None) -> Spent:
-        """Returns what *account* has spent on *model*; without a model, only the hours of its runs."""
+        """Returns the totals of *account* for *model*; without a model, only the hours of its runs."""
         with self._own:
             self._catch_up()
             return Spent() + self._known.get((account, model), Spent())
 
     def whole(self, account: str) -> Spent:
-        """Returns what *account* has spent on all models together, with the hours of its runs."""
+        """Returns the totals of *account* over all models, with the hours of its runs instead of the models' hours."""
         with self._own:
             total = sum((spent for _, spent in self.models(account).items()), Spent())
             total.hours = self.spent(account).hours
@@ -79,13 +84,13 @@ class SpendLog:
 
     @property
     def accounts(self) -> set[str]:
-        """Returns all accounts that have spent anything."""
+        """The names of all accounts in the log."""
         with self._own:
             self._catch_up()
             return {account for account, _ in self._known}
 
     def models(self, account: str) -> dict[str, Spent]:
-        """Returns what *account* has spent, by model."""
+        """Returns the totals of *account* for each model."""
         with self._own:
             self._catch_up()
             return {model: Spent() + spent for (whose, model), spent in sorted(self._known.items(), key=repr)
@@ -93,9 +98,9 @@ class SpendLog:
 
     def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
             **more: Any) -> None:  # fmt: skip
-        """Writes one line, complete or not at all.
+        """Adds one line, complete or not at all, with the *event*, the *account*, the *model* and the entries *more*.
 
-        *allowed* is called first, once all earlier lines are read, and may raise to prevent the line.
+        *allowed* is called before, when all earlier lines of all processes are read; an exception prevents the line.
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
@@ -115,7 +120,7 @@ class SpendLog:
 
     def _append(self, handle: int, line: bytes) -> None:
         size = os.fstat(handle).st_size
-        # A line that a crash left without its end must not merge with ours.
+        # After a crash, the last line may be incomplete; the new line must not be joined to it.
         line = b"\n" + line if size > self._read_to else line
         if os.write(handle, line) < len(line):
             os.ftruncate(handle, size)
@@ -150,7 +155,7 @@ class SpendLog:
 
 @cache
 def spend_log_of(state: Path) -> SpendLog:
-    """Returns the spend log of the state folder *state*; one per process, so its lines are read once."""
+    """Returns the spend log of the state folder *state*, the same object in each call, so that lines are read once."""
     return SpendLog(state / FILE)
 
 
@@ -159,9 +164,9 @@ def _sum(entry: Mapping[str, Any]) -> str:
 
 
 def _checked(entry: Any) -> dict[str, Any]:
-    """Returns *entry* as it was written; raises `ValueError` if it is damaged.
+    """Returns *entry* without its checksum; raises `ValueError` if the checksum is wrong.
 
-    Lines from before checksums have none.
+    Old lines have no checksum and are accepted.
     """
     kept = {name: value for name, value in entry.items() if name != "crc"}
     if entry.get("crc", _sum(kept)) != _sum(kept):

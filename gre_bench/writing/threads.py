@@ -1,4 +1,4 @@
-"""Runs requests to an endpoint in threads; a stopped run does not wait for slow ones."""
+"""Runs requests to an endpoint in threads; a stopped run waits only briefly for slow requests."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 GRACE_S = 2.0
-"""How long in seconds a stopped run waits for requests in flight, because they are paid for."""
+"""Seconds that a stopped run waits for requests in flight, because they are paid for."""
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], None]) -> list[R]:
-    """Returns the result of *work* for each of *items*, in their order, with *count* of them at a time.
+    """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
 
-    After the first error of a thread, or a signal's exception, it calls *stop* and waits at most `GRACE_S` for running
-    work. Threads that still run then end with the process; they never keep it alive.
+    If *work* raises in a thread, *stop* is called, and the first error is raised when the threads have ended. If a
+    signal interrupts the call, *stop* is called and the threads get `GRACE_S` to end. Threads that still run then end
+    with the process; they never keep it alive.
     """
     todo = list(items)
     indices = iter(range(len(todo)))

@@ -71,7 +71,7 @@ def _timed_signing() -> list[float]:
     from gre_bench.pipeline.runs import workers
 
     taken: list[float] = []
-    steps_apart = workers.Workers._steps_apart
+    steps_apart = workers.Workers._distributed_steps
 
     def timed(self: Any) -> Any:
         steps = steps_apart(self)
@@ -87,7 +87,7 @@ def _timed_signing() -> list[float]:
         steps.sign_metrics = sign_metrics
         return steps
 
-    workers.Workers._steps_apart = timed
+    workers.Workers._distributed_steps = timed
     return taken
 
 

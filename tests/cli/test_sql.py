@@ -73,9 +73,9 @@ def test_what_only_reads_is_answered(ask, text):
 
 @pytest.mark.parametrize("text", ["", "  \n", "-- nothing", "/* nothing */", ";"])
 def test_no_query_and_two_of_them_are_bad_input(state, text):
-    assert shown("sql", EDITION, text, "--state", state) == (2, f"edition {EDITION}: there is no query; ask one")
+    assert shown("sql", EDITION, text, "--state", state) == (2, f"edition {EDITION}: there is no query; give one")
     assert shown("sql", EDITION, "select 1; select 2", "--state", state)[1].endswith(
-        "2 statements; ask one query at a time"
+        "2 statements; give one query at a time"
     )
 
 

@@ -119,7 +119,7 @@ def test_each_pair_is_asked_in_both_orders_and_the_better_text_is_preferred(tmp_
         found = prefer(pairs((0.9, 0.1), (0.2, 0.8)), writer(server, tmp_path))
         assert server.count == 4
     assert [one.score for one in found] == [1.0, 0.0]
-    assert [one.places for one in found] == [(0, 1), (1, 0)]
+    assert [one.positions for one in found] == [(0, 1), (1, 0)]
     report = position_bias(found)
     assert (report.consistent, report.always_first, report.always_second, report.unanswered) == (2, 0, 0, 0)
     assert report.first_share.value == 0.5

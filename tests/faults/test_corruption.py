@@ -189,7 +189,7 @@ def test_a_damaged_copy_for_readers_is_one_line_or_whole_and_a_refresh_makes_it_
             assert look() == expected, said
         except StoreError as error:
             one_line(error, store.read_file)
-            assert "makes it anew" in str(error)
+            assert "makes a new one" in str(error)
         trial(f"damaged file: copy for readers, {said.split()[-1]}", NOT_SILENT)
     store.read_file.write_bytes(whole[:5000])
     for asked in (("leaderboard", EDITION), ("publish", EDITION), ("why", EDITION, "gem", "human")):
@@ -287,7 +287,7 @@ def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_ane
         trial("damaged file: status", "one line, or what was written")
     store.status_file.write_bytes(whole[:70])
     assert_one_line(
-        command("status", "--state", tmp_path / "state"), 1, "status.json", "the next refresh makes it anew"
+        command("status", "--state", tmp_path / "state"), 1, "status.json", "the next refresh makes a new one"
     )
     assert pristine.go_on(tmp_path / "state")["outcome"] == "done"
     assert store.status()["state"] == "done"

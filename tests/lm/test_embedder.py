@@ -277,7 +277,7 @@ FAULTS = [
     (own_model, "it needs custom code (auto_map in config.json), which is refused"),
     (own_tokenizer, "it needs custom code (auto_map in tokenizer_config.json), which is refused"),
     (own_activation, "2_Dense: its activation function is not one of torch"),
-    (without_a_weight, "the files lack 1 weights of the model, as encoder.layer.1.output.dense.weight"),
+    (without_a_weight, "the files lack 1 weights of the model, such as encoder.layer.1.output.dense.weight"),
     (without_a_weight_of_a_later_module, "it cannot be loaded"),
     (cut_short, "it cannot be loaded"),
 ]

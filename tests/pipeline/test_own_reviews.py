@@ -272,7 +272,8 @@ def test_without_the_writer_of_the_edition_rank_stops_and_the_edition_by_rule_th
     file = written("mine.csv", rows_of())
     told = line("rank", file, "--edition", EDITION, "--as", "m")
     assert (
-        "scored with judgments by sample-author, which nothing here writes, and 16 of these reviews have none" in told
+        "scored with judgments by sample-author, which these settings do not name, and 16 of these reviews have none"
+        in told
     )
     assert query(state, "select count(*) from reviews where candidate = 'm'") == [(0,)]
     offered = shlex.split(told.partition("which you make once: ")[2])

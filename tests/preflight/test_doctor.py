@@ -297,7 +297,7 @@ def test_a_service_that_allows_no_request_now_is_left_in_peace(tmp_path, monkeyp
     with served(limits={"notes": Limit(1, 600.0)}) as loopback:
         lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
         (found,) = lines(doctor_openreview.openreview, fetching(loopback.v2), tmp_path)
-        assert found.startswith("ok OpenReview: ") and "not asked: paused until" in found
+        assert found.startswith("ok OpenReview: ") and "not tried: paused until" in found
         assert loopback.counts["notes"] == 1 and not loopback.early
 
 

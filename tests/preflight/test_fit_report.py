@@ -36,7 +36,10 @@ def asking(folder, server, more: str, *overrides: str) -> settings.Settings:
             "problem fit scripted: a paper of 12,000 tokens: 1 of 1 papers do not fit scripted (review)",
         ),
         ("context = 100000", "ok fit scripted: a paper of 12,000 tokens: the longest prompt has 12,"),
-        ("max_output = 100", "problem fit scripted: scripted is asked for 200 tokens and gives at most 100 → lower"),
+        (
+            "max_output = 100",
+            "problem fit scripted: scripted: the settings ask for 200 tokens, it gives at most 100 → lower",
+        ),
     ],
 )
 def test_the_doctor_says_before_there_is_a_paper_whether_a_usual_one_fits(tmp_path, more, said):

@@ -92,7 +92,7 @@ def test_a_text_that_changed_since_is_found(state):
 def test_a_score_that_was_changed_is_found(state):
     tamper(state, "update scores set value = value * 1.00001 where candidate_id = 'model-a' and paper_id = 's05'")
     found = explained(state, "gem", "model-a", "s05")
-    assert sum("the score is made of these" in what for what in failed(found)) == 2
+    assert sum("the log-probabilities give the score" in what for what in failed(found)) == 2
     assert any("a recount of 2 pairs" in what for what in failed(found))
 
 
@@ -104,7 +104,7 @@ def test_log_probabilities_that_were_changed_are_found(state):
 def test_another_evaluation_lm_is_told_by_what_differs(state):
     use(OverlapLM("scripted-other"))
     found = explained(state, "gem", "model-a", "s05")
-    (check,) = [row for row in found.checks if row["what"] == "what scores today is what scored then"]
+    (check,) = [row for row in found.checks if row["what"] == "the evaluation LM and engine are those that scored"]
     assert not check["holds"]
     assert check["detail"] == "evaluation_lm: scripted-overlap then, scripted-other now"
 

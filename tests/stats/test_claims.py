@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
-from gre_bench.stats.claims import Contrast, contrast_of, from_interval, told
+from gre_bench.stats.claims import Contrast, contrast_of, from_interval, judge_claim
 
 
 def sure(value: float, name: str = "c") -> Contrast:
@@ -39,31 +39,33 @@ def test_a_contrast_is_students_interval_of_the_mean():
     ],
 )
 def test_all_or_any_of_the_contrasts_decide(values, over, verdict):
-    assert told([sure(value) for value in values], over).verdict == verdict
+    assert judge_claim([sure(value) for value in values], over).verdict == verdict
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=6))
 def test_a_claim_of_some_is_the_mirror_image_of_its_denial_of_all(values):
     mirror = {"holds": "does not hold", "does not hold": "holds", "cannot be told": "cannot be told"}
-    some = told([sure(value) for value in values], "any").verdict
-    assert told([sure(-value) for value in values], "all").verdict == mirror[some]
+    some = judge_claim([sure(value) for value in values], "any").verdict
+    assert judge_claim([sure(-value) for value in values], "all").verdict == mirror[some]
 
 
 def test_of_claims_on_the_edge_few_are_told_wrongly():
     """Five contrasts of mean zero: that all are above zero is never quite so, and is denied in at most 5% of simulations."""
     chance = random.Random(1)
-    verdicts = [told([Contrast("c", chance.gauss(0, 0.1), 0.1, 100) for _ in range(5)]).verdict for _ in range(2000)]
+    verdicts = [
+        judge_claim([Contrast("c", chance.gauss(0, 0.1), 0.1, 100) for _ in range(5)]).verdict for _ in range(2000)
+    ]
     assert verdicts.count("does not hold") / 2000 <= 0.05 + 0.01
     assert verdicts.count("holds") / 2000 < 0.001
 
 
 def test_the_n_that_is_needed_finds_the_effect_with_a_power_of_80_per_cent():
     one = Contrast("c", 0.1, 0.1, 100)
-    assert told([one]).needed == one.needed == math.ceil(100 * (1.959964 + 0.841621) ** 2)
+    assert judge_claim([one]).needed == one.needed == math.ceil(100 * (1.959964 + 0.841621) ** 2)
     assert sure(0.5).needed is None and Contrast("c", 0.0, 0.1, 100).needed is None
     error = 0.1 * math.sqrt(100 / one.needed)
     power = 1 - scipy_stats.norm.cdf(1.959964 - 0.1 / error)
     assert power == pytest.approx(0.8, abs=0.005)
     # All are asked for: the most. Any: the least.
     two = Contrast("d", 0.05, 0.1, 100)
-    assert told([one, two]).needed == two.needed > told([one, two], "any").needed == one.needed
+    assert judge_claim([one, two]).needed == two.needed > judge_claim([one, two], "any").needed == one.needed

@@ -158,7 +158,8 @@ def test_what_a_killed_migration_left_beside_is_no_hindrance(earlier):
 
 
 @pytest.mark.parametrize(
-    ("version", "todo"), [(SCHEMA_VERSION + 1, "update the program"), (EARLIEST_VERSION - 1, "anew in another --state")]
+    ("version", "todo"),
+    [(SCHEMA_VERSION + 1, "update the program"), (EARLIEST_VERSION - 1, "refresh the edition in another --state")],
 )
 def test_a_version_with_no_way_from_it_is_refused_and_left_alone(earlier, version, todo):
     with duckdb.connect(str(earlier.file)) as run:

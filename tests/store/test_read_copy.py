@@ -106,7 +106,7 @@ def test_a_copy_without_its_digest_is_refused_and_a_refresh_makes_it_anew(store,
         store.copy.sums.unlink()
     else:
         store.copy.sums.write_text(sums)
-    with pytest.raises(StoreError, match="(no digest of it in read.sha256|not as it was written).*makes it anew"):
+    with pytest.raises(StoreError, match="(no digest of it in read.sha256|not as it was written).*makes a new one"):
         store.read(PAPERS)
     assert store.read_mended(PAPERS)
     assert store.copy.sums.read_text().count("read.duckdb\n") == 1

@@ -209,7 +209,7 @@ def test_a_damaged_status_and_read_copy_are_one_line_each(store):
     with pytest.raises(StoreError, match="damaged"):
         store.status()
     store.read_file.write_bytes(b"x" * 5000)
-    with pytest.raises(StoreError, match="makes it anew"):
+    with pytest.raises(StoreError, match="makes a new one"):
         store.read(PAPERS)
 
 

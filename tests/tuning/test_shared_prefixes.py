@@ -61,7 +61,7 @@ def test_the_model_has_its_own_attention_again(model):
 
 
 def test_learnt_tokens_that_are_not_the_end_are_refused(model):
-    with pytest.raises(ValueError, match="their end"):
+    with pytest.raises(ValueError, match="its last ones"):
         shared_prefixes.summed_loss(model, [Example((1, 2, 3), (0.0, 1.0, 0.5))])
 
 

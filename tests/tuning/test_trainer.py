@@ -337,7 +337,7 @@ def test_no_examples_are_one_clear_line(tmp_path: Path) -> None:
     [
         ([Example((1, 2), (0.0,))], "2 tokens but 1 weights"),
         ([Example(tuple(range(31)), (1.0,) * 31)], "31 tokens; at most 30"),
-        ([Example((1, 2), (1.0, 0.0))], "a weight below 0, or none above"),
+        ([Example((1, 2), (1.0, 0.0))], "a weight below 0, or none above 0"),
         ([Example((1, 2), (0.0, -1.0))], "a weight below 0"),
     ],
 )

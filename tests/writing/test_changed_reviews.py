@@ -191,7 +191,8 @@ def test_a_writer_by_rule_that_cannot_do_a_task_says_who_can():
     with pytest.raises(SettingsError, match="writer rule-2 only rephrases; for completion take rule or a model"):
         text_writer("rule-2", WriterContext(".")).identity("completion")
     with pytest.raises(
-        SettingsError, match="writer extractive-full does no rephrase; writers by rule that do: rule, rule-2"
+        SettingsError,
+        match="writer extractive-full cannot do the task rephrase; writers by rule that can: rule, rule-2",
     ):
         text_writer("extractive-full", WriterContext(".")).identity("rephrase")
     assert NAMES[0] == "rule"

@@ -1,4 +1,4 @@
-"""Words that the shell completes: names of editions, metrics, models, domains and published tables."""
+"""Names that the shell completes: of editions, metrics, models, domains and published tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from gre_bench.core.errors import GreBenchError
 
 
 def editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Returns the editions in the state folder: that of --state, else of the environment variable, else ``state``."""
+    """Returns the editions in the state folder; none if it cannot be read.
+
+    The folder is that of --state, else of the environment variable GRE_BENCH_STATE, else ``state``.
+    """
     from gre_bench.store import find_editions
 
     state = ctx.params.get("state") or os.environ.get("GRE_BENCH_STATE") or "state"

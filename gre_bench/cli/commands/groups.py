@@ -32,7 +32,7 @@ MOVED = {
 
 
 class Command(TyperCommand):
-    """A command whose help omits types that the name already tells, and fills each line."""
+    """A command whose help omits the types of flags and named arguments, and fills each line of the terminal."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -55,7 +55,10 @@ class TopGroup(Group):
     """The whole program. It recognises the former names of its commands."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Finds the command that is called; `SettingsError` names the successor of a former command."""
+        """Returns what click needs to run the called command.
+
+        Raises `SettingsError` for a former name of a command, with its present one.
+        """
         if args and args[0] in MOVED and not ctx.resilient_parsing:
             raise SettingsError(f"the command {args[0]} has moved; use: {MOVED[args[0]]}")
         return super().resolve_command(ctx, args)
@@ -75,7 +78,7 @@ class TopGroup(Group):
 
 
 class Commands(typer.Typer):
-    """A `typer.Typer` of `Command`; called without arguments, a group shows its help."""
+    """A `typer.Typer` whose commands are of the class `Command`; called without arguments, it shows its help."""
 
     def __init__(self, help: str, cls: type[Group] = Group, **more: Any) -> None:
         super().__init__(help=help, cls=cls, no_args_is_help=True, pretty_exceptions_enable=False, **more)

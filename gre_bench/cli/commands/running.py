@@ -1,4 +1,4 @@
-"""Shared by commands that run something: settings, the progress bar, and exit codes by outcome."""
+"""Functions that commands share: settings of a run, edition, budget, confirmation, progress bar and exit codes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def ended(summary: dict[str, Any]) -> typer.Exit:
 def settings_of(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
     """Returns the settings of a run: those of *file*, changed by *overrides*.
 
-    Without *file* they are those of the last refresh of *edition*; without both, those of the demo.
+    Without *file* they are those of the last refresh of *edition*; without both, those of the demo. Raises
+    `SettingsError` for a missing file or a wrong setting.
     """
     changes = list(overrides or [])
     if edition is not None:
@@ -45,12 +46,18 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
 
 
 def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
-    """Returns the budget in *settings* with the *limits* of the command line, which all runs of a study share."""
+    """Returns the budget of a study: *settings*, or no bounds if None, with *limits* of the command line (KEY=VALUE).
+
+    Raises `SettingsError` for a limit that is not written as ``budget.KEY=VALUE``.
+    """
     return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))
 
 
 def stored_edition(edition: str | None, state: Path) -> Store:
-    """Returns the store of *edition*, or of the only edition; `SettingsError` lists the editions there are."""
+    """Returns the store of *edition*, or of the only edition in *state* if None.
+
+    Raises `SettingsError`, which lists the editions there, if there is no such edition, or several and none is named.
+    """
     store = Store(state, the_edition(edition, state))
     if not store.exists:
         raise no_edition(state, store.key)
@@ -58,7 +65,10 @@ def stored_edition(edition: str | None, state: Path) -> Store:
 
 
 def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
-    """Returns the files of *pairs* NAME=FILE by name; `SettingsError` for a malformed pair or a repeated name."""
+    """Returns the files of *pairs* NAME=FILE by name.
+
+    Raises `SettingsError` for a malformed pair or a repeated name; its message begins with *option*.
+    """
     files: dict[str, Path] = {}
     for pair in pairs or ():
         name, equals, file = pair.partition("=")
@@ -78,7 +88,7 @@ def folder_to_write(folder: Path) -> Path:
 
 
 def confirm(change: str) -> None:
-    """Asks the user to confirm *change*; raises `SettingsError` if they decline or nobody can be asked."""
+    """Asks the user to confirm *change*; raises `SettingsError` if they decline, or if input is no terminal."""
     if not sys.stdin or not sys.stdin.isatty():
         raise SettingsError(f"{change}: say that you mean it with --yes")
     if not typer.confirm(f"{change}?", err=True):
@@ -87,7 +97,7 @@ def confirm(change: str) -> None:
 
 @contextmanager
 def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
-    """Shows the run's status as a bar until the block ends; shows nothing if *quiet* or without a terminal."""
+    """Shows the progress of the run on *store* until the block ends; nothing if *quiet*, or without a terminal."""
     if quiet or not screen.err.is_terminal:
         yield
         return
@@ -98,7 +108,10 @@ def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
 
 
 def _last_settings(store: Store) -> str | None:
-    """Returns the settings of the edition's last refresh as JSON, from the store if the read copy lacks them."""
+    """Returns the settings of the edition's last refresh as JSON; None if it has never been refreshed.
+
+    They are read from the store itself if there is no usable copy for readers.
+    """
     if not store.exists:
         return None
     try:

@@ -21,7 +21,7 @@ from gre_bench.tuning import history
 
 @contextmanager
 def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
-    """Shows the status of this process's run as a bar until the block ends."""
+    """Shows the run of this process on *store* as a bar until the block ends; updates it every *every_s* seconds."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -57,14 +57,17 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
 
 
 def left(status: Row) -> str:
-    """Returns the remaining time that the run estimates; empty if unknown, and at the end of a step."""
+    """Returns the remaining time in *status* as a text; empty if it is unknown, or the stage is done."""
     seconds = status["remaining_s"]
     return f"about {duration(seconds)} remaining" if seconds and status["done"] < status["due"] else ""
 
 
 @contextmanager
 def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
-    """Shows the training in *folder* as a bar until the block ends: loss, steps per second, remaining time."""
+    """Shows the training in *folder* as a bar until the block ends: loss, steps per second, remaining time.
+
+    The bar is updated every *every_s* seconds.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -108,9 +111,9 @@ def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
 
 
 def last_point(folder: Path, since: float) -> dict[str, Any] | None:
-    """Returns the last whole line of the training history in *folder*.
+    """Returns the last complete entry of the training history in *folder*.
 
-    Returns None if nothing was written *since* (Unix time).
+    Returns None if nothing was written after *since* (epoch seconds), or the history cannot be read.
     """
     path = folder / history.FILE
     try:

@@ -32,14 +32,15 @@ LEGEND = {
     "of a candidate without a rank, not corrected",
 }
 """What each column or sign means; the screen explains those that it shows."""
-HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
+ROLES = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer": "writer of synopses"}
+"""The LMs behind a score, beside the candidate: field of the signature → its name on the screen."""
 SHOWN_TIES = 8
 FLAGS = {
     "b": "baseline", "c": "control", "n": "no rank", "m": "pairs without a score", "!": "not above chance",
     "j": "few judgments", "i": "see its note",
 }  # fmt: skip
-TOLD_IN_FULL = "nmji"
-"""Flags whose reason is printed in full below the table."""
+PRINTED_IN_FULL = "nmji"
+"""Flags for which the note of each candidate is printed in full below the table."""
 
 
 def show_leaderboard(
@@ -51,7 +52,11 @@ def show_leaderboard(
     gaps: Sequence[CleanGapRow] = (),
     details: bool = False,
 ) -> None:
-    """Prints one table per metric, best candidate first, with the tests and the data behind it, and a legend."""
+    """Prints one table per metric, best candidate first, with the tests and the data behind it, and a legend.
+
+    *signatures*, *separations*, *exposures* and *gaps* are rows of the queries for the same board. *details*: also
+    print a second table, of properties of the candidates' reviews.
+    """
     by_id = {row["signature_id"]: row for row in signatures}
     auc = {row["signature_id"]: row for row in separations}
     gap = {row["signature_id"]: row for row in gaps}
@@ -76,13 +81,16 @@ def show_leaderboard(
         say(NGRAM_LIMITS, style="dim")
 
 
-def summary(summary: Row, board: Store) -> None:
-    """Prints the board after a refresh, pairs without a score and why, and where the results are."""
+def summary(summary: Row, store: Store) -> None:
+    """Prints the board in *store* after a refresh, why pairs have no score, and where the results are.
+
+    *summary* is that of the refresh.
+    """
     ids = [row["signature_id"] for row in summary["metrics"]]
-    signatures = [row for row in board.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
+    signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
     ids = [row["signature_id"] for row in signatures]
-    rows, separations = board.read(LEADERBOARD, signature_ids=ids), board.read(SEPARATION, signature_ids=ids)
-    show_leaderboard(summary["edition"], rows, signatures, separations, board.read(EXPOSURES))
+    rows, separations = store.read(LEADERBOARD, signature_ids=ids), store.read(SEPARATION, signature_ids=ids)
+    show_leaderboard(summary["edition"], rows, signatures, separations, store.read(EXPOSURES))
     screen.show_reasons(summary["reasons"])
     show_uncovered(summary["uncovered"])
     for note in summary["notes"]:
@@ -90,11 +98,11 @@ def summary(summary: Row, board: Store) -> None:
     papers = f"{summary['papers']} of {counted(summary['sampled'], 'paper')}"
     done = f"{counted(summary['scored_now'], 'pair')} scored now, {papers}."
     say(f"{summary['outcome']}: {done} {summary['message']}".rstrip())
-    say(f"results: {board.read_file} (DuckDB), {board.status_file}")
+    say(f"results: {store.read_file} (DuckDB), {store.status_file}")
 
 
 def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
-    """Prints a line for each candidate that lacks reviews of some papers, with the first such papers."""
+    """Prints a line for each candidate that lacks reviews of some papers, with the ids of the first such papers."""
     for row in rows:
         more = ", ..." if row["lacking"] > len(row["examples"]) else ""
         say(
@@ -104,7 +112,10 @@ def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
 
 
 def _metric_table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None) -> set[str]:
-    """Prints one table; returns the heads and signs in it that the legend explains."""
+    """Prints the table of one metric and *group* of candidates; returns the heads and signs for the legend to explain.
+
+    Notes become letters (flags) if the screen is too narrow for their text.
+    """
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     pilot = f" · pilot: {planned} of {counted(sampled, 'paper')}" if planned < sampled else ""
     unit = recipe_of(signature["metric"]).unit
@@ -143,17 +154,20 @@ def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
     if meanings := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
         say(f"flags: {meanings}")
     for row in rows:
-        if set(_flags(row)) & set(TOLD_IN_FULL):
+        if set(_flags(row)) & set(PRINTED_IN_FULL):
             say(f"{row['candidate']}: {_note(row, writer)}")
 
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
-    """Prints neighbours that no test tells apart, and how many more papers would; or why there are no tests."""
+    """Prints which neighbours on the board no test tells apart, and how many more papers would tell them apart.
+
+    If the neighbours were not tested, it prints why.
+    """
     ranks = {row["candidate"]: row["rank"] for row in rows}
     ties = [row for row in rows if row["tied"]]
     if ties:
         tests = counted(ties[0]["tests"] or 0, "test")
-        say(f"not told apart (p corrected for {tests}; papers, if both go on as here):")
+        say(f"not told apart (p corrected for {tests}; papers, if further scores are like these):")
     for row in ties[:SHOWN_TIES]:
         own, after = row["rank"], ranks.get(row["next_candidate"] or "")
         both = (
@@ -183,7 +197,7 @@ def _basis(
     exposures: Sequence[ExposureRow],
     gap: CleanGapRow | None,
 ) -> None:
-    """Prints what one table rests on: separation, signature, validation, and who may have read the reviews."""
+    """Prints the data behind one table: AUC, signature, validation, and which LMs may have read the reviews."""
     if auc:
         say(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
@@ -195,8 +209,8 @@ def _basis(
         style="dim",
     )
     for row in exposures:
-        if row["role"] in HANDS and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
-            what = f"{HANDS[row['role']]} {row['name']}"
+        if row["role"] in ROLES and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
+            what = f"{ROLES[row['role']]} {row['name']}"
             _warn(f"{what} is contaminated: learnt until {row['cutoff']}, reviews of {row['released']}")
     clean = {row["group_name"] for row in rows if row["kind"] == "model" and row["contamination"] != "contaminated"}
     if seen := sum(row["contamination"] == "contaminated" and row["group_name"] not in clean for row in rows):
@@ -227,7 +241,7 @@ def _pairs(row: LeaderboardRow) -> str:
 
 
 def _note(row: LeaderboardRow, writer: str) -> str:
-    """Returns why a candidate has no rank, how many pairs lack a score, and what else to know first."""
+    """Returns the note on a candidate: why it has no rank, how many pairs lack a score, and cautions."""
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
     chance = "not above chance" if row["surely_above_chance"] is False else None
     few = f"few judgments by {writer} ({_lines(row)})" if row["few_lines"] else None
@@ -259,20 +273,20 @@ def number(value: float | None) -> str:
 
 
 def half(value: float | None, end: float | None) -> str:
-    """Returns half the width of an interval, from its middle and its upper end."""
+    """Returns half the width of an interval with the middle *value* and the upper end *end*; empty if one is None."""
     return "" if value is None or end is None else f"{end - value:.2f}"
 
 
 def with_half(value: float | None, end: float | None) -> str:
-    """Returns *value* with half the width of its interval, given its upper end."""
+    """Returns *value* with ± half the width of its interval, whose upper end is *end*; empty if *value* is None."""
     half_width = half(value, end)
     return number(value) + (f" ±{half_width}" if half_width else "")
 
 
 def _p_to_human(row: LeaderboardRow) -> str:
-    """Returns the p-value of the difference to human.
+    """Returns the p-value of the difference to the human baseline; empty if there is none.
 
-    It is in parentheses if it is not corrected: a candidate without a rank belongs to no family of tests.
+    That of a candidate without a rank is not corrected for several tests, so it is in parentheses.
     """
     if row["difference_p_holm"] is not None:
         return p_value(row["difference_p_holm"])
@@ -281,7 +295,7 @@ def _p_to_human(row: LeaderboardRow) -> str:
 
 
 def _p_above_chance(row: LeaderboardRow) -> str:
-    """Returns the p-value above chance, in parentheses if it is not corrected."""
+    """Returns the p-value of the score above chance, in parentheses if it is not corrected for several tests."""
     if row["above_chance_p_holm"] is not None:
         return p_value(row["above_chance_p_holm"])
     alone = row["rank"] is None and row["above_chance_p"] is not None

@@ -14,12 +14,15 @@ from gre_bench.store.queries.writing import JudgedExampleRow, OutcomesRow
 
 SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
 FEWEST_PAPERS = 20
-"""With fewer papers, the slope of length is too uncertain to give a score at another length."""
+"""With fewer papers, the slope of scores on length is too uncertain to give a score at another length."""
 OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "failed", "not_asked")
 
 
 def show_details(rows: Sequence[LeaderboardRow]) -> None:
-    """Prints length, score at the human length, judgments, unusable texts, tokens, cost and contamination."""
+    """Prints a table of `COLUMNS` for the human baseline and the models in *rows*, and explains them.
+
+    The columns are length, score at the human length, judgments, unusable texts, tokens, cost and contamination.
+    """
     shown = [row for row in rows if row["kind"] in ("human", "model") and row["words"] is not None]
     if not shown:
         return
@@ -92,4 +95,4 @@ COLUMNS: tuple[tuple[str, Callable[[LeaderboardRow], str], int, str], ...] = (
     ("learnt until", lambda row: str(row["cutoff"] or "–") if row["kind"] == "model" else "", 5, "number"),
     ("reviews seen", lambda row: SEEN[row["contamination"]], 1, "name"),
 )
-"""Head, cell, order and kind of each column."""
+"""Head, function that returns a row's cell, order and kind of each column (see `Column`)."""

@@ -33,9 +33,10 @@ KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending
 
 
 def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
-    """Writes *rows* in the columns *names*, to the file *out* or to standard output; Parquet needs a file.
+    """Writes the columns *names* of *rows* in the format *form* to the file *out*, or to standard output if None.
 
-    Raises `SettingsError` for a file among the `KEPT` parts of *state*, and for one that cannot be written.
+    Raises `SettingsError` for Parquet without a file, for a file among the `KEPT` parts of *state*, and for one that
+    cannot be written.
     """
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
@@ -52,7 +53,7 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
 
 
 def show_written(files: Sequence[Path], board: str, as_json: bool) -> None:
-    """Prints the files of the figures of *board*, one per line; or why there is none."""
+    """Prints the names of *files*, the figures of *board*, one per line; if there are none, why not."""
     if as_json:
         return print_json([str(path) for path in files])
     for path in files:
@@ -74,7 +75,7 @@ def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """Returns *value* safe to show: no terminal controls, an apostrophe before text that a spreadsheet would run."""
+    """Returns *value* safe to open: without terminal controls; a text like a formula gets an apostrophe before it."""
     if value is None or isinstance(value, bool | int | float):
         return value
     text = plain(value)
@@ -115,7 +116,7 @@ def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> Non
 
 
 def _array(values: list[Any]) -> Any:
-    """Returns *values* as a column of Arrow; as text if no Arrow type holds them all."""
+    """Returns *values* as an Arrow array, of texts if no other type holds them all."""
     import pyarrow as pa
 
     for kind in (None, pa.uint64()):

@@ -1,4 +1,4 @@
-"""Prints scores by kind of paper: which version of a PDF was read, the decision, the area."""
+"""Prints scores by stratum. A stratum is a property of papers: the version of the PDF that was read, decision, area."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from gre_bench.stats.intervals import FEW, FEW_MEANS
 from gre_bench.store import Row
 
 SHOWN = 6
-"""The most values of a stratum that get a column: those with the most papers."""
+"""Largest number of values of a stratum that get a column; these are the values with the most papers."""
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
-    """Prints how many sampled papers each stratum has, and the scores in each value of a stratum with several.
+    """Prints how many sampled papers each value of a stratum has, such as each area, and the scores on these papers.
 
-    *counts* as `sampled_strata`, *rows* as `strata`; *metrics* names each signature's metric.
+    Scores are left out for a stratum with one value. *counts* are rows of the query ``sampled_strata``, *rows* of the
+    query ``strata``. *metrics* maps ids of signatures to their metrics.
     """
     sizes: dict[str, dict[str, int]] = {}
     for row in counts:
         sizes.setdefault(row["stratum"], {})[row["value"]] = row["papers"]
     for stratum, values in sizes.items():
-        told = [f"{value} {papers:,}" for value, papers in values.items()]
-        more = f", and {len(told) - SHOWN} more" if len(told) > SHOWN else ""
-        say(f"papers by {stratum}: {', '.join(told[:SHOWN])}{more}")
+        parts = [f"{value} {papers:,}" for value, papers in values.items()]
+        more = f", and {len(parts) - SHOWN} more" if len(parts) > SHOWN else ""
+        say(f"papers by {stratum}: {', '.join(parts[:SHOWN])}{more}")
     small = {
         f"{value} {papers}" for values in sizes.values() if len(values) > 1 for value, papers in values.items()
         if papers < FEW

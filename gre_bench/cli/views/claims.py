@@ -1,4 +1,4 @@
-"""Prints the verdicts of ``gre-bench study claims``, decided ones first."""
+"""Prints the verdicts of ``gre-bench study claims``; decided verdicts come first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ORDER = ("holds", "does not hold", "cannot be told")
 
 
 def show(report: dict[str, Any], details: bool) -> None:
-    """Prints one line per claim and verdict; with *details* its text, source and every comparison."""
+    """Prints one line per claim and verdict; with *details*, also its text, its source and every comparison."""
 
     def key(row: dict[str, Any]) -> tuple[int, str, str]:
         return _ORDER.index(row["verdict"]), row["claim"], "" if row["contrasts"] else row["why"]
@@ -22,7 +22,7 @@ def show(report: dict[str, Any], details: bool) -> None:
         metrics = ", ".join(row["metric"] for row in rows)
         needs = max((row["needed"] or 0 for row in rows), default=0)
         more = [first["why"]] if first["why"] else []
-        more += [f"{needs:,} would tell, if all goes on as here"] if needs else []
+        more += [f"{needs:,} would tell, if further scores are like these"] if needs else []
         screen.say(f"{first['verdict']}: {first['claim']} ({metrics})" + (f": {'; '.join(more)}" if more else ""))
         if details:
             screen.say(f"  {first['says']} {first['paper']}, {first['where']}. {first['note']}".rstrip())

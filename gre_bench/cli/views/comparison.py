@@ -17,7 +17,10 @@ _WITHIN = {True: "yes", False: "no", None: ""}
 
 
 def show(report: dict[str, Any]) -> None:
-    """Prints each part that the report has."""
+    """Prints each part that *report* has: correlations of boards, figures side by side, correlations with benchmarks.
+
+    Last, it prints what was left out and why.
+    """
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
         screen.say(f"Spearman between {first} and {other}, over the models that both rank")
@@ -48,7 +51,7 @@ def show(report: dict[str, Any]) -> None:
 
 
 def show_candidates(report: dict[str, Any]) -> None:
-    """Prints two candidates of one edition, metric by metric."""
+    """Prints the comparison of two candidates of one edition, metric by metric."""
     first, other = report["compared"]
     screen.say(f"{first} − {other} on {report['edition']}, over the pairs that both have")
     for row in report["candidates"]:
@@ -70,7 +73,10 @@ def show_candidates(report: dict[str, Any]) -> None:
 
 
 def _verdict(row: dict[str, Any], leader: str) -> str:
-    """Returns who scores higher, by the board's corrected p if both are ranked together, else by the p of one test."""
+    """Returns a text that says whether *leader* scores higher, or the two are not told apart.
+
+    It depends on the board's corrected p-value if both are ranked together, else on that of the single test.
+    """
     corrected = row["board"]["p_holm"] if row["board"] else row["p"]
     if corrected < ALPHA:
         return f"{leader} scores higher"
@@ -98,7 +104,7 @@ def _left_out(report: dict[str, Any]) -> None:
 
 
 def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints both sides in one table; notes on printed figures follow below it, by mark."""
+    """Prints the figures of both sides, named *first* and *other*, in one table; numbered notes follow below it."""
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
@@ -124,7 +130,7 @@ def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def _coefficient(value: float | None) -> str:
-    """Returns a correlation, or "not defined": fewer than three models, or equal scores."""
+    """Returns a correlation as text; "not defined" for None, which means under three models or equal scores."""
     return "not defined" if value is None else _number(value)
 
 

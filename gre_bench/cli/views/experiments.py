@@ -9,7 +9,7 @@ from gre_bench.cli.views.comparison import table
 
 
 def show_experiments(plan: dict[str, Any]) -> None:
-    """Prints one line per experiment, the files to give, the commands, and every assumption."""
+    """Prints a table of the experiments' cost, then each one's files and commands, and every assumption."""
     heads = ("experiment", "requests", "M read", "M written", "USD", "GPU h")
     table(heads, [
         (row["experiment"].partition("/")[2], f"{row['requests']:,}",
@@ -33,7 +33,7 @@ def show_experiments(plan: dict[str, Any]) -> None:
 
 
 def money(row: dict[str, Any]) -> str:
-    """Returns the USD of everything with a known price, with + if some LM has none."""
+    """Returns the cost in USD as a text: what has a known price, followed by + if the price of an LM is unknown."""
     if row["unpriced"] and not row["usd"]:
         return "not known"
     return f"{row['usd']:.2f}" + ("+" if row["unpriced"] else "")

@@ -27,8 +27,9 @@ _PARTS = re.compile(r"\+?[^-/+]*[-/]?")
 class Column:
     """A column: its head and cells.
 
-    *order*: columns of order 0 are always shown; the others follow in this order while there is room. *kind*: a number
-    is never cut, a name is shortened in the middle, a note is wrapped.
+    *order*: columns of order 0 are always shown; the others are added in ascending order while there is room. *kind*: a
+    ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped. *natural*, *least* and
+    *wanted* are its widths in characters: uncut, smallest possible, and preferred.
     """
 
     head: str
@@ -51,9 +52,9 @@ class Column:
 
 
 def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> list[str]:
-    """Prints the rows of *columns* under *title*, one style a row, in *width* (default: the screen's).
+    """Prints the rows of *columns* under *title* in *width* characters (None: those of the screen).
 
-    Returns the heads of the columns that were shown.
+    *styles* has one style of rich for each row. Returns the heads of the columns that were shown.
     """
     room = width or screen.width()
     columns = [column for column in columns if any(column.cells)]
@@ -76,7 +77,7 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = "") -> None:
-    """Prints *rows* under *heads*; the first column and *names* hold names, the others numbers."""
+    """Prints *rows* under *heads*; the first column and those with heads in *names* hold names, the others numbers."""
     cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
     show(title, [Column(screen.plain(head), own, 0, kind) for head, own, kind in zip(heads, cells, kinds, strict=True)],
@@ -84,14 +85,20 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequenc
 
 
 def fits(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Returns whether all required *columns* fit in *width* with names at their full width."""
+    """Returns whether all required *columns* fit in *width* characters with names at their preferred width.
+
+    *width* is that of the screen if None.
+    """
     shown = [column for column in columns if any(column.cells) and column.order == 0]
     widths = [column.wanted if column.kind == "name" else column.least for column in shown]
     return _width(widths) <= (width or screen.width())
 
 
 def fits_at_all(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Returns whether all required *columns* fit in *width* with names and notes at their narrowest."""
+    """Returns whether all required *columns* fit in *width* characters with names and notes at their narrowest.
+
+    *width* is that of the screen if None.
+    """
     least = [column.least for column in columns if any(column.cells) and column.order == 0]
     return _width(least) <= (width or screen.width())
 
@@ -109,7 +116,7 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 
 
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
-    """Returns *cell* as lines of *width*: a note wrapped, a name shortened, a number unchanged.
+    """Returns *cell* as lines of at most *width* characters: a note wrapped, a name shortened, a number unchanged.
 
     Names that would be equal after shortening are wrapped instead.
     """
@@ -123,7 +130,10 @@ def _wrapped(column: Column, cell: str, width: int) -> list[str]:
 
 
 def _name_lines(name: str, width: int) -> list[str]:
-    """Returns *name* in lines of *width*, broken after a slash or hyphen, or before a plus sign, where it can be."""
+    """Returns *name* in lines of at most *width* characters.
+
+    It is broken after a slash or hyphen, or before a plus sign, where possible.
+    """
     lines = [""]
     for part in _PARTS.findall(name):
         if lines[-1] and cell_len(lines[-1] + part) > width:
@@ -133,7 +143,7 @@ def _name_lines(name: str, width: int) -> list[str]:
 
 
 def shortened(name: str, width: int) -> str:
-    """Returns *name* in at most *width* characters; the middle is left out."""
+    """Returns *name* in at most *width* characters; a longer name has an ellipsis in place of its middle."""
     if cell_len(name) <= width:
         return name
     end = (width - 1) // 2
@@ -142,7 +152,7 @@ def shortened(name: str, width: int) -> str:
 
 
 def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
-    """Returns the columns that there is room for, in their original order."""
+    """Returns the columns that fit in *room* characters, in their original order; those of order 0 always stay."""
     shown = {index for index, column in enumerate(columns) if column.order == 0}
     for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
         wanted = [columns[k].wanted for k in sorted({*shown, index})]
@@ -152,13 +162,16 @@ def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
 
 
 def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """Returns the width of each column: notes shrink first, then names, until all fit; spare room is used."""
+    """Returns the width of each column, so that all fit in *room* characters.
+
+    Notes shrink first, then names. Room that is left over goes to names and notes.
+    """
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
         for index, column in enumerate(columns):
-            over = _width(widths) - room
-            if column.kind == kind and over > 0:
-                widths[index] = max(column.least, widths[index] - over)
+            excess = _width(widths) - room
+            if column.kind == kind and excess > 0:
+                widths[index] = max(column.least, widths[index] - excess)
     for index, column in enumerate(columns):
         if column.kind != "number":
             widths[index] = min(column.natural, widths[index] + room - _width(widths))

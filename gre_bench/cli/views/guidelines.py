@@ -27,7 +27,10 @@ Row = dict[str, Any]
 
 
 def show(summary: Row) -> None:
-    """Prints tables in the paper's layout, outcomes, paired tests, and where the rest is."""
+    """Prints the results of a comparison: tables in the paper's layout, results by condition, and paired tests.
+
+    Last, it prints the folder with the study's files.
+    """
     outcomes, measure = outcomes_of(summary), yardstick_of(summary)
     for table in layout(outcomes):
         screen.out.print(_table(table))
@@ -53,7 +56,7 @@ def show(summary: Row) -> None:
 
 
 def show_quality(summary: Row) -> None:
-    """Prints points by criterion, totals, and the groups."""
+    """Prints the results of rating reviews: points by criterion, totals, and the sizes of the groups."""
     points = _headed(f"{summary['reviews']} reviews by criterion", ("Criterion", "Points or why not", "Reviews"), 2)
     for name, counts in summary["points"].items():
         for grade, count in counts.items():

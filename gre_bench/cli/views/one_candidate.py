@@ -19,7 +19,7 @@ SHOWN_PAPERS = 3
 
 
 def show_understood(report: Row) -> None:
-    """Prints what was read from a file, before anything is scored."""
+    """Prints what an import read from a file of reviews: columns, papers, refused rows and judgments."""
     columns = ", ".join(report["columns"])
     say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
     if report["ignored_columns"]:
@@ -38,8 +38,8 @@ def show_understood(report: Row) -> None:
     others = [row for row in report["refusals"] if row["code"] != "unknown_paper"]
     if others:
         first = others[0]
-        say(f"not taken: {counted(len(others), 'row')}, first {first['item']}: {first['reason']}")
-        say(f"all rows not taken: {report['refusals_file']}")
+        say(f"refused: {counted(len(others), 'row')}, first {first['item']}: {first['reason']}")
+        say(f"all refused rows: {report['refusals_file']}")
     judged = {row["candidate_id"]: row for row in (report["judged"] or {"candidates": ()})["candidates"]}
     if own := judged.get(report["candidate"]):
         human = f" (human {_lines(judged[HUMAN])})" if HUMAN in judged else ""
@@ -89,11 +89,11 @@ def _against_human(row: Row) -> str | None:
     p = row["difference_p_holm"] if row["difference_p_holm"] is not None else row["difference_p"]
     if p is None:
         return f"against human: {row['difference']:+.2f}, not tested"
-    told = ("above" if row["difference"] > 0 else "below") if p < ALPHA else "not told apart"
+    verdict = ("above" if row["difference"] > 0 else "below") if p < ALPHA else "not told apart"
     if row["difference_p_holm"] is None:
-        return f"against human: {row['difference']:+.2f}, {told} (p {p_value(p)} alone; no rank, so not corrected)"
+        return f"against human: {row['difference']:+.2f}, {verdict} (p {p_value(p)} alone; no rank, so not corrected)"
     corrected = f"p {p_value(p)}, corrected for the board's {counted(row['tests'], 'test')}"
-    return f"against human: {row['difference']:+.2f}, {told} ({corrected}; {p_value(row['difference_p'])} alone)"
+    return f"against human: {row['difference']:+.2f}, {verdict} ({corrected}; {p_value(row['difference_p'])} alone)"
 
 
 def _against_chance(row: Row) -> str | None:
@@ -115,7 +115,10 @@ def _papers(papers: list[Row]) -> str | None:
 
 
 def _next(report: dict[str, Any], first: Row) -> list[str]:
-    """Returns commands and cautions that follow from the result, the most urgent first."""
+    """Returns commands and cautions for the user that follow from *report*, the most urgent first.
+
+    *first* is the row of the first metric with scores.
+    """
     name, edition, metric = report["candidate"], report["edition"], first["metric"]
     lines = []
     if first["rank"] is None:

@@ -15,7 +15,7 @@ GAP = "  "
 
 
 def show(names: Sequence[str], rows: Sequence[Row]) -> None:
-    """Prints the first `SHOWN_ROWS` of *rows*, and the number of further ones."""
+    """Prints the columns *names* of the first `SHOWN_ROWS` of *rows*, and the number of further rows."""
     shown = [[_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(_is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
     heads = [plain(name).replace("\n", " ") for name in names]
@@ -32,7 +32,7 @@ def show(names: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:
-    """Prints a row of a table; a cell of several lines takes as many."""
+    """Prints a row of a table, in as many lines as its longest cell has; *numeric* cells are aligned right."""
     cells = [cell.split("\n") for cell in row]
     for k in range(max(map(len, cells), default=0)):
         parts = [cell[k] if k < len(cell) else "" for cell in cells]

@@ -1,4 +1,4 @@
-"""What the whole command line shares for output: consoles, messages, counts, spending and JSON."""
+"""Output functions that all commands share: consoles, messages, counts, spending and JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEW_LINES = 0.5
 
 
 class Console(console.Console):
-    """A console whose reader may close the pipe. That is no fault: `gre_bench.cli.app.main` then ends quietly."""
+    """A console that raises `BrokenPipeError` if the reader closes the pipe; `gre_bench.cli.app.main` ends quietly."""
 
     def on_broken_pipe(self) -> None:
         """Raises `BrokenPipeError`; rich itself would exit with code 1."""
@@ -48,7 +48,7 @@ err = Console(stderr=True, emoji=False)
 
 
 def line_width(console: Console) -> int | None:
-    """Returns the columns of a line of *console*; None if it is piped and ``COLUMNS`` is unset."""
+    """Returns the number of columns of a line of *console*; None if it is piped and ``COLUMNS`` is unset."""
     return console.width if console.is_terminal else _columns()
 
 
@@ -63,7 +63,7 @@ _ARGUMENTS = re.compile(r""" *(?:'[^']*'|"[^"]*"|[^ '"]|['"])+""")
 
 
 def wrapped(line: str, columns: int | None) -> list[str]:
-    """Returns *line* in lines of at most *columns*, broken between words; None: whole.
+    """Returns *line* in lines of at most *columns* characters, broken between words; unbroken if *columns* is None.
 
     A longer word stays whole. Further lines are indented by two columns more than the first. A command is broken
     between its arguments, with the backslash that a shell needs.
@@ -85,7 +85,10 @@ def wrapped(line: str, columns: int | None) -> list[str]:
 
 
 def say(text: str, console: Console | None = None, style: str = "") -> None:
-    """Prints *text*, in lines of the terminal's width or of ``COLUMNS``; unbroken if piped without it."""
+    """Prints *text* on *console* (standard output if None), without terminal controls.
+
+    Lines are broken at the terminal's width or the variable ``COLUMNS``, and not at all if piped without it.
+    """
     console = console or out
     for line in plain(text).split("\n"):
         for part in wrapped(line, line_width(console)):
@@ -93,7 +96,7 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
 
 
 def mark(word: str, colour: str, text: str, console: Console | None = None) -> None:
-    """Prints *word* in a colour, and *text* after it, in lines as `say` does."""
+    """Prints *word* in a *colour* or style of rich, and *text* after it, in lines as `say` does."""
     console = console or out
     first, *more = wrapped(f"{word} {' '.join(plain(text).split())}", line_width(console))
     opening = Text(first)
@@ -125,7 +128,7 @@ def escape(text: object) -> str:
 
 
 def show_counts(metrics: Iterable[Row]) -> None:
-    """Prints the planned pairs by metric and state."""
+    """Prints a table of the numbers of pairs by metric and state."""
     table = Table("metric", "planned", "scored", "failed", "excluded", "missing")
     for row in metrics:
         table.add_row(
@@ -137,7 +140,7 @@ def show_counts(metrics: Iterable[Row]) -> None:
 def show_reasons(reasons: Iterable[Row]) -> None:
     """Prints why pairs have no score: one line for all metrics with the same reason and count.
 
-    A metric's specific form is not named beside it, as no board shows it.
+    A metric's specific form, its excess over chance, is not named beside the metric, because no board shows it.
     """
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
@@ -158,7 +161,7 @@ def duration(seconds: float | None) -> str:
 
 
 def p_value(p: float | None) -> str:
-    """Returns *p* with three decimals, or as a power of ten if below 0.001; empty if None."""
+    """Returns *p* with three decimals, or in scientific notation below 0.001; empty if None."""
     return "" if p is None else "<1e-15" if p < 1e-15 else f"{p:.1e}" if p < 0.001 else f"{p:.3f}"
 
 
@@ -193,7 +196,7 @@ def imported(report: Row, edition: str) -> None:
 
 
 def _show_judged(judged: Row, edition: str) -> None:
-    """Prints the judgments of each candidate of an import, and the humans' for comparison."""
+    """Prints how many judgments an edition's writer finds in the reviews of each imported candidate, and of humans."""
     if not judged["candidates"]:
         return say(f"judgments: {judged['writer']} writes them when {edition} is refreshed")
     human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)
@@ -217,7 +220,7 @@ def _show_judged(judged: Row, edition: str) -> None:
 
 
 def estimate(plan: Row) -> None:
-    """Prints what a refresh would do."""
+    """Prints the plan of a dry run: pairs by state, texts to write, requests to pay for, and time."""
     say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {counted(plan['sampled'], 'paper')}")
     show_counts(plan["metrics"])
     show_reasons([row for row in plan["reasons"] if row["state"] != "missing"])
@@ -235,7 +238,7 @@ def estimate(plan: Row) -> None:
 
 
 def status(current: Row) -> None:
-    """Prints the state of one edition."""
+    """Prints the state of one edition: the run's progress, pairs by metric, failed texts and spending."""
     line = current["state"]
     if current["state"] == "running":
         line += (
@@ -255,7 +258,7 @@ def status(current: Row) -> None:
 
 
 def show_spending(current: Row) -> None:
-    """Prints what an edition or a study has spent on each model, the outcomes, and the budget left."""
+    """Prints what an edition or a study has spent on each model, the outcomes of requests, and the budget left."""
     for name, spent in current["spent_by_model"].items():
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
         lost = f", {spent['unanswered']:,} unanswered" if spent["unanswered"] else ""

@@ -11,13 +11,13 @@ SHOWN = 20
 
 
 def show_counts(counts: dict[str, int]) -> None:
-    """Prints the number of each kind, in one line."""
+    """Prints the counts of a snapshot, such as papers and reviews, in one line; zeros are left out."""
     shown = {name.removeprefix("outcome_"): count for name, count in counts.items() if count}
     screen.say(", ".join(f"{count} {name.replace('_', ' ')}" for name, count in shown.items()))
 
 
 def show_changes(report: dict[str, Any]) -> None:
-    """Prints what changed since another snapshot: counts, and the first lines."""
+    """Prints what changed since another snapshot: counts, and the first `SHOWN` changes."""
     counts = ", ".join(f"{count} {what}" for what, count in report["counts"].items()) or "nothing"
     screen.say(f"changed since {report['since'][:12]}: {counts}")
     for line in report["lines"][:SHOWN]:
@@ -27,7 +27,7 @@ def show_changes(report: dict[str, Any]) -> None:
 
 
 def show_plan(plan: dict[str, Any]) -> None:
-    """Prints requests, tokens, cost and hours of an edition, and the assumptions."""
+    """Prints the estimate of an edition's requests, tokens, cost and hours, and its assumptions."""
     have = {name: value for name, value in plan["already_there"].items() if value}
     held = ", ".join(f"{len(value) if isinstance(value, list) else value} {name}" for name, value in have.items())
     papers = f"{counted(plan['papers'], 'paper')}" if plan["drawn"] else f"at most {counted(plan['papers'], 'paper')}"

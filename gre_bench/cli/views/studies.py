@@ -9,7 +9,7 @@ from gre_bench.core.terminal import counted
 
 
 def show_models(plan: dict[str, Any]) -> None:
-    """Prints the outstanding requests to each LM, and which limits they may exceed."""
+    """Prints the requests to each LM that a study still needs, and which limits they may exceed."""
     for row in plan["models"]:
         money = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
         archived = f" ({row['archived']} more are archived)" if row["archived"] else ""

@@ -16,7 +16,7 @@ _MARK = {"pass": "✓", "fail": "✗", "undecided": "?"}
 
 
 def show(summary: dict[str, Any]) -> None:
-    """Prints effects, verdicts and what is missing."""
+    """Prints the effects of changes, the verdicts on metrics, and why pairs have no score."""
     for family in ("degradation", "manipulation"):
         rows = [row for row in summary["effects"] if row["family"] == family]
         if rows:

@@ -34,27 +34,30 @@ class Held:
 
     @property
     def bytes(self) -> int:
-        """The total size of its existing files in bytes."""
+        """The total size of the model's existing files in bytes."""
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
     def fault(self, thorough: bool = False) -> str | None:
-        """Returns what is wrong with its files, None if nothing.
+        """Returns what is wrong with the model's files, None if nothing.
 
         With *thorough*, each file is read and compared with its SHA-256; else each only has to exist.
         """
-        for name, told in self.files.items():
+        for name, expected in self.files.items():
             path = self.folder / name
             if not path.is_file():
                 return f"{name} is not there"
-            if thorough and sha256(path) != told:
+            if thorough and sha256(path) != expected:
                 return f"{name} was changed"
         return None
 
 
 def cache() -> Path:
-    """Returns the folder of all fetched models (not made here): `VARIABLE` if set, else the platform's cache."""
-    if told := os.environ.get(VARIABLE):
-        return Path(os.path.abspath(os.path.expanduser(told)))
+    """Returns the folder of all fetched models: the environment variable `VARIABLE` if set, else the user's cache.
+
+    The folder may not exist yet. Raises `SettingsError` if the user has no home folder.
+    """
+    if chosen := os.environ.get(VARIABLE):
+        return Path(os.path.abspath(os.path.expanduser(chosen)))
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(xdg):  # the specification says to ignore a relative path
         return Path(xdg) / "gre-bench" / "models"
@@ -65,7 +68,7 @@ def cache() -> Path:
 
 
 def held(entry: Pretrained) -> Held | None:
-    """Returns the model of *entry* in the cache, None if absent; raises `LMError` if it is incomplete."""
+    """Returns the model of *entry* in the cache, None if absent; raises `LMError` if it is incomplete or outdated."""
     folder = cache() / entry.name
     if not folder.is_dir():
         return None
@@ -73,15 +76,18 @@ def held(entry: Pretrained) -> Held | None:
         head, *lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError, ValueError):
         raise LMError(f"{entry.name} in {folder} is not whole: no {SUMS}; run: {entry.to_get}") from None
-    told = re.fullmatch(_HEAD.format(name=r"\S+", member="([0-9a-f]{64})", digest="([0-9a-f]+)"), head)
+    made = re.fullmatch(_HEAD.format(name=r"\S+", member="([0-9a-f]{64})", digest="([0-9a-f]+)"), head)
     files = {name: digest for digest, _, name in (line.partition("  ") for line in lines if "  " in line)}
-    if told is None or not files or told[1] != entry.member_sha256:
+    if made is None or not files or made[1] != entry.member_sha256:
         raise LMError(f"{entry.name} in {folder} was made from an outdated file; run: {entry.to_get}")
-    return Held(folder, told[1], told[2], files)
+    return Held(folder, made[1], made[2], files)
 
 
 def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
-    """Writes `SUMS` over all files in *folder*, the model of *entry* with this *digest*, for ``sha256sum -c``."""
+    """Writes the file `SUMS` with the SHA-256 of all files in *folder*, in the form that ``sha256sum -c`` checks.
+
+    *folder* holds the model of *entry*. Its *digest*, as in signatures, goes into the first line.
+    """
     lines = [_HEAD.format(name=entry.name, member=entry.member_sha256, digest=digest)]
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     lines += [f"{sha256(path)}  {path.relative_to(folder).as_posix()}" for path in paths]
@@ -89,22 +95,24 @@ def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
 
 
 def placed(value: str | Path, beside: Path) -> Path:
-    """Interprets a user's *value* for a model's folder: a path relative to *beside*, or a known name, returned
-    unchanged.
+    """Returns what a user's *value* for a model's folder means: the name of a pretrained model, or an absolute path.
 
-    An existing folder wins over a known name. Anything that is no known name becomes an absolute path.
+    A relative path starts at the folder *beside*. If a folder there has the name of a pretrained model, it is the path.
     """
     path = Path(os.path.abspath(beside)) / value
     return Path(value) if named(Path(value)) and not path.is_dir() else path.resolve()
 
 
 def named(folder: Path) -> Pretrained | None:
-    """Returns the model that *folder*, as returned by `placed`, names; None if it is a path."""
+    """Returns the pretrained model whose name *folder* is; None if it is a path. *folder* is a result of `placed`."""
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
 
 def located(folder: Path, kind: Kind) -> Path:
-    """Returns the folder to open for *folder* as returned by `placed`; raises `LMError` for a model that is absent."""
+    """Returns the folder to open: *folder* itself if it is a path, else the folder of the model that it names.
+
+    *folder* is a result of `placed`. Raises `LMError` if that model is not of this *kind*, absent or incomplete.
+    """
     entry = named(folder)
     if entry is None:
         return folder
@@ -131,12 +139,15 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 
 def hint(folder: Path) -> str:
-    """Returns ``; did you mean ...?`` if the last part of the absent *folder* is nearly a known name."""
+    """Returns the end of a message, ``; did you mean ...?``, if the last part of *folder* is nearly a model's name.
+
+    Returns an empty text if no name is similar.
+    """
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of the file *path*."""
+    """Returns the SHA-256 of the file *path* (64 hex digits)."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

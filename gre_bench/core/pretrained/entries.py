@@ -54,12 +54,12 @@ class Pretrained(BaseModel):
 
 
 def entries() -> dict[str, Pretrained]:
-    """Returns all models of `FILE` by name; `SettingsError` names a wrong entry."""
+    """Returns all models of `FILE` by name; raises `SettingsError`, which names the wrong entry."""
     return _read(FILE)
 
 
 def entry_of(name: str) -> Pretrained:
-    """Returns the model *name*; `SettingsError` for an unknown one lists the nearest, or all."""
+    """Returns the model *name*; raises `SettingsError`, which lists the most similar name or all, if there is none."""
     known = entries()
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)

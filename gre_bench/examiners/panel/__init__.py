@@ -1,1 +1,1 @@
-"""Several examiners together: exam, chair, pairwise preferences, Elo, Bradley-Terry."""
+"""Panels of several examiners: qualification exam, chair, pairwise preferences, Elo, Bradley-Terry."""

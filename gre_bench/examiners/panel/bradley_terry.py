@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths from pairwise preferences, with intervals; today the usual replacement for Elo.
+"""Bradley-Terry strengths from pairwise preferences, with confidence intervals; the usual replacement for Elo.
 
 P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), fitted by maximum likelihood (Bradley and Terry 1952). The order
 of the games has no influence. A tie is half a win for each.
@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 STEPS = 100
-"""The most Newton steps; a fit with a finite solution takes about eight."""
+"""The largest number of Newton steps; a fit with a finite solution takes about eight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,10 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """A player's log-strength with standard error and interval, relative to the players' mean or to an anchor."""
+    """The log-strength *value* of a player, its standard *error*, and its interval from *low* to *high*.
+
+    It is relative to the mean of all players or to an anchor.
+    """
 
     player: str
     value: float
@@ -40,9 +43,10 @@ class Strength:
 
 
 def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None = None) -> list[Strength]:
-    """Returns the strengths, best first; the mean is 0, or the *anchor*'s strength is.
+    """Returns the strength of each player in *games*, the strongest first, with intervals of confidence *level*.
 
-    Raises `SettingsError` if the games do not determine them: a player won all or lost all, or two groups never met.
+    The player *anchor* has strength 0; without an anchor, the mean strength is 0. Raises `SettingsError` if the games
+    do not determine the strengths: a player won all or lost all, or two groups never met.
     """
     from scipy.special import ndtri
 
@@ -65,7 +69,7 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
 
 
 def _wins(games: Sequence[Game], players: list[str]) -> Array:
-    """Returns wins[i, j]: how often i was preferred to j, ties counted half."""
+    """Returns the matrix of wins: entry [i, j] is how often player i was preferred to player j; a tie counts half."""
     indices = {name: index for index, name in enumerate(players)}
     wins = np.zeros((len(players), len(players)))
     for game in games:
@@ -77,7 +81,7 @@ def _wins(games: Sequence[Game], players: list[str]) -> Array:
 
 
 def _fitted(wins: Array) -> tuple[Array, Array]:
-    """Returns log-strengths of mean 0 by Newton's method, and the information matrix there."""
+    """Fits log-strengths of mean 0 by Newton's method; returns them and the information matrix at the solution."""
     met = wins + wins.T
     beta, information = np.zeros(len(wins)), np.zeros_like(wins)
     for _ in range(STEPS):
@@ -86,7 +90,7 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
         weight = met * chance * (1.0 - chance)
         information = np.diag(weight.sum(axis=1)) - weight
         step = np.linalg.pinv(information) @ slope
-        # A long step from a bad start may overshoot: at most two units at once.
+        # A long step from a bad start may overshoot, so a step is at most two units.
         beta = beta + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-300))
         if float(np.abs(step).max()) < 1e-12:
             break

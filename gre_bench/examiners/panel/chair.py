@@ -1,6 +1,6 @@
-"""The chair's decision over several examiners' grades or preferences, after PRE.
+"""The chair's decisions: weighted means of several examiners' grades or preferences, after PRE.
 
-An examiner with exam score p has this weight before the weights are scaled to sum to one:
+An examiner with exam score p has this weight, before the weights are scaled to sum to 1:
 
     uniform  1        log  log(p / (1 − p))        exp  exp(α p)        poly  p^α
 
@@ -24,9 +24,9 @@ CLAMP = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The chair's *value* for one item (0 to 1), or the problem that replaces it.
+    """The chair's decision on one item: a *value* from 0 to 1, or the *problem* that replaces it.
 
-    *voices* names the examiners that counted.
+    *voices* names the examiners whose answers were averaged.
     """
 
     value: float | None
@@ -35,7 +35,7 @@ class Decision:
 
 
 def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
-    """Returns the weight of an examiner with exam score *p*, before scaling."""
+    """Returns the weight by *rule* of an examiner with exam score *p*, before scaling; *alpha* is α of the rule."""
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
     p = min(max(p, CLAMP), 1 - CLAMP)
@@ -43,9 +43,9 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns the weights of the examiners that passed, which sum to 1.
+    """Returns the weight by *rule* of each examiner that passed its exam; the weights sum to 1.
 
-    Raises `SettingsError` if none passed or one would have no weight.
+    Raises `SettingsError` if none passed, or if one would get no positive weight.
     """
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
@@ -59,31 +59,34 @@ def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, 
     return {name: value / total for name, value in results.items()}
 
 
-def decide(given: Mapping[str, Sequence[float | None]], by: Mapping[str, float]) -> list[Decision]:
-    """Returns the chair's decision on each item: the mean of the examiners' answers *given*, weighted by *by*.
+def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]) -> list[Decision]:
+    """Returns the chair's decision on each item: the mean of the examiners' answers, weighted by *weight_of*.
 
-    Missing answers are left out. Grades must be stretched to 0 … 1
-    (`gre_bench.examiners.panel.qualification.stretched`); preferences are 1, 0.5 and 0.
+    *answers* holds each examiner's answers to all items, in the same order; missing ones (None) are left out. Grades
+    must be stretched to 0 … 1 (`gre_bench.examiners.panel.qualification.stretched`); preferences are 1, 0.5 and 0.
     """
-    columns = {name: given[name] for name in by}
+    columns = {name: answers[name] for name in weight_of}
     if len({len(column) for column in columns.values()}) > 1:
-        raise ValueError("the examiners have not been asked about the same items")
+        raise ValueError("the examiners did not answer about the same items")
     return [
-        _decision({name: column[index] for name, column in columns.items()}, by)
+        _decision({name: column[index] for name, column in columns.items()}, weight_of)
         for index in range(len(next(iter(columns.values()), ())))
     ]
 
 
 def verdict(decision: Decision) -> float | None:
-    """Returns a decision about a pair as the score of a game: 1 for the first, 0 for the second, 0.5 for a tie."""
+    """Returns the score of a game from the *decision* on a pair: 1 for the first, 0 for the second, 0.5 for a tie.
+
+    None if there is no decision.
+    """
     if decision.value is None:
         return None
     return 0.5 if math.isclose(decision.value, 0.5) else float(decision.value > 0.5)
 
 
-def _decision(answers: Mapping[str, float | None], by: Mapping[str, float]) -> Decision:
+def _decision(answers: Mapping[str, float | None], weight_of: Mapping[str, float]) -> Decision:
     known = {name: answer for name, answer in answers.items() if answer is not None}
     if not known:
         return Decision(None, (), Problem("no_voice", "no qualified examiner has an answer"))
-    total = math.fsum(by[name] for name in known)
-    return Decision(math.fsum(by[name] * answer for name, answer in known.items()) / total, tuple(known))
+    total = math.fsum(weight_of[name] for name in known)
+    return Decision(math.fsum(weight_of[name] * answer for name, answer in known.items()) / total, tuple(known))

@@ -1,10 +1,10 @@
-"""Elo ratings of players from games between them, after PRE: K = 16, everybody starts at 1000.
+"""Elo ratings of players from games between them, after PRE: K = 16, and every player starts at 1000.
 
     expected(a, b) = 1 / (1 + 10^((b − a) / 400))
     rating ← rating + K · (score − expected)
 
-Ratings depend on the order of the games, so they are shown with a spread over shuffled orders. Bradley-Terry
-(`gre_bench.examiners.panel.bradley_terry`) does not depend on it.
+Ratings depend on the order of the games, so they are stated with their spread over shuffled orders. Bradley-Terry
+strengths (`gre_bench.examiners.panel.bradley_terry`) do not depend on it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A player's mean rating over shuffled orders of the same games, and its 2.5th and 97.5th percentile."""
+    """The mean rating (*value*) of a player over shuffled orders of the games, with its 2.5% and 97.5% quantile."""
 
     player: str
     value: float
@@ -38,7 +38,10 @@ def expected(own: float, other: float) -> float:
 
 
 def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, float]:
-    """Returns the ratings after all *games* in their order; one player gains what the other loses."""
+    """Returns each player's rating after all *games*, played in their order; one player gains what the other loses.
+
+    Each player begins at *start*; *k* is K in the module's formula.
+    """
     ratings: dict[str, float] = {}
     for game in games:
         first, second = (ratings.get(name, start) for name in (game.first, game.second))
@@ -48,7 +51,7 @@ def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, 
 
 
 def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: float = K) -> list[Rating]:
-    """Returns the ratings over *orders* seeded shuffles of *games*, best first."""
+    """Returns each player's mean rating and spread over *orders* shuffles of *games*, the best player first."""
     shuffler = random.Random(seed)
     games = list(games)
     players = sorted({name for game in games for name in (game.first, game.second)})
@@ -63,13 +66,13 @@ def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: floa
 
 
 def full_round(players: Sequence[str], seed: int = 0) -> list[tuple[str, str]]:
-    """Returns every pair of *players* once, in a seeded order."""
+    """Returns every pair of *players* once, shuffled by *seed*."""
     pairs = list(itertools.combinations(players, 2))
     random.Random(seed).shuffle(pairs)
     return pairs
 
 
 def sampled_round(players: Sequence[str], games: int, seed: int = 0) -> list[tuple[str, str]]:
-    """Returns *games* pairs of *players*, sampled with replacement; this fixes the cost of a tournament beforehand."""
-    drawer = random.Random(seed)
-    return [(one, other) for one, other in (drawer.sample(list(players), 2) for _ in range(games))]
+    """Returns a sample of pairs of *players* with replacement, *games* in number, which fixes the cost beforehand."""
+    sampler = random.Random(seed)
+    return [(one, other) for one, other in (sampler.sample(list(players), 2) for _ in range(games))]

@@ -1,4 +1,4 @@
-"""Preferences between two texts about one source, requested in both orders (PRE, Appendix A.1).
+"""Preferences between two texts about one source; the LM is asked in both orders of the texts (PRE, Appendix A.1).
 
 An LM that names the same position in both orders prefers a position, not a text. Such a pair is a tie, and is counted.
 """
@@ -22,7 +22,7 @@ SAMPLING = Sampling(0.0, 64, TOP_P)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts about *source*: *one* by the player *first* and *two* by *second*."""
+    """Two texts about *source*: *one* by the player *first*, *two* by the player *second*."""
 
     item_id: str
     source: str
@@ -34,31 +34,33 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """An LM's preference: *score* 1 for the first player, 0 for the second, 0.5 if it followed the position.
+    """An LM's preference in a pair: *score* is 1 for the first player, 0 for the second, 0.5 for a tie.
 
-    *places*: the position that it chose (0 or 1), in the given order and in the other. Without a score there is a
-    *problem*.
+    *positions* holds the position that the LM chose (0 or 1), in the given order of the texts and in the other. Without
+    a score there is a *problem*.
     """
 
     item_id: str
     first: str
     second: str
     score: float | None
-    places: tuple[int, int] | None = None
+    positions: tuple[int, int] | None = None
     problem: Problem | None = None
     cost: Cost = FREE
 
     @property
     def consistent(self) -> bool:
-        return self.places is not None and self.places[0] != self.places[1]
+        """Whether the LM chose the same text in both orders."""
+        return self.positions is not None and self.positions[0] != self.positions[1]
 
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """How far an LM follows position; *first_share* is the share of answers for the first position, 0.5 if unbiased.
+    """How far an LM prefers a position: counts of pairs, and the share of answers for the first position.
 
-    The 95% interval treats a pair as the unit, because its two answers depend on each other. *p*: two-sided binomial
-    test that inconsistent pairs choose both positions equally often.
+    *always_first* and *always_second* count pairs in which the LM chose that position in both orders. *first_share* is
+    0.5 without bias; its 95% interval treats a pair as the unit, because its two answers depend on each other. *p* is
+    that of a two-sided binomial test that these pairs choose both positions equally often.
     """
 
     pairs: int
@@ -73,20 +75,23 @@ class PositionBias:
 def prefer(
     pairs: Sequence[Pair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
-    """Returns one preference or problem for each of *pairs*, in order; sends two chats each."""
+    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference for each, in their order.
+
+    *item* is the kind of the compared texts. *base* replaces the default `SAMPLING`.
+    """
     said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
     return [_preference(pair, said[index], said[len(pairs) + index]) for index, pair in enumerate(pairs)]
 
 
 def chats(pairs: Sequence[Pair], item: ItemKind) -> list[Chat]:
-    """Returns the chats about *pairs*: all of them in the given order, then all in the other."""
+    """Returns the chats about *pairs*: first all with the texts in the given order, then all in the other order."""
     prompt = f"pre/{item}/pairwise"
     forward = [fill(prompt, source=pair.source, one=pair.one, two=pair.two) for pair in pairs]
     return [*forward, *(fill(prompt, source=pair.source, one=pair.two, two=pair.one) for pair in pairs)]
 
 
 def games(preferences: Sequence[Preference]) -> list[Game]:
-    """Returns the preferences without problems, as games for Elo and Bradley-Terry."""
+    """Returns *preferences* as games for Elo and Bradley-Terry; leaves out those with a problem."""
     return [
         Game(preference.first, preference.second, preference.score)
         for preference in preferences
@@ -95,12 +100,12 @@ def games(preferences: Sequence[Preference]) -> list[Game]:
 
 
 def position_bias(preferences: Sequence[Preference]) -> PositionBias:
-    """Returns the report over all *preferences* of one LM."""
+    """Returns the position bias of an LM in all of its *preferences*."""
     from scipy.stats import binomtest
 
-    answered = [preference.places for preference in preferences if preference.places is not None]
-    always = [sum(places == (place, place) for places in answered) for place in (0, 1)]
-    firsts = [places.count(0) / 2 for places in answered]
+    answered = [preference.positions for preference in preferences if preference.positions is not None]
+    always = [sum(positions == (position, position) for positions in answered) for position in (0, 1)]
+    firsts = [positions.count(0) / 2 for positions in answered]
     return PositionBias(
         pairs=len(preferences),
         consistent=len(answered) - sum(always),
@@ -114,10 +119,10 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
 
 def _preference(pair: Pair, forward: ChatOutcome[int], backward: ChatOutcome[int]) -> Preference:
     ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
-    places = (forward.read, backward.read)
-    if isinstance(places[0], Problem):
-        return Preference(*ids, None, None, places[0], cost)
-    if isinstance(places[1], Problem):
-        return Preference(*ids, None, None, places[1], cost)
-    score = 0.5 if places[0] == places[1] else 1.0 - places[0]
-    return Preference(*ids, score, (places[0], places[1]), None, cost)
+    positions = (forward.read, backward.read)
+    if isinstance(positions[0], Problem):
+        return Preference(*ids, None, None, positions[0], cost)
+    if isinstance(positions[1], Problem):
+        return Preference(*ids, None, None, positions[1], cost)
+    score = 0.5 if positions[0] == positions[1] else 1.0 - positions[0]
+    return Preference(*ids, score, (positions[0], positions[1]), None, cost)

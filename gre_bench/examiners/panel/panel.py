@@ -1,7 +1,7 @@
 """Peer review in a study, after PRE: which examiners pass the exam, and the chair's decisions from their grades.
 
-The chair decides only on texts outside the exam. An examiner's weight thus never comes from the texts that it decides
-on.
+The chair decides only on texts outside the exam. The weight of an examiner thus never depends on the texts to be
+decided on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ EXAM = "exam_question"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The *exams*, the weights by rule and examiner, and the chair's decisions as columns of the study."""
+    """The result of a panel: the *exams*, the weights (rule → examiner → weight), and the chair's decisions.
+
+    *columns* holds the decisions by each rule, as a column of the study.
+    """
 
     exams: list[Exam]
     weights: dict[str, dict[str, float]]
@@ -33,7 +36,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerSlot:
-    """An examiner of the panel: its *column*, and the column and examiner of its *second* prompt, if any."""
+    """An examiner of the panel and its *column* of grades; *second* is the same for its second prompt, if any."""
 
     column: Column
     examiner: Examiner
@@ -41,25 +44,25 @@ class ExaminerSlot:
 
 
 def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
-    """Returns at least *count* texts for the exam: all texts of randomly chosen groups.
+    """Returns at least *count* texts for the exam: all texts of groups sampled by *seed*.
 
-    *groups* maps texts to groups.
+    *groups* maps each text to its group, such as its source. Raises `SettingsError` if no text is left to decide on.
     """
     order = list(dict.fromkeys(groups.values()))
     random.Random(seed).shuffle(order)
-    drawn: set[str] = set()
+    sampled: set[str] = set()
     for group in order:
-        if len(drawn) >= count:
+        if len(sampled) >= count:
             break
-        drawn |= {name for name, owner in groups.items() if owner == group}
-    if len(drawn) == len(groups):
+        sampled |= {name for name, owner in groups.items() if owner == group}
+    if len(sampled) == len(groups):
         raise SettingsError(f"panel.questions: {count} questions leave none of {len(groups)} texts to decide on")
-    return drawn
+    return sampled
 
 
 def convene(
     examiner_slots: Sequence[ExaminerSlot],
-    asked: set[str],
+    exam_texts: set[str],
     human: Mapping[str, float],
     ends: tuple[float, float],
     measure: Measure = "squared_error",
@@ -67,8 +70,12 @@ def convene(
     rules: Iterable[Rule] = ("uniform",),
     alpha: float = 1.0,
 ) -> Panel:
-    """Returns the panel of *examiner_slots* after an exam on the texts *asked*; *human* scores lie between *ends*."""
-    names = [name for name in human if name in asked]
+    """Examines all of *examiner_slots* on *exam_texts* and lets the chair decide on the other texts.
+
+    *human* holds the human score of each text, on a scale from ``ends[0]`` to ``ends[1]``. There is one column of
+    decisions for each of *rules*. If no examiner passes, the column holds problems instead of grades.
+    """
+    names = [name for name in human if name in exam_texts]
     scale = Scale(*ends)
     gold = [human[name] for name in names]
     if measure == "squared_error":
@@ -81,7 +88,7 @@ def convene(
         )
         for slot in examiner_slots
     ]  # fmt: skip
-    due = [name for name in human if name not in asked]
+    due = [name for name in human if name not in exam_texts]
     given = {slot.column.title: _given(slot.column, slot.examiner, due, "squared_error") for slot in examiner_slots}
     out = Panel(exams, {}, [])
     for rule in rules:

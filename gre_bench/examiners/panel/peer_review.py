@@ -1,4 +1,4 @@
-"""Peer review by several examiners, after PRE: an exam, grades by those who pass, and a chair who decides."""
+"""Peer review by several examiners, after PRE: an exam, grades by those that pass, and decisions by a chair."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from gre_bench.examiners.wordings import Item
 
 @dataclass(frozen=True, slots=True)
 class ExaminerSlot:
-    """An examiner on the panel and how it grades; *second* is another prompt, which measures its inner consistency."""
+    """An examiner of the panel with its *grader*; *second* is the same with another prompt.
+
+    The second prompt measures whether the examiner agrees with itself.
+    """
 
     name: str
     examiner: Examiner
@@ -29,7 +32,7 @@ class ExaminerSlot:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An item of the exam; *gold* is its label, on the scale of the examiners (0 … 1 for squared error)."""
+    """An item of the exam; *gold* is its label on the examiners' scale (for squared error, stretched to 0 … 1)."""
 
     item: Item
     gold: float | None = None
@@ -38,10 +41,10 @@ class Question:
 def examine(
     examiner_slot: ExaminerSlot, questions: Sequence[Question], measure: Measure = "exact", threshold: float = THRESHOLD
 ) -> Exam:
-    """Returns the qualification exam of *examiner_slot*.
+    """Examines *examiner_slot* on *questions* and returns the result.
 
-    It uses the gold labels if every question has one, and the second prompt if there is one. Raises `SettingsError` if
-    there is neither.
+    It is compared with the gold labels if every question has one, and with its own second prompt if there is one.
+    Raises `SettingsError` if there is neither, or if both prompts have different scales and equality is the measure.
     """
     items = [question.item for question in questions]
     given = _answers(examiner_slot.grader(items), examiner_slot.examiner, measure)
@@ -71,7 +74,11 @@ def review(
     rule: Rule = "uniform",
     alpha: float = 1.0,
 ) -> tuple[list[Decision], dict[str, list[Grade]]]:
-    """Returns the chair's decision about each of *items*, on 0 … 1, and the grades of each examiner that passed."""
+    """Lets the examiners that passed grade *items*; returns the chair's decision on each, and the grades by examiner.
+
+    Decisions are between 0 and 1. *rule* and *alpha* weight the examiners (`chair`). Raises `SettingsError` if no
+    examiner passed.
+    """
     by = weights(exams, rule, alpha)
     at_work = {examiner_slot.name: examiner_slot for examiner_slot in examiner_slots if examiner_slot.name in by}
     grades = {name: examiner_slot.grader(items) for name, examiner_slot in at_work.items()}
@@ -90,13 +97,17 @@ def examine_pairs(
     item: ItemKind = "review",
     threshold: float = THRESHOLD,
 ) -> Exam:
-    """Returns the exam on pairs: accuracy against *gold* (1 or 0), else the share of equal answers in both orders."""
+    """Examines the LM *asker* on *pairs* and returns the result under its *name*.
+
+    *item* is the kind of the compared texts. With *gold* (1 for the first player, 0 for the second), the exam measures
+    accuracy. Without, it measures the share of pairs in which the LM chooses the same text in both orders.
+    """
     said = prefer(pairs, asker, item)
     given = [one.score for one in said]
     if gold is not None:
         return exam(name, given, gold=gold, threshold=threshold)
-    again = [None if one.places is None else float(one.places[1]) for one in said]
-    there = [None if one.places is None else 1.0 - one.places[0] for one in said]
+    again = [None if one.positions is None else float(one.positions[1]) for one in said]
+    there = [None if one.positions is None else 1.0 - one.positions[0] for one in said]
     return exam(name, there, again=again, threshold=threshold)
 
 
@@ -108,7 +119,11 @@ def tournament(
     rule: Rule = "uniform",
     alpha: float = 1.0,
 ) -> tuple[list[Game], dict[str, list[Preference]]]:
-    """Returns the games made of the chair's verdicts on *pairs*, and the preferences of each examiner that passed."""
+    """Lets the LMs that passed compare *pairs*; returns the chair's verdicts as games, and the preferences by LM.
+
+    *item* is the kind of the compared texts. *rule* and *alpha* weight the LMs (`chair`). Raises `SettingsError` if no
+    LM passed.
+    """
     by = weights(exams, rule, alpha)
     said = {name: prefer(pairs, askers[name], item) for name in by}
     decisions = decide({name: [one.score for one in found] for name, found in said.items()}, by)

@@ -22,7 +22,11 @@ THRESHOLD = 0.6
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """An examiner's result. *score* decides its weight: the reference part if there is one, else the consistency."""
+    """The result of an examiner's exam.
+
+    *reference* and *consistency* are agreements from 0 to 1, None if not measured. *passed* says whether all measured
+    ones reached the threshold.
+    """
 
     examiner: str
     reference: float | None
@@ -33,18 +37,22 @@ class Exam:
 
     @property
     def score(self) -> float:
+        """The exam score, on which the examiner's weight depends: the reference part if measured, else consistency."""
         return self.reference if self.reference is not None else self.consistency or 0.0
 
 
 def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
-    """Returns the agreement of *given* with *wanted*, 0 to 1; for squared_error both must be stretched to 0 … 1."""
+    """Returns the agreement of the answers *given* with the answers *wanted*, from 0 to 1; None means no answer.
+
+    For ``squared_error``, both must be stretched to 0 … 1. Raises `ValueError` if they are empty or differ in length.
+    """
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")
     return math.fsum(_alike(one, other, measure) for one, other in zip(given, wanted, strict=True)) / len(wanted)
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
-    """Returns *values* of *scale* stretched to 0 … 1."""
+    """Returns *values*, mapped linearly so that the ends of *scale* become 0 and 1; None stays None."""
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 
@@ -57,9 +65,10 @@ def exam(
     measure: Measure = "exact",
     threshold: float = THRESHOLD,
 ) -> Exam:
-    """Returns the exam of *examiner* from its answers *given*; *again* are its answers to the second prompt.
+    """Returns the result of the exam of *examiner* from its answers *given*.
 
-    The examiner must pass every part of the exam that exists.
+    They are compared with the labels *gold* and with *again*, the answers to the second prompt, each if present. The
+    examiner passes if every agreement reaches *threshold*. Raises `ValueError` if there is nothing to compare with.
     """
     if gold is None and again is None:
         raise ValueError("an exam needs gold labels, or answers to a second prompt")

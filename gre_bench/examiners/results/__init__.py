@@ -1,1 +1,1 @@
-"""What a study of examiners reports: outcomes, differences, tables, error sheets."""
+"""The results of a study of examiners: outcomes, differences, tables, error sheets."""

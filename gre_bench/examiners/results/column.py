@@ -12,10 +12,13 @@ from gre_bench.examiners.grading import Grade
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The *grades* of one examiner, baseline or panel; *by* names its LM (empty: none).
+    """The *grades* of all texts by one rater: an examiner, a baseline or a panel.
 
-    *excluded*: why a text was never graded, by id. *before*, *after*: number of different scores before and after
-    binning. *seconds*: duration of this run; archived replies take none. *usd*: price of all replies (None: unknown).
+    - *by*: the name of its LM, empty for none.
+    - *excluded*: the reason why a text was not graded, by the text's id.
+    - *before*, *after*: the numbers of distinct scores before and after binning.
+    - *seconds*: the duration of this run; archived replies take no time.
+    - *usd*: the price of all replies, None if unknown.
     """
 
     name: str
@@ -30,13 +33,15 @@ class Column:
 
     @property
     def title(self) -> str:
+        """The name of the rater with that of its LM."""
         return f"{self.name} · {self.by}" if self.by else self.name
 
     @property
     def values(self) -> dict[str, float]:
-        """The scores by text."""
+        """The score of each text that has one, by the text's id."""
         return {grade.item_id: grade.value for grade in self.grades if grade.value is not None}
 
     @property
     def cost(self) -> Cost:
+        """The total cost of all grades."""
         return sum((grade.cost for grade in self.grades), FREE)

@@ -1,8 +1,8 @@
-"""Is one examiner closer to the human scores than another? Each is compared with the best one and with mere length.
+"""Tests whether one examiner is closer to the human scores than another.
 
-Each comparison uses the texts that both have graded (`gre_bench.stats.comparison`). Holm's correction covers the
-comparisons with the best, and separately those with length. The best examiner is chosen on the same texts, which
-favours it slightly.
+Each examiner is compared with the best one, and with the length of the texts. A comparison uses the texts that both
+have graded (`gre_bench.stats.comparison`). Holm's correction covers the comparisons with the best, and separately those
+with length. The best examiner is chosen on the same texts, which favours it slightly.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ LENGTH = "length"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Kendall's tau of *first* less that of *second* on the *items* that both graded, or the *problem*.
+    """Kendall's tau of *first* minus that of *second*, with interval and p-value, or the *problem* that prevents it.
 
-    *p_holm* is corrected within its family.
+    Both are measured against the human scores. *items* is the number of texts that both graded. *p_holm* is *p* after
+    Holm's correction over all comparisons of the *family*.
     """
 
     family: Literal["best", "length"]
@@ -46,9 +47,10 @@ def differences(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compares every column with the best examiner and with length.
+    """Compares every column with the best examiner, and with the column of lengths if there is one.
 
-    *outcomes*: the result of each column, in the same order.
+    *outcomes* holds the result of each column, in the same order. *human* holds the human score of each text, *groups*
+    its group; groups are resampled as wholes.
     """
     ranked = [
         (outcome.kendall.value, index)

@@ -1,7 +1,7 @@
-"""The error analysis of rationales (Kim et al. 2023, §5.3.3): a sheet for a human to fill in, and its shares.
+"""The error analysis of rationales (Kim et al. 2023, §5.3.3): a sheet for a human to fill in, and its evaluation.
 
-A rationale can have three errors: it contradicts the score, it states what neither text says, or it is about another
-aspect. Errors can occur together, so their shares need not sum to one.
+A rationale can have three errors: it contradicts the score, it states something that is in neither text, or it is about
+another aspect. Errors can occur together, so their shares need not sum to 1.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.wordings import Item
 
 ERRORS = ("inconsistent", "hallucination", "different_aspect")
-"""Error types 1 to 3; a cell is filled with yes or no."""
+"""The columns of error types 1 to 3, whose cells a human fills with yes or no."""
 SAMPLED = 36
-"""How many rationales the paper's authors examined."""
+"""Number of rationales that Kim et al. examined."""
 COLUMNS = ("item_id", "aspect", "score", "rationale", *ERRORS, "source", "text")
 
 
 def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, seed: int = 0) -> list[dict[str, str]]:
-    """Returns a seeded sample of *rows* rationales with empty error cells; all of them if there are fewer."""
+    """Returns the rows of a sheet: a sample of *rows* rationales, with empty cells for errors.
+
+    *grades* are those of *items*, in the same order. If there are fewer rationales, all of them are returned.
+    """
     found = [
         {
             "item_id": item.item_id,
@@ -40,7 +43,10 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
 
 
 def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """Returns the shares of Table 9: ``good`` (no error) and each error; `SourceError` names an empty or wrong cell."""
+    """Returns the shares of Table 9 from a filled sheet: of rationales without error (``good``), and with each error.
+
+    Raises `SourceError` if the sheet has no rows or a cell is neither yes nor no.
+    """
     if not filled:
         raise SourceError("the sheet has no rows")
     marked = [{error: _marked(row, index, error) for error in ERRORS} for index, row in enumerate(filled, 1)]
@@ -48,8 +54,8 @@ def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:
     return {"good": good} | {error: sum(row[error] for row in marked) / len(marked) for error in ERRORS}
 
 
-def _marked(row: Mapping[str, str], place: int, error: str) -> bool:
+def _marked(row: Mapping[str, str], number: int, error: str) -> bool:
     cell = (row.get(error) or "").strip().lower()
     if cell not in ("yes", "no"):
-        raise SourceError(f"row {place} of the sheet: write yes or no into column {error}, not {cell!r}")
+        raise SourceError(f"row {number} of the sheet: write yes or no into column {error}, not {cell!r}")
     return cell == "yes"

@@ -1,6 +1,7 @@
-"""The results of a study of examiners: how closely each one's grades follow the human scores, and its cost.
+"""The results of a study of examiners: how closely the grades of each follow the human scores, and their cost.
 
-Kendall's tau-b, Spearman and Pearson over all texts, resampled by group (`gre_bench.stats.correlation`).
+The coefficients are Kendall's tau-b, Spearman's and Pearson's over all texts. Their intervals come from resampling by
+group (`gre_bench.stats.correlation`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from gre_bench.stats.correlation import correlate
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A coefficient with 95% interval and p-value by group, and SciPy's p-value, which treats texts as independent."""
+    """A coefficient with its 95% interval and p-value, both by resampling of groups.
+
+    *flat_p* is SciPy's p-value, which treats texts as independent.
+    """
 
     value: float
     low: float
@@ -28,11 +32,15 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerResult:
-    """One column of a study in numbers. *planned* = scored + excluded + failed + missing (to be tried again).
+    """The numbers of one column of a study.
 
-    *tied*: share of pairs of texts with equal scores. Of the *replies*, *unparsable* could not be read and
-    *hallucinated* hold an "Answer:" that nobody requested (Kotonya et al. 2023, §5.2). Without coefficients there is a
-    *problem*.
+    - *planned*: the number of texts; the sum of *scored*, *excluded*, *failed* and *missing* (to be tried again).
+    - *reasons*: the number of texts without a score, by reason; *groups*: the number of groups with scored texts.
+    - *problem*: the reason why there are no coefficients.
+    - *tied*: the share of pairs of texts with equal scores.
+    - *mass*: the mean total probability of the declared scores, for the aggregation logprob.
+    - *unparsable*: the number of *replies* that could not be read.
+    - *hallucinated*: the number of replies with an "Answer:" that nobody requested (Kotonya et al. 2023, §5.2).
     """
 
     name: str
@@ -66,7 +74,10 @@ class ExaminerResult:
 def outcome(
     column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
 ) -> ExaminerResult:
-    """Returns the numbers of *column* against the *human* scores, both by text; *groups* are resampled as wholes."""
+    """Returns the numbers of *column*, compared with *human*, the human score of each text.
+
+    *groups* gives the group of each text; groups are resampled as wholes.
+    """
     values, cost = column.values, column.cost
     problems = [grade.problem for grade in column.grades if grade.problem is not None]
     reasons = Counter([*column.excluded.values(), *(problem.code for problem in problems)])
@@ -93,12 +104,12 @@ def _coefficients(
 ) -> tuple[dict[Kind, Estimate], str | None]:
     names = [name for name in human if name in values]
     scores, wanted = [values[name] for name in names], [human[name] for name in names]
-    drawn = [groups[name] for name in names]
+    group_of_each = [groups[name] for name in names]
     kinds: tuple[Kind, ...] = ("kendall", "spearman", "pearson")
     estimates: dict[Kind, Estimate] = {}
     for kind in kinds:
         try:
-            correlation = correlate(kind, scores, wanted, drawn, resamples=resamples, seed=seed)
+            correlation = correlate(kind, scores, wanted, group_of_each, resamples=resamples, seed=seed)
         except ValueError as error:
             return {}, str(error)
         estimates[kind] = Estimate(

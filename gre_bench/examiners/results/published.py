@@ -1,4 +1,4 @@
-"""The examiners' tables as printed, from ``data/published/001_*.csv`` and ``003_*.csv``."""
+"""Reads the tables that the papers on examiners print, from ``data/published/001_*.csv`` and ``003_*.csv``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed number (Kendall's tau; percent in ``001_table9``) with *digits* decimals; *anomaly* marks an oddity."""
+    """A printed number: Kendall's tau, or a percentage in ``001_table9``.
+
+    *digits* is the number of printed decimals, *items* the number of graded texts. *anomaly* and *note* describe an
+    oddity of the print, if any.
+    """
 
     row: str
     column: str
@@ -24,7 +28,7 @@ class Printed:
 
 @cache
 def printed(table: str) -> tuple[Printed, ...]:
-    """Returns the cells of *table*, such as ``001_table1``, row by row."""
+    """Returns the printed numbers of *table*, such as ``001_table1``, row by row."""
     path = resource("data", "published", f"{table}.csv")
     with path.open(encoding="utf-8", newline="") as lines:
         return tuple(map(_printed, csv.DictReader(lines, strict=True)))

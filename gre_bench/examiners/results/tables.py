@@ -1,6 +1,7 @@
-"""Kendall's tau in the layout of the papers' tables, with the published values beside ours.
+"""Tables of a study in the layout of the papers' tables, with the published values beside those of the study.
 
-The rows are those of the paper, in its order. The columns are the LMs of the study, then those of the paper.
+The cells are mostly values of Kendall's tau. The rows are those of the paper, in its order. The columns are the LMs of
+the study, then those of the paper.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _ERROR_ROWS = {"0 | Good": "good"} | {
 
 @dataclass(frozen=True, slots=True)
 class NumberCell:
-    """A number with *digits* decimals, its interval if there is one, and a *note* on any oddity."""
+    """A number to be printed with *digits* decimals, its interval if there is one, and a *note* on any oddity."""
 
     value: float
     low: float | None = None
@@ -48,7 +49,7 @@ class NumberCell:
 
 @dataclass(frozen=True, slots=True)
 class NumberRow:
-    """A row: its *labels*, and its cells by column."""
+    """A row of a table: its *labels*, and its cells by the name of their column."""
 
     labels: tuple[str, ...]
     cells: dict[str, NumberCell]
@@ -56,7 +57,10 @@ class NumberRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: *heads* name the labels of its lines; *own* columns are ours, *published* ones the paper's."""
+    """A table: *heads* are the headings of the rows' labels, and *lines* its rows.
+
+    *own* names the columns with values of the study, *published* those with values of the paper.
+    """
 
     key: str
     title: str
@@ -67,7 +71,10 @@ class Table:
 
 
 def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> Table:
-    """Fills the layout of *table*: *rows* names the examiner of each row, *outcomes* are the results."""
+    """Returns *table*, such as ``001_table1``, with the results of a study in its cells.
+
+    *rows* gives the name of the examiner in each row, *outcomes* the results of the study.
+    """
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
     lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values()))
     own = lms or ("none",)
@@ -84,7 +91,7 @@ def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResul
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
-    """Returns Table 9 of Kim et al. from filled sheets: the *shares* by the name of the sheet, in percent."""
+    """Returns Table 9 of Kim et al., in percent; *shares* holds the shares of each filled sheet, by its name."""
     lines = [
         NumberRow(_labels("001_table9", row),
                   {name: NumberCell(100 * found[error], digits=0) for name, found in shares.items()}

@@ -30,7 +30,7 @@ HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
 
 @dataclass(slots=True)
 class Graded:
-    """The contents of a file of graded reviews, how it was read, and the group of each item that names one."""
+    """The contents of a file of graded reviews, how its columns were read, and the group of each item that has one."""
 
     layout: str
     domain: str
@@ -47,23 +47,24 @@ def graded_from(
     grade_column: str | None = None,
     grades: Sequence[str] | None = None,
 ) -> Graded:
-    """Returns items as papers and their graded reviews; each row is added, unchanged or refused with its reason.
+    """Returns the items of the file *path* as papers, and their graded reviews.
 
-    *grades* names grades, the worst first (None: those of the *domain*); *grade_column* is their column. None leaves
-    the choice to the file's layout.
+    Each row is added, unchanged or refused with its reason, compared with the known papers and reviews by id. *grades*
+    names grades, the worst first (None: those of the *domain*); *grade_column* is their column. With None, the file's
+    layout decides. Raises `SourceError` if no layout fits, or grades are named in some rows and numbers in others.
     """
-    taken = Imported()
-    rows, there = read_rows(path, taken)
+    imported = Imported()
+    rows, there = read_rows(path, imported)
     columns = set(there)
     layout = layout_of(columns, path.name, grade_column)
     domain = domain or domain_of(layout.domain)
-    found = Graded(layout.name, domain.name, layout.grade, taken)
+    found = Graded(layout.name, domain.name, layout.grade, imported)
     names = domain.grades if grades is None else tuple(grades)
     if are_mixed((row.get(layout.grade) for _, row in rows), names):
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
-    taken.ignored_columns = tuple(sorted(columns - layout.columns))
+    imported.ignored_columns = tuple(sorted(columns - layout.columns))
     papers, merge_index, numbers = Papers(known_papers), MergeIndex(known_reviews, {}, known_papers), Counter()
-    for place, row in rows:
+    for number, row in rows:
         try:
             paper = _item(row, layout)
             numbers[paper.paper_id] += 1
@@ -73,11 +74,11 @@ def graded_from(
             group = _group(row, layout, paper.paper_id, found.groups)
             changed = papers.put(paper)
             merge_index.papers.add(paper.paper_id)
-            taken.count(merge_index.put(taken, review, None, None) or changed)
+            imported.count(merge_index.put(imported, review, None, None) or changed)
             found.groups |= group
         except RefusedError as reason:
-            taken.refusals.append(Refusal(place, f"review {shown(row.get(layout.item))}", str(reason)))
-    taken.papers, taken.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
+            imported.refusals.append(Refusal(number, f"review {shown(row.get(layout.item))}", str(reason)))
+    imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
     return found
 
 
@@ -106,7 +107,10 @@ def _review(row: Row, layout: ColumnLayout, domain: Domain, names: Sequence[str]
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the row's own id, else item and reviewer (folded to valid characters), else item and running number."""
+    """Returns the row's own id, else item and reviewer (folded to valid characters), else *numbered*.
+
+    *numbered* is made of the item and a running number.
+    """
     if layout.review_id and row.get(layout.review_id) not in (None, ""):
         return read_name(row, layout.review_id)
     reviewer = read_text(row, layout.reviewer) if layout.reviewer else None

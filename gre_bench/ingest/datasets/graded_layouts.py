@@ -10,10 +10,11 @@ from gre_bench.core.errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """Column names. The text of a review is one column, or its *sections*, in the order of the domain's headings.
+    """The column names of a file.
 
-    *reviewer* replaces a missing review id; without either, reviews are numbered by item. *domain* is the default
-    domain of a file with this layout.
+    The text of a review is one column, or its *sections*, in the order of the domain's headings. *reviewer* replaces a
+    missing review id; without either, reviews are numbered by item. *domain* is the default domain of a file with this
+    layout.
     """
 
     name: str
@@ -70,9 +71,9 @@ LAYOUTS = (OWN, ROTTEN)
 
 
 def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
-    """Returns the layout of a *file* with these *columns*, with its grade in the column *grade* if one is named.
+    """Returns the layout of a file with these *columns*; *grade*, if not None, replaces its column of grades.
 
-    Raises `SourceError` if no layout fits.
+    Raises `SourceError` if no layout fits; *file* is the name in its message.
     """
     found = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
     there = ", ".join(sorted(columns)) or "none"

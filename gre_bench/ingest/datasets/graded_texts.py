@@ -22,7 +22,7 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """A *text* about a *source*, by the *player*, and its human score (None: not scored).
+    """A summary: its *text*, its *source*, the *player* who wrote it, and its *human* score (None: not scored).
 
     Texts of one *group* share their source and are resampled together.
     """
@@ -36,7 +36,10 @@ class GradedText:
 
 
 def read_graded_texts(path: Path) -> list[GradedText]:
-    """Returns every row of the .tsv or .csv file *path*, in order; `SourceError` names the first faulty row."""
+    """Returns every row of the .tsv or .csv file *path*, in order.
+
+    Raises `SourceError` if the file or a row cannot be used; it names the first faulty row.
+    """
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):
         raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
@@ -60,20 +63,20 @@ def read_graded_texts(path: Path) -> list[GradedText]:
 
 
 def _row(
-    name: str, place: int, row: dict[str | None, str | None], groups: dict[str, str], seen: Counter[str]
+    name: str, number: int, row: dict[str | None, str | None], groups: dict[str, str], seen: Counter[str]
 ) -> GradedText:
     if None in row or None in row.values():
-        raise SourceError(f"{name}, row {place}: it has other cells than the heading; is the file cut or quoted?")
+        raise SourceError(f"{name}, row {number}: it has other cells than the heading; is the file cut or quoted?")
     source, player = str(row["SRC"]), str(row.get("model_id") or "")
     # Equal sources share one id, whatever the file calls them, because their texts are not independent.
     group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
     item_id = f"{group}:{player}" if player else group
     seen[item_id] += 1
     item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
-    return GradedText(item_id, group, player, source, str(row["HYP"]), _score(name, place, str(row["Score"])))
+    return GradedText(item_id, group, player, source, str(row["HYP"]), _score(name, number, str(row["Score"])))
 
 
-def _score(name: str, place: int, cell: str) -> float | None:
+def _score(name: str, number: int, cell: str) -> float | None:
     if not cell.strip():
         return None
     try:
@@ -81,5 +84,5 @@ def _score(name: str, place: int, cell: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise SourceError(f"{name}, row {place}: Score {cell[:40]!r} is not a number")
+        raise SourceError(f"{name}, row {number}: Score {cell[:40]!r} is not a number")
     return value

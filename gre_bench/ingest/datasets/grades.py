@@ -10,7 +10,7 @@ from gre_bench.ingest.records.cells import LARGEST, RefusedError, Row, shown
 
 
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
-    """Returns the number in a column, or the rank of its name in *names* (the worst is 1); None if it is blank.
+    """Returns the number in the column *key*, or the rank of its name in *names* (the worst is 1); None if it is blank.
 
     Raises `RefusedError` for anything else, including a number that is not finite.
     """
@@ -27,7 +27,7 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
 
 
 def are_mixed(values: Iterable[Any], names: Sequence[str]) -> bool:
-    """Whether *values* mix *names* and numbers, which have no common order."""
+    """Whether *values* hold both *names* of grades and numbers, which have no common order."""
     kinds = {_is_name(value, names) for value in values if _is_name(value, names) or _number(value) is not None}
     return len(kinds) == 2
 

@@ -42,7 +42,10 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """Returns the ratings of each paper of *path*, in file order; `SourceError` names the first unusable line."""
+    """Returns the ratings of each paper of the file *path*, in file order.
+
+    Raises `SourceError` if the file or a line cannot be used; it names the first such line.
+    """
     ratings: dict[str, tuple[float, ...]] = {}
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -67,9 +70,10 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
 
 
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
-    """Returns the reviews in *folder*, in file order; `SourceError` names the first unusable row.
+    """Returns the reviews in *folder*, in file order.
 
-    A model may rate a paper only once in a run.
+    Raises `SourceError` if there is no file of reviews or a row cannot be used; it names the first such row. A model
+    may rate a paper only once in a run.
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:
@@ -77,7 +81,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
             f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
         )
     reviews: dict[tuple[str, str, str], GivenReview] = {}
-    for place, row in _parquet(path) if path.suffix == ".parquet" else _objects(path):
+    for number, row in _parquet(path) if path.suffix == ".parquet" else _objects(path):
         try:
             review = _review(row)
             key = (review.model, review.run, review.paper_id)
@@ -85,7 +89,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
                 raise RefusedError(f"{review.model} rates paper {review.paper_id} twice in run {review.run or 'none'}")
             reviews[key] = review
         except RefusedError as reason:
-            raise SourceError(f"{path.name}, row {place}: {reason}") from None
+            raise SourceError(f"{path.name}, row {number}: {reason}") from None
     if not reviews:
         raise SourceError(f"{path.name} has no reviews")
     return list(reviews.values())
@@ -119,7 +123,7 @@ def _review(row: Row) -> GivenReview:
 
 
 def _plain(row: Row, name: str) -> str | None:
-    """Returns a text column; a list becomes one line per item."""
+    """Returns the text in the column *name*, None if it is blank; a list becomes one line per item."""
     value = row.get(name)
     value = value.tolist() if value is not None and hasattr(value, "tolist") else value
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:
@@ -133,8 +137,8 @@ def _plain(row: Row, name: str) -> str | None:
 
 
 def _objects(path: Path) -> Iterator[tuple[int, Row]]:
-    for place, _, line in lines(path):
-        yield place, read_object(line)
+    for number, _, line in lines(path):
+        yield number, read_object(line)
 
 
 def _parquet(path: Path) -> Iterator[tuple[int, Row]]:

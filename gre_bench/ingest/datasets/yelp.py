@@ -29,85 +29,92 @@ def restaurants_from(
 ) -> Imported:
     """Returns the sampled restaurants as papers (title: the name), their reviews, and their categories as synopses.
 
-    Known records (*known_categories* by restaurant) are not returned again. Every line of both files is taken, refused
-    with its reason, or counted in ``left_out``. Raises `SourceError` if no restaurant has enough long reviews.
+    *terms* say what is sampled. Known records (*known_categories* by restaurant) are not returned again. Every line of
+    both files is imported, refused with its reason, or counted in ``left_out``. Raises `SourceError` if no restaurant
+    has enough long reviews.
     """
     terms = terms or Terms()
-    taken = Imported()
-    there = read_restaurants(businesses, terms, taken)
-    read_reviews(reviews, there, terms, taken)
-    eligible = [one for one in there.values() if one.long >= terms.min_reviews]
+    imported = Imported()
+    restaurants = read_restaurants(businesses, terms, imported)
+    read_reviews(reviews, restaurants, terms, imported)
+    eligible = [one for one in restaurants.values() if one.long >= terms.min_reviews]
     if not eligible:
         raise SourceError(
-            f"none of the {len(there)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
+            f"none of the {len(restaurants)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
             f"{terms.min_characters} characters in {reviews.name}; ask for fewer or shorter ones"
         )
-    drawn = nsmallest(terms.restaurants, eligible, key=lambda one: rank(terms, one.paper.paper_id))
-    _left_out(taken, terms, there, eligible, drawn)
-    refused = _take_restaurants(drawn, Papers(known_papers), known_categories or {}, taken)
-    _take_reviews(reviews, drawn, refused, known_reviews, taken)
-    return taken
+    sampled = nsmallest(terms.restaurants, eligible, key=lambda one: rank(terms, one.paper.paper_id))
+    _left_out(imported, terms, restaurants, eligible, sampled)
+    refused = _add_restaurants(sampled, Papers(known_papers), known_categories or {}, imported)
+    _add_reviews(reviews, sampled, refused, known_reviews, imported)
+    return imported
 
 
-def _take_restaurants(
-    drawn: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], taken: Imported
+def _add_restaurants(
+    sampled: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], imported: Imported
 ) -> dict[str, str]:
-    """Adds the *drawn* restaurants; returns why some are refused, by id."""
+    """Adds the *sampled* restaurants and their categories to *imported*.
+
+    Returns the reasons why restaurants are refused, by id: those already known with other categories or another name.
+    """
     refused: dict[str, str] = {}
-    for one in drawn:
+    for one in sampled:
         name = one.paper.paper_id
         try:
             if known_categories.get(name, one.categories) != one.categories:
                 raise RefusedError("this restaurant is already there with other categories")
             papers.put(one.paper)
             if name not in known_categories:
-                taken.synopses.append(Synopsis(name, "categories", one.categories))
+                imported.synopses.append(Synopsis(name, "categories", one.categories))
         except RefusedError as reason:
             refused[name] = str(reason)
-    taken.papers = list(papers.new.values())
+    imported.papers = list(papers.new.values())
     return refused
 
 
-def _take_reviews(
+def _add_reviews(
     path: Path,
-    drawn: list[Restaurant],
+    sampled: list[Restaurant],
     refused: Mapping[str, str],
     known_reviews: Mapping[str, Review],
-    taken: Imported,
+    imported: Imported,
 ) -> None:
-    """Adds the chosen reviews of the *drawn* restaurants from the file *path*."""
-    merge_index = MergeIndex(known_reviews, {}, [one.paper.paper_id for one in drawn])
-    chosen = sorted((offset, place) for one in drawn for _, place, offset in one.chosen)
+    """Adds the chosen reviews of the *sampled* restaurants from the file *path* to *imported*.
+
+    *refused*: the reasons why restaurants were refused, by id; their reviews are refused for the same reason.
+    """
+    merge_index = MergeIndex(known_reviews, {}, [one.paper.paper_id for one in sampled])
+    chosen = sorted((offset, number) for one in sampled for _, number, offset in one.chosen)
     with opened(path) as file:
-        for offset, place in chosen:
+        for offset, number in chosen:
             file.seek(offset)
             review = as_review(read_object(file.readline()))
             try:
                 if review.paper_id in refused:
                     raise RefusedError(refused[review.paper_id])
                 review, _ = merge_index.whole(review, None, named=True)
-                taken.count(merge_index.put(taken, review, None, None))
+                imported.count(merge_index.put(imported, review, None, None))
             except RefusedError as reason:
-                taken.refusals.append(Refusal(place, f"review {review.review_id}", str(reason)))
-    taken.reviews = list(merge_index.new_reviews.values())
+                imported.refusals.append(Refusal(number, f"review {review.review_id}", str(reason)))
+    imported.reviews = list(merge_index.new_reviews.values())
 
 
 def _left_out(
-    taken: Imported,
+    imported: Imported,
     terms: Terms,
-    there: Mapping[str, Restaurant],
+    restaurants: Mapping[str, Restaurant],
     eligible: list[Restaurant],
-    drawn: list[Restaurant],
+    sampled: list[Restaurant],
 ) -> None:
-    """Counts the restaurants and the long reviews that were not drawn."""
+    """Counts in *imported* the restaurants and the long reviews that were not sampled."""
     few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
     enough = sum(one.long for one in eligible)
-    in_drawn = sum(one.long for one in drawn)
-    taken.left_out |= {
-        f"restaurants {few}": len(there) - len(eligible),
-        f"reviews of restaurants {few}": sum(one.long for one in there.values()) - enough,
-        "restaurants asked for that are not there": terms.restaurants - len(drawn),
-        "restaurants not drawn": len(eligible) - len(drawn),
-        "reviews of restaurants not drawn": enough - in_drawn,
-        "further reviews of drawn restaurants": in_drawn - sum(len(one.chosen) for one in drawn),
+    in_sampled = sum(one.long for one in sampled)
+    imported.left_out |= {
+        f"restaurants {few}": len(restaurants) - len(eligible),
+        f"reviews of restaurants {few}": sum(one.long for one in restaurants.values()) - enough,
+        "restaurants asked for that are not there": terms.restaurants - len(sampled),
+        "restaurants not drawn": len(eligible) - len(sampled),
+        "reviews of restaurants not drawn": enough - in_sampled,
+        "further reviews of drawn restaurants": in_sampled - sum(len(one.chosen) for one in sampled),
     }

@@ -45,7 +45,10 @@ class Terms:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What memory holds of a restaurant: its number of long reviews, and the positions of the chosen ones."""
+    """What memory holds of a restaurant: its number of *long* reviews, and the positions of the *chosen* ones.
+
+    A position is the negative rank in the seeded order, the line number and the offset in bytes.
+    """
 
     paper: Paper
     categories: str
@@ -53,11 +56,14 @@ class Restaurant:
     chosen: list[tuple[int, int, int]] = field(default_factory=list)
 
 
-def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Restaurant]:
-    """Returns all restaurants of the file *path* by id."""
+def read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
+    """Returns by id the businesses of the file *path* in the category of *terms*.
+
+    Refused lines, and the number of other businesses, are added to *imported*.
+    """
     restaurants: dict[str, Restaurant] = {}
     others = 0
-    for place, _, line in lines(path):
+    for number, _, line in lines(path):
         try:
             row = read_object(line)
             paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
@@ -69,16 +75,19 @@ def read_restaurants(path: Path, terms: Terms, taken: Imported) -> dict[str, Res
                 raise RefusedError(f"business {paper.paper_id} was there before")
             restaurants[paper.paper_id] = Restaurant(paper, categories.strip())
         except RefusedError as reason:
-            _refuse(taken, path, place, "business", str(reason))
-    taken.left_out[f"businesses that are not in the category {terms.category}"] = others
+            _refuse(imported, path, number, "business", str(reason))
+    imported.left_out[f"businesses that are not in the category {terms.category}"] = others
     return restaurants
 
 
-def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, taken: Imported) -> None:
-    """Counts the long reviews of the file *path* by restaurant and keeps the places of the chosen ones."""
+def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, imported: Imported) -> None:
+    """Counts the long reviews of the file *path* by restaurant, and keeps the positions of the chosen ones.
+
+    Refused lines, and the numbers of other reviews, are added to *imported*.
+    """
     left: Counter[str] = Counter()
     seen: set[int] = set()
-    for place, offset, line in lines(path):
+    for number, offset, line in lines(path):
         if len(line) < terms.min_characters:  # no text is longer than the line that holds it; most lines end here
             left[f"reviews of fewer than {terms.min_characters} characters"] += 1
             continue
@@ -95,10 +104,10 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
                 if mark in seen:
                     raise RefusedError(f"review {review.review_id} was there before")
                 seen.add(mark)
-                _choose(restaurant, (-mark, place, offset), terms.reviews_each)
+                _choose(restaurant, (-mark, number, offset), terms.reviews_each)
         except RefusedError as reason:
-            _refuse(taken, path, place, "review", str(reason))
-    taken.left_out |= left
+            _refuse(imported, path, number, "review", str(reason))
+    imported.left_out |= left
 
 
 def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
@@ -113,7 +122,7 @@ def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> 
 def as_review(row: Row) -> Review:
     """Returns a line of the reviews as a human review, with its stars as rating.
 
-    Raises `RefusedError` without id or text.
+    Raises `RefusedError` if its id, its restaurant's id or its text is missing.
     """
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")
@@ -127,10 +136,10 @@ def rank(terms: Terms, item: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 
-def _refuse(taken: Imported, path: Path, place: int, what: str, reason: str) -> None:
-    taken.refusals.append(Refusal(place, f"{what} on line {place}", reason))
-    if len(taken.refusals) > MOST_REFUSED:
+def _refuse(imported: Imported, path: Path, number: int, what: str, reason: str) -> None:
+    imported.refusals.append(Refusal(number, f"{what} on line {number}", reason))
+    if len(imported.refusals) > MOST_REFUSED:
         raise SourceError(
-            f"{path.name}: more than {MOST_REFUSED} lines cannot be used (line {place}: {reason}); "
+            f"{path.name}: more than {MOST_REFUSED} lines cannot be used (line {number}: {reason}); "
             f"give the unpacked {what}.json of Yelp's data set"
         )

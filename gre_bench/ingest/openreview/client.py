@@ -26,9 +26,9 @@ BATCH = 50
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Notes of a listing, submissions with all their replies under ``details.replies``.
+    """A page of a listing: submissions, each with all its replies under ``details.replies``.
 
-    *count* covers all its pages.
+    *count*: the number of submissions on all pages; None if the service does not state it.
     """
 
     notes: list[Note]
@@ -62,7 +62,7 @@ class OpenReview:
         return self._session.transport.sent
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
-        """Returns submissions of *invitation* in the order of their ids, from those *after* an id.
+        """Returns at most *limit* submissions of *invitation*, in the order of their ids, after the id *after*.
 
         *optional*: the venue may lack that invitation, and an unknown one lists nothing.
         """
@@ -93,14 +93,15 @@ class OpenReview:
             count = tree["count"] if isinstance(tree.get("count"), int) else count
             fresh = {str(note.get("id")): note for note in some if str(note.get("id")) not in notes}
             notes |= fresh
-            # A page that is not full is the last, whatever the count: it may include notes that are not public.
+            # A page that is not full is the last, whatever the count says: it may include notes that are not public.
             if not fresh or len(some) < PAGE or len(notes) == count:
                 return Page([*notes.values()], count)
             after = str(some[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """Returns the versions of a note as the service keeps them, edits or (API v1) references; empty if there are
-        none.
+        """Returns the versions of a note as the service keeps them; empty if there are none.
+
+        They are edits, or references under API v1.
         """
         name = "edits" if self.api == 2 else "references"
         tree = self._ask(
@@ -118,9 +119,9 @@ class OpenReview:
         return self._file(lambda client: client.get_pdf(id=paper_id))
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """Returns PDFs of several papers (paper id → number) in one request (API v2).
+        """Returns the PDFs of several papers in one request (API v2); None if the service finds none of them.
 
-        Returns None if the service finds none of them.
+        *numbers*: the number of each paper, by its id.
         """
         ids = list(numbers)
         data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
@@ -132,7 +133,7 @@ class OpenReview:
         return self._guarded(ask, missing=None)
 
     def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
-        """Returns the JSON of the answer; *missing* if the service has nothing."""
+        """Returns the JSON of the answer to *ask*, a call of the client; *missing*, if given, in place of a 404."""
         transport = self._session.transport
         transport.last = None
         try:
@@ -146,9 +147,10 @@ class OpenReview:
         return tree
 
     def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
-        """Returns the result of *ask*; logs in again, once, if the token has expired.
+        """Returns the result of *ask*, a call of the client; *missing*, if given, in place of a 404.
 
-        Raises an error of one line if the service refuses.
+        Logs in again, once, if the token has expired. Raises `Forbidden` or another `SourceError`, of one line, if the
+        service refuses.
         """
         from openreview import OpenReviewException
 
@@ -195,5 +197,5 @@ def _status(error: Exception) -> int | None:
 
 
 def batches(ids: Sequence[str], size: int) -> list[list[str]]:
-    """Splits *ids* into runs of at most *size*."""
+    """Splits *ids* into lists of at most *size*."""
     return [list(ids[index : index + size]) for index in range(0, len(ids), size)]

@@ -30,9 +30,9 @@ def origin_of(run: Path) -> Origin | None:
 
 
 def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
-    """Returns the fetch run that a fetch from *origin* continues: the last, or a new one if that is sealed and *again*
-    is set.
+    """Returns the folder of the fetch run that a fetch from *origin* continues.
 
+    It is the last one of that origin. If there is none, or *again* is set and the last one is sealed, it is a new one.
     A journal that names no origin counts as one of *origin*; opening it reports what is wrong with it.
     """
     known = runs_of(root, name)
@@ -55,6 +55,6 @@ def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
 
 
 def sealed_before(run: Path, origin: Origin) -> str | None:
-    """Returns the digest of the last snapshot made by a fetch run before *run*."""
+    """Returns the digest of the last snapshot made by a fetch run before *run*; None if there is none."""
     sealed = [digest for path in before(run, origin) for digest in read(path).sealed]
     return sealed[-1] if sealed else None

@@ -13,7 +13,7 @@ from typing import Any
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.openreview.client import OpenReview
-from gre_bench.ingest.openreview.fetch_progress import tell, telling
+from gre_bench.ingest.openreview.fetch_progress import progress_writer, write_progress
 from gre_bench.ingest.openreview.fetch_runs import pdfs_before, run_for, sealed_before
 from gre_bench.ingest.openreview.fetching import Advance, fetch_forums, fetch_listings, is_listed
 from gre_bench.ingest.openreview.journal import Journal, Origin
@@ -31,8 +31,9 @@ SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What is fetched and where it is stored: *run* names the fetch run under the state. *began*: start in epoch
-    seconds.
+    """What is fetched and where it is stored.
+
+    *run* names the fetch run in the folder *state*. *began*: start in epoch seconds.
     """
 
     settings: Settings
@@ -60,7 +61,8 @@ class FetchRequest:
 class FetchOutcome:
     """How far a step came: requests *sent* by kind.
 
-    A step may be paused until a time (epoch seconds), or stopped by a fault that *message* states.
+    *paused_until*: when a paused step may continue (epoch seconds). *message*: why it paused or stopped; both are empty
+    if it is done.
     """
 
     sent: dict[str, int] = field(default_factory=dict)
@@ -83,23 +85,29 @@ def origin(settings: Settings) -> Origin:
 
 
 def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
-    """Returns the folder that a fetch with *settings* continues; *again*: a new one if the last is sealed."""
+    """Returns the folder of the fetch run that a fetch with *settings* continues or begins.
+
+    *again*: it begins a new one if the last is sealed.
+    """
     name = f"{settings.edition.venue}-{settings.edition.year}"
     return run_for(budget_file(state).parent, name, origin(settings), again)
 
 
 def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
-    """Fetches all submissions of the venue-year with their replies, as far as the service allows."""
+    """Fetches all submissions of the venue-year with their replies, as far as the service allows.
+
+    *secret* returns the value of a secret by its name.
+    """
     with Journal(request.folder, request.origin) as journal:
         if is_listed(journal, request.venue) and set(lacking(journal)) <= journal.forums.keys():
             return FetchOutcome()
-        return _reached(request, secret, lambda client, told: [_notes(journal, client, request, told)])
+        return _run_parts(request, secret, lambda client, advance_of: [_notes(journal, client, request, advance_of)])
 
 
 def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
     """Fetches versions and PDFs of the sampled papers, as far as the service allows.
 
-    If one of the two kinds is paused, the other continues.
+    If one of the two kinds is paused, the other continues. *secret* returns the value of a secret by its name.
     """
     edition, fetch = request.settings.edition, request.settings.fetch
     with Journal(request.folder, request.origin) as journal:
@@ -113,14 +121,17 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
 
         known = pdfs_before(request.folder, request.origin)
 
-        def parts(client: OpenReview, told: Callable[[str, str], Advance]) -> list[Callable[[], None]]:
-            versions, pdfs = told("versions", "edits"), told("PDFs", "pdf" if client.api == 1 else "attachment")
+        def parts(client: OpenReview, advance_of: Callable[[str, str], Advance]) -> list[Callable[[], None]]:
+            versions, pdfs = (
+                advance_of("versions", "edits"),
+                advance_of("PDFs", "pdf" if client.api == 1 else "attachment"),
+            )
             return [
                 lambda: fetch_histories(journal, client, needs.histories, versions, request.began),
                 lambda: fetch_pdfs(journal, client, needs.pdfs, pdfs, request.began, fetch.pdf_batch, known),
             ]
 
-        return _reached(request, secret, parts)
+        return _run_parts(request, secret, parts)
 
 
 def freeze(request: FetchRequest) -> dict[str, Any]:
@@ -143,31 +154,36 @@ def freeze(request: FetchRequest) -> dict[str, Any]:
             f"openreview: {journal.origin}", remarks, last,
         )  # fmt: skip
         journal.add_seal(made.digest)
-    tell(request.folder, "sealed")
+    write_progress(request.folder, "sealed")
     counts = made.manifest.counts
     return {"snapshot": str(made.folder), "digest": made.digest, "counts": counts, "remarks": made.manifest.remarks}
 
 
 def _notes(
-    journal: Journal, client: OpenReview, request: FetchRequest, told: Callable[[str, str], Advance]
+    journal: Journal, client: OpenReview, request: FetchRequest, advance_of: Callable[[str, str], Advance]
 ) -> Callable[[], None]:
     def work() -> None:
         fetch = request.settings.fetch
-        fetch_listings(journal, client, request.venue, told("submissions", "notes"), fetch.page, fetch.short_listing)
-        fetch_forums(journal, client, lacking(journal), told("forums", "notes"))
+        fetch_listings(
+            journal, client, request.venue, advance_of("submissions", "notes"), fetch.page, fetch.short_listing
+        )
+        fetch_forums(journal, client, lacking(journal), advance_of("forums", "notes"))
 
     return work
 
 
-def _reached(
+def _run_parts(
     request: FetchRequest, secret: Callable[[str], str], parts: Callable[..., list[Callable[[], None]]]
 ) -> FetchOutcome:
-    """Runs all *parts* as far as they go; returns the earliest end of a pause, if any paused."""
+    """Opens a session and runs the functions that *parts* returns, each as far as it goes.
+
+    A fault of the service ends the step. If parts were paused, the outcome has the earliest end of a pause.
+    """
     client = _session(request, secret)
     before = Counter(client.sent)
     pauses: list[Paused] = []
     message = ""
-    for work in parts(client, telling(request.folder, client, request.settings.fetch)):
+    for work in parts(client, progress_writer(request.folder, client, request.settings.fetch)):
         try:
             work()
         except Paused as pause:
@@ -178,7 +194,7 @@ def _reached(
     sent = dict(client.sent - before)
     if pauses and not message:
         first = min(pauses, key=lambda pause: pause.until)
-        tell(request.folder, str(first), remaining_s=first.until - time.time())
+        write_progress(request.folder, str(first), remaining_s=first.until - time.time())
         return FetchOutcome(sent, first.until, str(first))
     return FetchOutcome(sent, None, message)
 
@@ -195,5 +211,5 @@ def _session(request: FetchRequest, secret: Callable[[str], str]) -> OpenReview:
 
 @lru_cache(maxsize=4)
 def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
-    """Opens a session once per process, so that it logs in once."""
+    """Returns the session for these arguments; a process opens it once, so that it logs in once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
 """Fetches a venue-year's submissions and replies, one answer at a time into the journal.
 
-    listings with replies → forums whose replies were missing → (the sample is drawn; `paper_fetching`)
+    listings with replies → forums whose replies were missing → (sampling) → `paper_fetching`
 
 Each function continues where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
 """
@@ -30,10 +30,13 @@ def is_listed(journal: Journal, venue: Venue) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """A listing in pages of *size* submissions. *must*: it may not be empty; *short*: it may end before the count."""
+    """A listing in pages of *size* submissions.
+
+    *required*: it must hold some. *short*: it may end before the service's count.
+    """
 
     invitation: str
-    must: bool
+    required: bool
     size: int
     short: bool
 
@@ -41,10 +44,13 @@ class _Listing:
 def fetch_listings(
     journal: Journal, client: OpenReview, venue: Venue, advance: Advance, page: int = PAGE, short: bool = False
 ) -> None:
-    """Fetches all submissions with their replies; *short* accepts a listing that ends before the service's count."""
+    """Fetches all submissions with their replies, in pages of at most *page* submissions.
+
+    *short* accepts a listing that ends before the service's count.
+    """
     for invitation in venue.listings:
-        must = invitation.rpartition("/-/")[2] in venue.submissions
-        _fetch_listing(journal, client, venue, _Listing(invitation, must, min(page, PAGE), short), advance)
+        required = invitation.rpartition("/-/")[2] in venue.submissions
+        _fetch_listing(journal, client, venue, _Listing(invitation, required, min(page, PAGE), short), advance)
 
 
 def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: _Listing, advance: Advance) -> None:
@@ -54,7 +60,7 @@ def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: 
         count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
         page = _page_after(client, listing, after, len(seen), count)
         fresh = {note.get("id") for note in page.notes} - seen
-        if listing.must and not pages and not page.notes:
+        if listing.required and not pages and not page.notes:
             raise SourceError(
                 f"{client.host} has no submission of {venue.name} ({invitation}): an empty list usually means the host "
                 f"of the other API version; {venue.name} is kept by API v{venue.api}, see data/venues.toml"
@@ -69,13 +75,14 @@ def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: 
 
 
 def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed: int, count: int | None) -> Page:
-    """Returns the page after *after*, with the latest count; empty only at the listing's end.
+    """Returns the page after the id *after*, with the latest count; empty only at the listing's end.
 
-    An empty page within a listing is a passing fault and is requested again. Raises `ServiceDown` if pages stay empty
-    although the service counts more than the *listed* notes, unless the listing may be short.
+    *listed*: the number of notes listed so far; *count*: the service's count so far. An empty page within a listing is
+    a passing fault and is requested again. Raises `ServiceDown` if pages stay empty although the service counts more
+    than *listed* notes, unless the listing may be short.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
-        page = client.page(listing.invitation, after, listing.size, not listing.must)
+        page = client.page(listing.invitation, after, listing.size, not listing.required)
         count = count if page.count is None else page.count
         if not page.notes and count is not None and attempt == EMPTY_PAGES - 1 and listed < count:
             # The service no longer counts notes deleted since the listing began.

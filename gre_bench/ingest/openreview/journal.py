@@ -41,7 +41,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of a listing; *end*: whether it is the last; *last*: where the next page begins."""
+    """A page of a listing.
+
+    *notes*: how many it has. *count*: how many the service counts in the whole listing. *last*: the id after which the
+    next page begins. *end*: whether it is the last page.
+    """
 
     invitation: str
     file: str
@@ -53,7 +57,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of requesting a paper's PDF: its hash, or why there is none. *stated*: the PDF's name in the note."""
+    """The result of requesting a paper's PDF: its SHA-256, or the *problem*.
+
+    *stated*: the PDF's name in the note.
+    """
 
     stated: str | None
     sha256: str | None
@@ -63,12 +70,12 @@ class Fetched:
 class Journal:
     """The journal in *folder*, locked against other processes while it is open.
 
-    *asked*: the host whose answers are added; the journal of another host is refused.
+    *expected*: the origin whose answers are added; the journal of another origin is refused.
     """
 
-    def __init__(self, folder: Path, asked: Origin | None = None):
+    def __init__(self, folder: Path, expected: Origin | None = None):
         self.folder = folder
-        self.asked = asked
+        self.expected = expected
         self.origin: Origin | None = None
         self.pages: list[Listed] = []
         self.forums: dict[str, list[Note]] = {}
@@ -97,9 +104,9 @@ class Journal:
             os.close(self._file)
             raise LockedError(f"{self.folder.name} is being fetched by another process; wait for it to end") from None
         try:
-            if self._replay() and self.origin != self.asked:
+            if self._replay() and self.origin != self.expected:
                 raise SourceError(
-                    f"{self.folder} is of {self.origin or 'a host that it does not name'}, not of {self.asked}; "
+                    f"{self.folder} is of {self.origin or 'a host that it does not name'}, not of {self.expected}; "
                     "move it away to start again"
                 )
         except SourceError:
@@ -113,7 +120,7 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores the *notes* of a page; *count* is the service's, and *end* marks the last page."""
+        """Stores the *notes* of a page; *count* is how many the service counts, and *end* marks the last page."""
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -121,7 +128,7 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores the notes of a forum, which replace those of a listing; the service counts *count*."""
+        """Stores the *notes* of a forum, which replace those of a listing; *count* is how many the service counts."""
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
@@ -129,7 +136,10 @@ class Journal:
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores a PDF, or why there is none."""
+        """Stores the PDF *data* of a paper, or the *problem* if there is none.
+
+        *stated*: the PDF's name in the note.
+        """
         sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
@@ -143,7 +153,7 @@ class Journal:
             self._add({"seal": digest})
 
     def drop_damaged(self, papers: Iterable[str]) -> list[str]:
-        """Returns those of *papers* whose PDF in the pool is damaged; from now on it counts as missing."""
+        """Forgets those of *papers* whose PDF in the pool is damaged, and returns their ids."""
         kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
         damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
         for paper in damaged:
@@ -162,9 +172,9 @@ class Journal:
         return [page for page in self.pages if page.invitation == invitation]
 
     def _add(self, entry: Mapping[str, Any]) -> None:
-        if self._file is None or self.asked is None:
-            raise ValueError("the journal is not open, or nobody is asked")
-        due = [entry] if self.origin else [{"asked": asdict(self.asked)}, entry]
+        if self._file is None or self.expected is None:
+            raise ValueError("the journal is not open, or no origin is expected")
+        due = [entry] if self.origin else [{"asked": asdict(self.expected)}, entry]
         whole = os.fstat(self._file).st_size
         try:
             _write_all(self._file, "".join(json.dumps(one) + "\n" for one in due).encode())
@@ -183,7 +193,10 @@ class Journal:
         return whole
 
     def _take_all(self) -> int:
-        """Reads the complete lines on disk and returns their length in bytes."""
+        """Takes in the complete lines on disk and returns their length in bytes.
+
+        Raises `SourceError` for a damaged line.
+        """
         path, whole, lines = self.folder / JOURNAL, 0, 0
         try:
             with path.open("rb") as file:
@@ -225,7 +238,10 @@ class Journal:
 
 
 def read(folder: Path) -> Journal:
-    """Opens a journal for reading while another process may write it; raises `SourceError` for a damaged line."""
+    """Returns the journal in *folder* as it is now, without a lock, although another process may be writing it.
+
+    Raises `SourceError` for a damaged line.
+    """
     journal = Journal(folder)
     journal._take_all()
     return journal

@@ -20,7 +20,11 @@ MISSING, NOT_NAMED = "the service has no PDF of it", "the note names no PDF"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requests that are needed besides the listings; *pdfs*: paper id, number, and the PDF's name in the note."""
+    """The requests that are needed besides the listings.
+
+    *forums*: ids of submissions whose replies are lacking. *histories*: ids of notes whose versions are needed. *pdfs*:
+    paper id, number, and the PDF's name in the note.
+    """
 
     forums: tuple[str, ...] = ()
     histories: tuple[str, ...] = ()
@@ -36,7 +40,7 @@ def is_due(journal: Journal, needs: Needs, began: float) -> bool:
 def fetch_histories(
     journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance, began: float
 ) -> None:
-    """Fetches the versions of the notes *note_ids*, which were edited after the version that counts."""
+    """Fetches the versions of the notes *note_ids* in a run that began at *began* (epoch seconds)."""
 
     def ask(note_id: str) -> None:
         journal.add_history(note_id, client.history(note_id))
@@ -56,9 +60,10 @@ def fetch_pdfs(
     batch: int = BATCH,
     earlier: Mapping[str, Fetched] = {},
 ) -> None:
-    """Fetches PDFs of *papers*: (id, number, the PDF's name in the note). *earlier*: results of earlier fetch runs.
+    """Fetches PDFs of *papers*: (id, number, the PDF's name in the note).
 
-    A PDF with the same name as before is the same file, and is not requested.
+    *began*: when the run began (epoch seconds). *batch*: how many PDFs are requested at once. *earlier*: results of
+    earlier fetch runs; a PDF with the same name as then is the same file, and is not requested.
     """
     for paper_id, _, stated in papers:
         if paper_id not in journal.pdfs:
@@ -100,7 +105,10 @@ def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched
 
 
 def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusals) -> Archive:
-    """Requests the PDFs of some papers in one archive; a damaged archive is requested once more."""
+    """Returns the PDFs of some papers, requested in one archive; a damaged archive is requested once more.
+
+    *numbers*: the number of each paper, by its id.
+    """
     found: Archive | None = None
     for _ in range(2):
         try:

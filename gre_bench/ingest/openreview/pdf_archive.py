@@ -15,8 +15,9 @@ _NUMBER = re.compile(r"(\d+)_")
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """PDFs of some papers by paper id. *damaged*: not all of the archive could be read; *strangers*: files of no known
-    paper.
+    """PDFs of some papers by paper id.
+
+    *damaged*: not all of the archive could be read. *strangers*: the number of files of no known paper.
     """
 
     files: dict[str, bytes]
@@ -25,12 +26,15 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether a paper that the archive lacks has no PDF at the service."""
+        """Whether the archive lacks only papers that have no PDF at the service."""
         return not self.damaged and not self.strangers
 
 
 def unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
-    """Returns the PDFs in *data* of the papers *numbers* (id → number); a damaged file does not affect the others."""
+    """Returns the PDFs in *data*; a damaged file does not affect the others.
+
+    *numbers*: the number of each paper, by its id.
+    """
     files, damaged, strangers = dict[str, bytes](), False, 0
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -49,7 +53,7 @@ def unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
 
 
 def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
-    """Returns the paper of a file in an archive, which is named by the paper's id or number."""
+    """Returns the paper of a file in an archive, which is named by the paper's id or number; None if it is unknown."""
     stem = name.rpartition("/")[2].removesuffix(".pdf")
     if stem in numbers:
         return stem

@@ -1,4 +1,4 @@
-"""The distinct notes in a journal: the latest of differing copies, each submission before its replies."""
+"""Yields the distinct notes in a journal, each submission before its replies; if copies differ, the latest counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Note = dict[str, Any]
 
 
 def received(journal: Journal) -> Iterator[Note]:
-    """Yields each note once, a submission before its replies; of differing copies the latest."""
+    """Yields each note once, a submission before its replies; if copies of a note differ, the latest counts."""
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):
@@ -35,7 +35,7 @@ def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
 
 
 def lacking(journal: Journal) -> tuple[str, ...]:
-    """Returns the submissions received without all of their replies."""
+    """Returns the ids of submissions received without all of their replies."""
     incomplete = []
     for page in journal.pages:
         for note in journal.page_notes(page):
@@ -90,7 +90,7 @@ def _changed(note: Note) -> int:
 def numbers_of(
     notes: Iterable[Note], papers: Collection[str], api: int
 ) -> Iterator[tuple[str, int | None, str | None]]:
-    """Yields for each of *papers* its id, its number, and the PDF's name in the note."""
+    """Yields for each of *papers* its id, its number, and the PDF's name in the note; None where not stated."""
     for note in notes:
         if note.get("id") in papers and note.get("id") == note.get("forum"):
             stated = (note.get("content") or {}).get("pdf")

@@ -19,7 +19,7 @@ ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.h
 
 
 def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns those of *items* that a run started at *began* (epoch seconds) must request, never refused ones first."""
+    """Returns those of *items* that a run started at *began* (epoch seconds) must request; refused ones come last."""
     known = journal.pdfs if kind == "pdf" else journal.histories
     lacking = [item for item in items if item not in known]
     return sorted(
@@ -29,7 +29,11 @@ def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> lis
 
 
 class Refusals:
-    """The refusals of one kind of item in a run. A series is recorded once it has ended and was not too long."""
+    """The refusals (403) of one kind of item in a run.
+
+    Refusals in a row form a series. A series is recorded in the journal when an answer ends it. It stops the run if it
+    reaches `IN_A_ROW`.
+    """
 
     def __init__(self, journal: Journal, kind: Kind):
         self.journal = journal
@@ -38,9 +42,10 @@ class Refusals:
         self._items: list[str] = []
 
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
-        """Calls *ask* for each of *items*.
+        """Calls *ask* for each of *items*, and records refusals.
 
-        A long series of refused items ends it without error if an earlier run was refused these items too.
+        A series of `IN_A_ROW` refusals raises `ServiceDown`. If earlier runs met the same refusals, the series ends
+        this call without an error.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused
@@ -62,8 +67,9 @@ class Refusals:
                 self.end()
 
     def add(self, error: Forbidden, item: str | None = None) -> None:
-        """Adds a refusal of an *item*, or of several at once, to the series; raises `ServiceDown` if the series is too
-        long.
+        """Adds a refusal of an *item* (None: of several at once) to the series.
+
+        Raises `ServiceDown` if the series reaches `IN_A_ROW`.
         """
         self._count += 1
         self._items += [item] if item is not None else []

@@ -1,7 +1,7 @@
 """The requests that an outside service still allows, on disk and shared by all processes; none is sent too early.
 
-It is kept per host and kind of request. Several limits may hold at once: those of the ``ratelimit-*`` headers, those of
-a refusal's body, and a guess until either is known. Every response may change the limits.
+The budget is per host and kind of request. Several limits may hold at once: those of the ``ratelimit-*`` headers, of
+a refusal's body, and a guess until either is known. Every response may change them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ BELIEVED = 3
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits of one kind of request, as far as known; *refusals* counts those in a row."""
+    """The limits of one kind of request, as far as known.
+
+    *not_before*: when the next request may be sent (epoch seconds). *refusals* counts those in a row.
+    """
 
     limits: dict[str, Limit] = field(default_factory=dict)
     not_before: float = 0.0
@@ -59,7 +62,7 @@ class RequestBudget:
     def take(self, kind: str) -> None:
         """Charges one request of *kind* before it is sent.
 
-        Raises `Paused` with the next allowed time if there is none.
+        Raises `Paused` with the next allowed time if no request is allowed now.
         """
         with self._changing(kind) as found:
             now = self.clock()
@@ -93,13 +96,14 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=limits, not_before=not_before, refusals=refusals)
 
     def allowance(self, kind: str) -> Allowance:
-        """Returns what is known now of *kind*, with expired limits renewed."""
+        """Returns the allowance of *kind* as known now, with expired limits renewed."""
         known, now = self._read().get(kind, _guess(kind)), self.clock()
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
-        """Returns the seconds until the last of *requests* further requests of *kind* can be sent, at the limits known
-        now.
+        """Returns the seconds until the last of *requests* further requests of *kind* can be sent.
+
+        The limits known now are assumed.
         """
         now, known = self.clock(), self.allowance(kind)
         waits = [0.0, known.not_before - now]
@@ -113,7 +117,7 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """Yields all allowances under the lock; their state at the end is saved."""
+        """Yields all allowances under the lock; their state at the end of the block is saved."""
         with self._lock():
             found = self._read()
             found.setdefault(kind, _guess(kind))
@@ -187,8 +191,9 @@ def _taken(limit: Limit, now: float) -> Limit:
 
 
 def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limit:
-    """Returns a refusal's limit with the whole window: the refusal states its end, our first request in it its
-    beginning.
+    """Returns the *stated* limit of a refusal with its whole window.
+
+    A refusal states only when the window ends. It began with our first request in it, as the known *limits* tell.
     """
     old = limits.get(name, limits.get("guess"))
     if name != "body" or old is None or old.resets_at is None or stated.resets_at is None:

@@ -33,10 +33,9 @@ REFUSED = "the service refuses it"
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The papers of the sample, the papers whose versions and PDFs are *wanted*, and the counts of known and eligible
-    ones.
+    """The sample: its *papers*, the papers whose versions and PDFs are *wanted*, and two counts of papers.
 
-    *notes*: remarks for the user.
+    *known* counts all kept papers, *eligible* those with enough human reviews. *notes*: remarks for the user.
     """
 
     papers: frozenset[str]
@@ -59,7 +58,10 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
-    """Returns what the wanted papers need besides the listings, whether or not it is already fetched."""
+    """Returns what the wanted papers need besides the listings, whether or not it is already fetched.
+
+    Without *histories*, no versions are needed.
+    """
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
     rebuttal, released = _dates(venue)
     asked = [
@@ -82,8 +84,10 @@ def seal(
     remarks: list[str],
     previous: str | None = None,
 ) -> Snapshot:
-    """Returns the snapshot of everything in *journal*, under *root*; an existing one if contents and *source* are
-    equal.
+    """Returns the snapshot of everything in *journal*, in a new folder under *root*.
+
+    If there is one with the same contents and *source*, that one is returned. Raises `SourceError` if it is damaged, or
+    if the new one cannot be written.
     """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
@@ -170,7 +174,7 @@ def _papers(
 def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
 ) -> dict[str, int]:
-    """Counts notes by outcome, reviews by rule and PDFs by status; every one of them is counted."""
+    """Returns the numbers of notes by outcome, reviews by rule and PDFs by status, and some totals."""
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
@@ -214,5 +218,8 @@ def _licence(note: Note) -> str | None:
 
 
 def _dates(venue: Venue) -> tuple[int | None, int | None]:
-    """Returns when the rebuttal opened and when reviews were released; if one is unknown, the other stands in."""
+    """Returns when the rebuttal opened and when reviews were released (epoch ms).
+
+    If one is unknown, it equals the other; None if both are unknown.
+    """
     return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms

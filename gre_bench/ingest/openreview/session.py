@@ -37,7 +37,11 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Seconds for a connection or the next byte, seconds for a complete response, and tries of a failing request."""
+    """Limits of a request, and how often a failing one is tried.
+
+    *timeout_s*: seconds for a connection or the next byte. *whole_s*: seconds for a complete response. *attempts*:
+    tries. *backoff_s*: seconds before the second try; each further wait is twice as long.
+    """
 
     timeout_s: float = 60.0
     whole_s: float = 900.0
@@ -76,7 +80,10 @@ class Session:
         return masked(_line(error), [*asdict(self.login).values(), token])[:SAID]
 
     def _log_in(self) -> str:
-        """Returns a token for user and password, from API v2, whose tokens both APIs accept."""
+        """Returns a token for user and password, from API v2, whose tokens both APIs accept.
+
+        Raises `SourceError` if the login is refused.
+        """
         from openreview import MfaRequiredException, OpenReviewException
 
         from gre_bench.ingest.openreview.transport import TokenExpired

@@ -34,7 +34,7 @@ CONNECT_S = 10.0
 UNREACHED_S = 45.0
 """A host that was never reached is given up after this time, even if tries are left."""
 SILENT_S = 20.0
-"""When a host that has never answered is reported as silent."""
+"""Seconds after which a host that has never answered is reported as silent."""
 STOP = "Ctrl-C stops, and the same command continues"
 SAID = 120
 NOTICES = logging.getLogger("gre_bench.fetch")
@@ -49,7 +49,7 @@ KINDS = (
     ("/mfa", "login"),
 )
 
-TELLING = ("id", "forum", "invitation", "note.id", "referent", "after")
+IDENTIFYING = ("id", "forum", "invitation", "note.id", "referent", "after")
 
 
 class TokenExpired(Exception):
@@ -123,7 +123,7 @@ class Transport(HTTPAdapter):
                 with self._watched(host):
                     response = self._sent(request, options)
             except (RequestException, HTTPError) as error:
-                fault, lost = _said(error), host not in self.answered and not isinstance(error, ReadTimeout)
+                fault, lost = _cause(error), host not in self.answered and not isinstance(error, ReadTimeout)
                 continue
             other = urlsplit(response.headers.get("location", "") if request.body and response.is_redirect else "")
             if other.netloc not in ("", parts.netloc) and is_private(other.scheme, other.hostname or ""):
@@ -131,7 +131,7 @@ class Transport(HTTPAdapter):
             fault = self._judge(response, f"{parts.netloc} {kind}", request)
             if not fault:
                 return response
-        what = f"{parts.netloc}{parts.path}{_asked(parts.query)}"
+        what = f"{parts.netloc}{parts.path}{_identifying_part(parts.query)}"
         if host not in self.answered:
             raise ServiceDown(
                 f"nothing answers at {host}: {tried} tries of {parts.path} failed, the last with {fault}; "
@@ -141,7 +141,7 @@ class Transport(HTTPAdapter):
 
     @contextmanager
     def _watched(self, host: str) -> Iterator[None]:
-        """Reports a *host* that has never answered and says nothing for `SILENT_S`."""
+        """Warns, while the block runs, if a *host* that has never answered stays silent for `SILENT_S` seconds."""
         if host in self.answered:
             yield
             return
@@ -171,7 +171,10 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns a fault in *response* that is worth a retry, or an empty text; raises an error for lasting faults."""
+        """Returns the fault in *response* that is worth a retry, or an empty text; raises an error for lasting faults.
+
+        *kind*: the host and the kind of request, for the budget.
+        """
         form = response.headers.get("content-type", "").lower()
         body, garbled = None, False
         if "json" in form:
@@ -198,7 +201,7 @@ class Transport(HTTPAdapter):
 
 
 def challenged(kind: str, logged_in: bool) -> SourceError:
-    """Returns the error for a browser check in place of an answer."""
+    """Returns the error for a browser check in place of an answer; *kind* begins with the host."""
     host = kind.split(" ")[0]
     if logged_in:
         return SourceError(f"{host} answers a logged-in request with a browser check; try again later, from elsewhere")
@@ -208,7 +211,7 @@ def challenged(kind: str, logged_in: bool) -> SourceError:
     )
 
 
-def _said(error: BaseException) -> str:
+def _cause(error: BaseException) -> str:
     """Returns the cause of *error* without the wrappers of the libraries: the system's reason, if it states one."""
     chain: list[BaseException] = [error]
     while (inner := _inner(chain[-1])) is not None and inner not in chain:
@@ -228,8 +231,8 @@ def _inner(error: BaseException) -> BaseException | None:
     return reason if isinstance(reason, Exception) else error.__cause__ or error.__context__
 
 
-def _asked(query: str) -> str:
-    """Returns the part of a query that distinguishes requests."""
+def _identifying_part(query: str) -> str:
+    """Returns the part of a query that distinguishes requests, for messages."""
     known = parse_qs(query)
-    told = [f"{name}={known[name][0]:.80}" for name in TELLING if name in known]
-    return f"?{'&'.join(told)}" if told else ""
+    stated = [f"{name}={known[name][0]:.80}" for name in IDENTIFYING if name in known]
+    return f"?{'&'.join(stated)}" if stated else ""

@@ -22,24 +22,27 @@ RUN = 4
 """How many consecutive rows with leaders form a table of contents without a heading."""
 
 
-def without_contents(rows: Sequence[Row], usual: Type) -> tuple[list[Row], list[Row]]:
+def without_contents(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
     """Returns *rows* without tables of contents and lists of figures and tables, and the removed rows.
 
-    *rows* are in reading order.
+    *rows* are in reading order. *text_type* is the type of the running text.
     """
-    running = prose(rows, usual)
+    running = prose(rows, text_type)
     out: set[int] = set()
-    place = 0
-    while place < len(rows):
-        end = _end(place, rows, running)
-        out |= set(range(place, end))
-        place = max(end, place + 1)
-    kept = [row for place, row in enumerate(rows) if place not in out]
-    return kept, [rows[place] for place in sorted(out)]
+    index = 0
+    while index < len(rows):
+        end = _end(index, rows, running)
+        out |= set(range(index, end))
+        index = max(end, index + 1)
+    kept = [row for index, row in enumerate(rows) if index not in out]
+    return kept, [rows[index] for index in sorted(out)]
 
 
 def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
-    """Returns the index after the table of contents that begins at *start*; *start* if none begins there."""
+    """Returns the index after the table of contents that begins at index *start*; *start* if none begins there.
+
+    *running*: whether each row is running text.
+    """
     if HEADING.fullmatch(bare(rows[start].text)):
         end = _after_entries(start + 1, rows, running)
         return end if end - start - 1 >= FEWEST else start
@@ -52,25 +55,26 @@ def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
 def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
     """Returns the index after the entries that begin at *first*.
 
-    Entries end at running text, or at a heading that repeats the words of an entry.
+    Entries end at running text, at a heading that repeats the words of an entry, or at the heading of another table.
+    *running*: whether each row is running text.
     """
     names: set[str] = set()
     last = first
-    for place in range(first, len(rows)):
-        row = rows[place]
+    for index in range(first, len(rows)):
+        row = rows[index]
         listed = _is_listed(row.text)
         name = " ".join(re.findall(r"[^\W\d_]+", NUMBERED.sub("", LEADER.sub("", bare(row.text))).lower()))
         if (name in names and not listed) or HEADING.fullmatch(bare(row.text)):
-            return place
-        if running[place] and not listed:
+            return index
+        if running[index] and not listed:
             # An entry of two rows fills the first one.
-            if place + 1 < len(rows) and _is_listed(rows[place + 1].text):
+            if index + 1 < len(rows) and _is_listed(rows[index + 1].text):
                 continue
             return last
         if not listed and (len(row.text.split()) > LONGEST or not ENTRY.fullmatch(row.text)):
             return last
         names.add(name)
-        last = place + 1
+        last = index + 1
     return last
 
 

@@ -10,78 +10,82 @@ from gre_bench.ingest.pdf.prose import prose, reads_as_prose
 from gre_bench.ingest.pdf.rows import Row
 
 
-def without_floats(rows: Sequence[Row], usual: Type) -> tuple[list[Row], list[Row]]:
+def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
     """Returns *rows* without the cells of tables and the labels in figures, and the removed rows.
 
-    Removed are rows between a caption and running text. Sentences in the size of the text stay anywhere.
+    The rows between a caption and the nearest running text are removed, unless they are sentences in the running text's
+    type.
     """
     tails = [
-        _tail(place, rows, usual)
-        for place, row in enumerate(rows)
-        if starts_caption(row, rows[place - 1] if place else None, usual)
+        _tail(index, rows, text_type)
+        for index, row in enumerate(rows)
+        if starts_caption(row, rows[index - 1] if index else None, text_type)
     ]
     inside = set().union(*tails)
-    kept = prose(rows, usual, inside)
-    for place in range(len(rows)):
-        kept[place] = kept[place] or place in inside or _stops(place, rows, kept, usual)
+    kept = prose(rows, text_type, inside)
+    for index in range(len(rows)):
+        kept[index] = kept[index] or index in inside or _stops(index, rows, kept, text_type)
     by_page: defaultdict[int, list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        by_page[row.page].append(place)
+    for index, row in enumerate(rows):
+        by_page[row.page].append(index)
     out: set[int] = set()
     for tail in tails:
         row = rows[tail[0]]
         beside = [
-            place for place in by_page[row.page] if rows[place].x1 > row.left - 5 and rows[place].x0 < row.right + 5
+            index for index in by_page[row.page] if rows[index].x1 > row.left - 5 and rows[index].x0 < row.right + 5
         ]
-        upper = sorted((place for place in beside if rows[place].y1 < row.y0 + 3), key=lambda place: -rows[place].y1)
+        upper = sorted((index for index in beside if rows[index].y1 < row.y0 + 3), key=lambda index: -rows[index].y1)
         lower = sorted(
-            (place for place in beside if rows[place].y0 > row.y0 + 3 and place not in tail),
-            key=lambda place: rows[place].y0,
+            (index for index in beside if rows[index].y0 > row.y0 + 3 and index not in tail),
+            key=lambda index: rows[index].y0,
         )
         above, below = set(_until(upper, kept)), set(_until(lower, kept))
         if row.text.lower().startswith("fig"):
             out |= above
         elif row.text.lower().startswith("tab"):
             out |= max(above, below, key=len)
-    out -= _sentences(out, rows, usual)
-    kept_rows = [row for place, row in enumerate(rows) if place not in out]
-    return kept_rows, [rows[place] for place in sorted(out)]
+    out -= _sentences(out, rows, text_type)
+    kept_rows = [row for index, row in enumerate(rows) if index not in out]
+    return kept_rows, [rows[index] for index in sorted(out)]
 
 
-def _sentences(out: Collection[int], rows: Sequence[Row], usual: Type) -> set[int]:
+def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
     """Returns those of the indices *out* whose paragraphs read as prose."""
     found: set[int] = set()
     block: list[int] = []
-    for place in [*sorted(out), -1]:
-        if block and (place != block[-1] + 1 or not follows(rows[place], rows[block[-1]], usual)):
-            if reads_as_prose([rows[inside] for inside in block], usual):
+    for index in [*sorted(out), -1]:
+        if block and (index != block[-1] + 1 or not follows(rows[index], rows[block[-1]], text_type)):
+            if reads_as_prose([rows[inside] for inside in block], text_type):
                 found |= set(block)
             block = []
-        block.append(place)
+        block.append(index)
     return found
 
 
-def _stops(place: int, rows: Sequence[Row], kept: Sequence[bool], usual: Type) -> bool:
-    """Whether a row that is not running text is still no part of a figure or table: a heading or a list item."""
-    row, above = rows[place], rows[place - 1] if place else None
+def _stops(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
+    """Whether the row at *index*, which is not running text, is a heading or a list item and so outside any float.
+
+    *kept*: whether each row is running text or a caption.
+    """
+    row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
         return len(row.text.split()) >= 5 and row.gap < 2
-    if not is_heading(row, above, usual):
+    if not is_heading(row, above, text_type):
         return False
-    below = place + 1 < len(rows) and rows[place + 1].place == row.place and kept[place + 1]
+    below = index + 1 < len(rows) and rows[index + 1].page_and_column == row.page_and_column and kept[index + 1]
     return below or bool(NUMBER.match(row.text)) or KNOWN.fullmatch(bare(row.text)) is not None
 
 
-def _tail(caption: int, rows: Sequence[Row], usual: Type) -> list[int]:
+def _tail(caption: int, rows: Sequence[Row], text_type: Type) -> list[int]:
     """Returns the indices of the rows of the caption that begins at *caption*."""
     tail = [caption]
-    while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], usual):
+    while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], text_type):
         tail.append(tail[-1] + 1)
     return tail
 
 
-def _until(places: Sequence[int], kept: Sequence[bool]) -> Iterator[int]:
-    for place in places:
-        if kept[place]:
+def _until(indices: Sequence[int], kept: Sequence[bool]) -> Iterator[int]:
+    for index in indices:
+        if kept[index]:
             return
-        yield place
+        yield index

@@ -24,11 +24,10 @@ NOTICE = re.compile(
 PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,4})?\W*", re.I)
 
 
-def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], dict[Fate, list[Row]]]:
-    """Returns *pages* without line numbers, page numbers and running headers and footers, and the removed rows of each
-    kind.
+def without_furniture(pages: Sequence[Page], text_size: float) -> tuple[list[Page], dict[Fate, list[Row]]]:
+    """Returns *pages* without line numbers, page numbers, running headers and footers, and the removed rows by kind.
 
-    *usual* is the size of the running text, in points.
+    *text_size* is the size of the running text, in points.
     """
     dropped: dict[Fate, list[Row]] = {"line numbers": [], "page numbers": [], "headers and footers": []}
     numbered = []
@@ -36,12 +35,12 @@ def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], 
         numbers = _line_numbers(page)
         dropped["line numbers"] += numbers
         numbered.append(replace(page, rows=tuple(row for row in page.rows if row not in numbers)))
-    edges = [_edge_rows(page, usual) for page in numbered]
+    edges = [_edge_rows(page, text_size) for page in numbered]
     seen: Counter[tuple[str, str]] = Counter()
     for rows in edges:
         seen.update({key for key, _ in rows})
     kept = []
-    for place, (page, rows) in enumerate(zip(numbered, edges, strict=True)):
+    for index, (page, rows) in enumerate(zip(numbered, edges, strict=True)):
         counted: set[Row] = set()
         out: set[Row] = set()
         for (zone, text), row in rows:
@@ -49,7 +48,7 @@ def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], 
                 counted.add(row)
             elif re.search(r"[^\W\d_]{3}", text) and seen[zone, text] > max(1, len(pages) // 8):
                 out.add(row)
-            elif place == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
+            elif index == 0 and NOTICE.search(row.text) and (zone == "bottom" or row.y1 < 0.1 * page.height):
                 out |= {other for other in page.rows if other.block == row.block and other.y0 >= row.y0} - counted
         out |= {
             row
@@ -62,10 +61,11 @@ def without_furniture(pages: Sequence[Page], usual: float) -> tuple[list[Page], 
     return kept, dropped
 
 
-def _edge_rows(page: Page, usual: float) -> list[tuple[tuple[str, str], Row]]:
-    """Returns the pieces in the outer three rows at top and bottom, each with a key that recurs from page to page.
+def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
+    """Returns the pieces of the three outermost rows at the top and bottom of *page*, each after its key.
 
-    Captions, and type larger than the running text such as titles of slides, are left out although they recur.
+    The key is the zone (``top`` or ``bottom``) and the lower-case text without digits and signs; running headers recur
+    with one key. Captions, and type larger than the running text such as titles of slides, are left out.
     """
     found = []
     from_top = sorted(page.rows, key=lambda row: row.y0)
@@ -80,14 +80,14 @@ def _edge_rows(page: Page, usual: float) -> list[tuple[tuple[str, str], Row]]:
                 heights.append(middle)
             if len(heights) > 3:
                 break
-            if row.size > LARGER * usual or CAPTION.match(row.text.strip()):
+            if row.size > LARGER * text_size or CAPTION.match(row.text.strip()):
                 continue
             found.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
     return found
 
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
-    """Whether only other edge rows lie further out than *number*, and little lies beside it."""
+    """Whether at most two pieces of *page* lie further out than *number* and at most two beside it."""
     further = [row for row in page.rows if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in page.rows if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
     return len(further) <= 2 and len(beside) <= 2

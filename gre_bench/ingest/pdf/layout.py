@@ -14,7 +14,10 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
-    """Returns all rows of *pages* in reading order: band after band, in a band the left column before the right one."""
+    """Returns all rows of *pages* in reading order: band after band, and in a band the left column first.
+
+    A band is the part of a page between two rows that span its columns.
+    """
     gutters, usual = _gutters(pages)
     ordered: list[Row] = []
     for page, own in zip(pages, gutters, strict=True):
@@ -30,12 +33,15 @@ def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
     """
     if _gutters(pages)[1] is not None:
         return list(pages), []
-    kept = [_without_sidebar(page, pages) if place < 2 else page for place, page in enumerate(pages)]
+    kept = [_without_sidebar(page, pages) if index < 2 else page for index, page in enumerate(pages)]
     return kept, [row for page, rest in zip(pages, kept, strict=True) for row in page.rows if row not in {*rest.rows}]
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
-    """Returns the gutter of each page, and the usual gutter: None if fewer than a third of the pages have one."""
+    """Returns each page's gutter (x in points between its columns; None for a single column), and their median.
+
+    All are None if fewer than a third of the pages with text have a gutter.
+    """
     gutters: list[float | None] = [_gutter(page.rows) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
     if len(votes) * 3 < len([page for page in pages if page.rows]):
@@ -45,7 +51,7 @@ def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
 
 
 def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
-    """Returns one of the first pages without the sidebar beside the column that all pages have."""
+    """Returns *page*, one of the first, without rows beside the column that the *pages* from the third on share."""
     extents = [extent(other.rows) for other in pages[2:] if len(other.rows) > 20]
     if not extents:
         return page
@@ -54,7 +60,7 @@ def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
 
 
 def _gutter(rows: Sequence[Row]) -> float | None:
-    """Returns the middle of the widest white gap between two columns of *rows*, or None for a single column."""
+    """Returns the middle (x in points) of the widest gap between two columns of *rows*; None for a single column."""
     long = [row for row in rows if len(row.text.strip()) >= 12]
     if len(long) < 12:
         return None
@@ -80,9 +86,10 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
 
 
 def _banded(page: Page, gutter: float) -> list[Row]:
-    """Returns the rows of a page in columns.
+    """Returns the rows of *page* in reading order, where *gutter* (x in points) divides its columns.
 
-    A row that crosses the gutter ends a band, together with the short last row of its block.
+    A row that crosses the gutter ends a band. The last row of its block belongs to it, even if that row is too short to
+    cross.
     """
     full = [row for row in page.rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
@@ -109,7 +116,10 @@ def _banded(page: Page, gutter: float) -> list[Row]:
 
 
 def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
-    """Joins the *pieces* of one column to rows by their baselines; returns the rows from the top."""
+    """Joins the *pieces* of one column to rows by their baselines; returns the rows from the top.
+
+    The column has the number *column*, and the bounds *left* and *right* in points.
+    """
     return [_joined(row, left, right, column) for row in _baselines(pieces)]
 
 

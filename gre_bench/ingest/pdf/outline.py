@@ -28,7 +28,10 @@ NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|
 
 
 def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
-    """Returns the rows of the title, the largest type on the upper half of the first page, and the other rows."""
+    """Returns the rows of the title, the largest type on the upper half of the first page, and the other rows.
+
+    *height* is the height of that page in points.
+    """
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     if not upper:
         return [], list(rows)
@@ -42,7 +45,7 @@ def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The abstract (None if not found) and its rows; the rows of the body; the rows that are neither."""
+    """The abstract (None if not found) and its rows; the rows of the body; the rows that belong to neither."""
 
     abstract: str | None
     rows: list[Row]
@@ -50,16 +53,20 @@ class Front:
     dropped: list[Row]
 
 
-def front(rows: Sequence[Row], usual: Type, words: Any, heights: Sequence[float], notes: list[str]) -> Front:
-    """Splits *rows* at the abstract and the first section; paragraphs of text before it belong to the body."""
-    every, rows = rows, _without_notice(rows, usual)
-    early = [place for place, row in enumerate(rows) if row.page < 2]
-    opening = next((place for place in early if ABSTRACT.match(rows[place].text)), None)
-    heads = [place for place in early if is_heading(rows[place], rows[place - 1] if place else None, usual)]
+def front(rows: Sequence[Row], text_type: Type, words: Any, heights: Sequence[float], notes: list[str]) -> Front:
+    """Splits *rows* at the abstract and the first section; paragraphs of text before the section belong to the body.
+
+    *words* counts the paper's words, by which broken words are mended. *heights* are those of the pages, in points.
+    Doubts are added to *notes*.
+    """
+    every, rows = rows, _without_notice(rows, text_type)
+    early = [index for index, row in enumerate(rows) if row.page < 2]
+    opening = next((index for index in early if ABSTRACT.match(rows[index].text)), None)
+    heads = [index for index in early if is_heading(rows[index], rows[index - 1] if index else None, text_type)]
     if opening is None:
-        first = next((place for place in heads if INTRODUCTION.fullmatch(bare(rows[place].text))), 0)
+        first = next((index for index in heads if INTRODUCTION.fullmatch(bare(rows[index].text))), 0)
         abstract, inside = _unnamed(rows[:first], words, heights, notes)
-        return _parted(abstract, inside, first, every, rows, usual, heights)
+        return _parted(abstract, inside, first, every, rows, text_type, heights)
     closing = _closing(rows, opening, heads, notes)
     inside = [row for row in rows[opening:closing] if row.page > 0 or row.y0 > rows[opening].y0 - 1]
     parts = [part for part in paragraphs(inside, type_of(inside), heights) if part.kind in ("text", "heading")]
@@ -67,62 +74,70 @@ def front(rows: Sequence[Row], usual: Type, words: Any, heights: Sequence[float]
     inside = [row for part in parts for row in part.rows]
     abstract = ABSTRACT.sub("", " ".join(joined(part.rows, words) for part in parts), count=1)
     first = _first_section(rows, closing, heads)
-    running = prose(rows, usual)
+    running = prose(rows, text_type)
     byline = {
         row for row, full in zip(rows, running, strict=True) if row.page == 0 and row.y1 < rows[opening].y0 and not full
     }
-    return _parted(abstract or None, inside, first, every, rows, usual, heights, byline)
+    return _parted(abstract or None, inside, first, every, rows, text_type, heights, byline)
 
 
 def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
-    """Returns the index at which the abstract that opens at *opening* ends.
+    """Returns the index at which the abstract that opens at index *opening* ends.
 
-    It ends at the next heading or the keywords, else after 40 rows.
+    It ends at the next heading (an index in *heads*) or at the keywords. Otherwise it ends after 40 rows, and *notes*
+    gets a doubt.
     """
-    for place in range(opening + 1, len(rows)):
-        if place in heads or KEYWORDS.match(rows[place].text):
-            return place
+    for index in range(opening + 1, len(rows)):
+        if index in heads or KEYWORDS.match(rows[index].text):
+            return index
     notes.append("the end of the abstract is not marked")
     return min(opening + 40, len(rows))
 
 
 def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
-    """Returns the index at which the body begins: *closing*, the end of the abstract, or after the keywords there."""
+    """Returns the index at which the body begins: *closing*, the end of the abstract, unless keywords stand there.
+
+    After keywords, the body begins at the next numbered heading or introduction. *heads* are the indices of headings.
+    """
     if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
         return closing
-    for place in heads:
-        text = rows[place].text
-        if place >= closing and (NUMBER.match(text) or INTRODUCTION.fullmatch(bare(text))):
-            return place
+    for index in heads:
+        text = rows[index].text
+        if index >= closing and (NUMBER.match(text) or INTRODUCTION.fullmatch(bare(text))):
+            return index
     return closing
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns those of *parts* that an abstract can hold, if no heading marks the end of a longer passage."""
+    """Returns as many of the first *parts* as have at most `LONGEST` words together, but at least one.
+
+    If any are left out, *notes* gets a doubt, because no heading marks the end of the abstract.
+    """
     length = 0
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         length += sum(len(row.text.split()) for row in part.rows)
-        if length > LONGEST and place:
+        if length > LONGEST and index:
             notes.append("the end of the abstract is not marked")
-            return parts[:place]
+            return parts[:index]
     return parts
 
 
 def _parted(
-    abstract: str | None, inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], usual: Type,
+    abstract: str | None, inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
     heights: Sequence[float], byline: Container[Row] = (),
 ) -> Front:  # fmt: skip
-    """Returns the front; *inside* are the rows of the abstract, and the body begins at index *first* of *rows*.
+    """Returns the front of a paper whose abstract has the rows *inside*, and whose body begins at index *first*.
 
-    The rows of *every* that are dropped contain no paragraphs of text and no captions.
+    The index is one of *rows*. Captions and long paragraphs of prose before it count as body too. *byline* holds rows
+    that are not body, even after that index. *every* holds *rows* and the notices removed from them.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held
     loose = [row for row in rows if row not in body and row not in held]
     start = rows.index(inside[0]) if inside else len(rows)
-    for part in paragraphs(loose, usual, heights):
+    for part in paragraphs(loose, text_type, heights):
         # Text around the abstract has the type of the body; a continuation has the abstract's.
-        own = type_of(part.rows) if rows.index(part.rows[0]) > start else usual
+        own = type_of(part.rows) if rows.index(part.rows[0]) > start else text_type
         opening = part.rows[0].text
         running = part.kind == "text" and not KEYWORDS.match(opening) and not NOTICE.match(opening)
         long = sum(len(row.text.split()) for row in part.rows) >= SENTENCES
@@ -135,7 +150,10 @@ def _parted(
 def _unnamed(
     rows: Sequence[Row], words: Any, heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """Returns an abstract without a heading, and its rows: the longest paragraph of prose before the introduction."""
+    """Returns an abstract without a heading, and its rows: the longest paragraph of prose before the introduction.
+
+    *rows* are those before the introduction. *notes* gets a line that says what was found.
+    """
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
     longest = max(texts, key=len, default="")
@@ -146,11 +164,11 @@ def _unnamed(
     return None, []
 
 
-def _without_notice(rows: Sequence[Row], usual: Type) -> list[Row]:
+def _without_notice(rows: Sequence[Row], text_type: Type) -> list[Row]:
     """Returns *rows* without the notice of copyright or proceedings that ends a column of the first page."""
     out: dict[int, float] = {}
     for above, row in pairwise(rows):
-        if row.page == 0 and NOTICE.match(row.text) and not follows(row, above, usual):
+        if row.page == 0 and NOTICE.match(row.text) and not follows(row, above, text_type):
             out[row.column] = min(row.y0, out.get(row.column, row.y0))
     lowest = max((row.y1 for row in rows if row.page == 0), default=0.0)
     return [row for row in rows if row.page or row.y0 < out.get(row.column, lowest) or row.y0 < 0.6 * lowest]

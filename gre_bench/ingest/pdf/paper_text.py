@@ -36,8 +36,7 @@ class Body:
 
 
 def body_of(text: str) -> Body:
-    """Returns the part of *text* between abstract and references; *text* is Markdown or plain, with headings on own
-    lines.
+    """Returns abstract and body of *text*, a paper in Markdown or plain text with each heading on a line of its own.
 
     A text without such headings is returned whole. Headings in a table of contents do not count. The heading of the
     references is the last one that lines of references follow. Those of the abstract, the introduction and an appendix
@@ -63,12 +62,12 @@ def body_of(text: str) -> Body:
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """Returns the first *heading* after *start* that text follows, else the first."""
+    """Returns the first match of *heading* after *start* that text follows; else the first match, or None."""
     found = list(heading.finditer(text, start))
     followed = [one for one in found if any(len(line) >= LONG_LINE for line in _lines(text, one.end())[:NEAR])]
     return next(iter(followed or found), None)
 
 
 def _lines(text: str, start: int) -> list[str]:
-    """Returns the first non-blank lines of *text* after *start*, as many as callers look at."""
+    """Returns the lines with text among the 20,000 characters of *text* after *start*."""
     return [line for line in text[start : start + 20_000].splitlines() if line.strip()]

@@ -68,16 +68,16 @@ class Paragraph:
     rows: list[Row]
 
 
-def paragraphs(rows: Sequence[Row], usual: Type, heights: Sequence[float]) -> list[Paragraph]:
+def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> list[Paragraph]:
     """Splits *rows*, in reading order, into paragraphs; *heights* are those of the pages, in points."""
-    notes = footnotes(rows, usual, heights)
+    notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
     running: Paragraph | None = None
     above: Row | None = None
-    for place, row in enumerate(rows):
-        kind = _kind(row, above, usual, place in notes)
-        if current and _continues(current, kind, row, usual):
+    for index, row in enumerate(rows):
+        kind = _kind(row, above, text_type, index in notes)
+        if current and _continues(current, kind, row, text_type):
             current.rows.append(row)
         elif running and kind == "text" and _resumes(running, current, row):
             running.rows.append(row)
@@ -92,7 +92,10 @@ def paragraphs(rows: Sequence[Row], usual: Type, heights: Sequence[float]) -> li
 
 
 def words_of(rows: Sequence[Row]) -> Counter[str]:
-    """Counts each word of *rows* that is not broken, in lower case; hyphenated words count whole and in parts."""
+    """Counts each word of *rows* that is not broken at a line's end, in lower case.
+
+    A hyphenated word counts whole and in parts.
+    """
     found: Counter[str] = Counter()
     cut = False
     for row in rows:
@@ -105,7 +108,10 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line; a word broken at a line's end is mended by its spelling in *words*."""
+    """Returns the text of *rows* as one line.
+
+    A word broken at a line's end is mended by its spelling elsewhere in the paper, whose words *words* counts.
+    """
     text = ""
     for row in rows:
         piece = _plain(row.text)
@@ -128,7 +134,10 @@ def _plain(text: str) -> str:
 
 
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
-    """Whether the hyphen at the end of *text* belongs to the word, by *words* seen elsewhere, else by the two parts."""
+    """Whether the hyphen at the end of *text* stays when *piece*, the text of the next row, is joined to it.
+
+    The spelling that is more frequent in *words* decides; if there is none, the two parts of the word decide.
+    """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
     if not before or not after:
@@ -147,20 +156,20 @@ def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
     return words[first] > 0 and len(first) > 3 and ((words[last] > 0 and len(last) > 2) or len(last) > 5)
 
 
-def _kind(row: Row, above: Row | None, usual: Type, note: bool) -> Kind:
-    if starts_caption(row, above, usual):
+def _kind(row: Row, above: Row | None, text_type: Type, note: bool) -> Kind:
+    if starts_caption(row, above, text_type):
         return "caption"
     if note:
         return "note"
-    return "heading" if is_heading(row, above, usual) else "text"
+    return "heading" if is_heading(row, above, text_type) else "text"
 
 
-def _continues(current: Paragraph, kind: Kind, row: Row, usual: Type) -> bool:
-    """Whether *row* continues the paragraph directly above it."""
+def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> bool:
+    """Whether *row*, of the given *kind*, continues *current*, the paragraph directly above it."""
     last = current.rows[-1]
     if current.kind == "caption" and last is current.rows[0]:
-        return kind != "caption" and goes_on(row, last, usual)
-    if not follows(row, last, usual):
+        return kind != "caption" and goes_on(row, last, text_type)
+    if not follows(row, last, text_type):
         return False
     if current.kind == "caption":
         return kind in ("text", "note")
@@ -168,7 +177,7 @@ def _continues(current: Paragraph, kind: Kind, row: Row, usual: Type) -> bool:
         alike = row.bold == last.bold and abs(row.peak - last.peak) < 0.5 and row.text.isupper() == last.text.isupper()
         if KNOWN.fullmatch(bare(last.text)):
             return False
-        marked = row.bold or row.peak > 1.06 * usual.size or row.text.isupper()
+        marked = row.bold or row.peak > 1.06 * text_type.size or row.text.isupper()
         return alike and marked and not NUMBER.match(row.text)
     if current.kind != kind:
         return False
@@ -177,7 +186,7 @@ def _continues(current: Paragraph, kind: Kind, row: Row, usual: Type) -> bool:
     if BULLET.match(row.text) and (ENDED.search(last.text) or BULLET.match(current.rows[0].text)):
         return False
     listed = BULLET.match(current.rows[0].text) is not None and len(current.rows) == 1
-    shift = (row.x0 - last.x0) / usual.size
+    shift = (row.x0 - last.x0) / text_type.size
     if shift > 0.7 and not listed:
         return not ENDED.search(last.text) and row.text[:1].islower()
     if shift < -0.7 and len(current.rows) > 1:
@@ -187,9 +196,12 @@ def _continues(current: Paragraph, kind: Kind, row: Row, usual: Type) -> bool:
 
 
 def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
-    """Whether *row* continues *running* after a break of column or page, or after a caption or footnote."""
+    """Whether *row* continues the text *running* after a break of column or page, or after a caption or footnote.
+
+    *current* is the paragraph that holds the row before *row*.
+    """
     last = running.rows[-1]
-    if current is running and last.place == row.place:
+    if current is running and last.page_and_column == row.page_and_column:
         return False
     if BULLET.match(row.text) or abs(row.size - last.size) > 0.08 * last.size:
         return False
@@ -199,4 +211,9 @@ def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
         return True
     # A full line that ends a sentence may end the paragraph; the next line, if flush left, rarely opens another.
     full = last.x1 > last.right - 0.02 * (last.right - last.left)
-    return full and row.x0 < row.left + 0.5 * row.size and row.place != last.place and last.text[-1] != ":"
+    return (
+        full
+        and row.x0 < row.left + 0.5 * row.size
+        and row.page_and_column != last.page_and_column
+        and last.text[-1] != ":"
+    )

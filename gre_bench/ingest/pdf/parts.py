@@ -42,31 +42,34 @@ KNOWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The running text of a paper: its size and the distance of its baselines, in points."""
+    """The type of a text: its font size, and the distance of its baselines, in points."""
 
     size: float
     leading: float
 
 
 def type_of(rows: Sequence[Row]) -> Type:
-    """Returns the size that most letters have, and the usual distance of two full rows of that size."""
+    """Returns the size that most letters have, and the median distance of two full rows of that size."""
     sizes: Counter[float] = Counter()
     for row in rows:
         sizes[row.size] += len(row.text)
     size = sizes.most_common(1)[0][0] if sizes else 10.0
     near = [row for row in rows if abs(row.size - size) < 0.06 * size and row.filled > 0.8]
-    steps = [below.y1 - above.y1 for above, below in pairwise(near) if above.place == below.place]
+    steps = [below.y1 - above.y1 for above, below in pairwise(near) if above.page_and_column == below.page_and_column]
     steps = [step for step in steps if 0.9 * size < step < 2.5 * size]
     return Type(size, statistics.median(steps) if steps else 1.2 * size)
 
 
-def follows(row: Row, above: Row | None, usual: Type) -> bool:
-    """Whether *row* is directly under *above*, in the same column and size."""
-    if above is None or row.place != above.place:
+def follows(row: Row, above: Row | None, text_type: Type) -> bool:
+    """Whether *row* is directly under *above*, in the same column and size.
+
+    *text_type* is the type of the running text.
+    """
+    if above is None or row.page_and_column != above.page_and_column:
         return False
     step = row.y1 - above.y1
     return (
-        0 < step < 1.3 * max(usual.leading * above.size / usual.size, 1.05 * above.size)
+        0 < step < 1.3 * max(text_type.leading * above.size / text_type.size, 1.05 * above.size)
         and abs(row.size - above.size) < 0.08 * above.size
     )
 
@@ -76,16 +79,16 @@ def bare(text: str) -> str:
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
-def is_heading(row: Row, above: Row | None, usual: Type) -> bool:
+def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* is a heading: by its wording, or by number and type (bold, larger or in capitals)."""
     text, name = row.text, bare(row.text)
     if row.gap > 4 or not _words_as_heading(text, name):
         return False
-    apart = above is None or row.place != above.place or row.y1 - above.y1 > 1.2 * usual.leading
+    apart = above is None or row.page_and_column != above.page_and_column or row.y1 - above.y1 > 1.2 * text_type.leading
     letters = [letter for letter in name if letter.isalpha()]
     if any(pattern.fullmatch(name) for pattern in (KNOWN, REFERENCES, APPENDIX)):
-        return row.filled < 0.9 and not _runs_on(row, above, usual)
-    large = row.bold or row.peak > 1.06 * usual.size
+        return row.filled < 0.9 and not _runs_on(row, above, text_type)
+    large = row.bold or row.peak > 1.06 * text_type.size
     capitals = len(letters) >= 4 and sum(letter.isupper() for letter in letters) > 0.9 * len(letters)
     if re.match(r"\d|[A-Z][. ]|[IVX]+\.", text) and NUMBER.match(text):
         dotted = re.match(r"\d+\.\d+", text) is not None
@@ -104,54 +107,67 @@ def _words_as_heading(text: str, name: str) -> bool:
     return sum(letter.isalpha() for letter in name) >= 0.6 * len(name.replace(" ", ""))
 
 
-def _runs_on(row: Row, above: Row | None, usual: Type) -> bool:
-    """Whether *row* is set like the row above it and continues its sentence, such as "Appendix B gives."."""
-    if above is None or row.place != above.place or row.bold != above.bold or not follows(row, above, usual):
+def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
+    """Whether *row* is set like the row above it and continues its sentence, although it begins as a heading does."""
+    if (
+        above is None
+        or row.page_and_column != above.page_and_column
+        or row.bold != above.bold
+        or not follows(row, above, text_type)
+    ):
         return False
     return above.filled > 0.85 and above.text[-1] not in ".!?:" and not row.text.isupper()
 
 
-def starts_caption(row: Row, above: Row | None, usual: Type) -> bool:
+def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* opens the caption of a figure or table, and is no sentence that mentions one."""
     found = CAPTION.match(row.text)
     if not found or not row.text[0].isupper() or found[0][-1].islower():
         return False
-    runs_on = follows(row, above, usual) and above is not None and above.filled > 0.85 and above.text[-1] not in ".!?:"
+    runs_on = (
+        follows(row, above, text_type) and above is not None and above.filled > 0.85 and above.text[-1] not in ".!?:"
+    )
     return not runs_on
 
 
-def goes_on(row: Row, above: Row, usual: Type) -> bool:
-    """Whether *row* continues a caption; the title may be further away after a bare "TABLE II"."""
+def goes_on(row: Row, above: Row, text_type: Type) -> bool:
+    """Whether *row* continues the caption that *above* belongs to.
+
+    After a bare label such as "TABLE II", the title may be further away.
+    """
     label = CAPTION.match(above.text)
-    if label and label.end() >= len(above.text) - 1 and row.place == above.place:
+    if label and label.end() >= len(above.text) - 1 and row.page_and_column == above.page_and_column:
         return 0 < row.y1 - above.y1 < 2.5 * above.size and row.gap < 2
-    return follows(row, above, usual)
+    return follows(row, above, text_type)
 
 
-def footnotes(rows: Sequence[Row], usual: Type, heights: Sequence[float]) -> set[int]:
-    """Returns the indices of rows that end a column in small type, or after a footnote's mark."""
+def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> set[int]:
+    """Returns the indices of the rows of footnotes, which end columns in the lower half of a page.
+
+    They are in small type, or begin with a footnote's mark. *heights* are those of the pages, in points.
+    """
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        columns[row.place].append(place)
+    for index, row in enumerate(rows):
+        columns[row.page_and_column].append(index)
     found = set()
-    for places in columns.values():
-        places.sort(key=lambda place: rows[place].y0)
-        start = len(places)
-        while start and rows[places[start - 1]].size <= 0.93 * usual.size:
+    for indices in columns.values():
+        indices.sort(key=lambda index: rows[index].y0)
+        start = len(indices)
+        while start and rows[indices[start - 1]].size <= 0.93 * text_type.size:
             start -= 1
         marked = (
             number
-            for number, place in enumerate(places)
+            for number, index in enumerate(indices)
             if number
-            and (rows[place].raised or MARK.match(rows[place].text))
-            and not follows(rows[place], rows[places[number - 1]], usual)
+            and (rows[index].raised or MARK.match(rows[index].text))
+            and not follows(rows[index], rows[indices[number - 1]], text_type)
         )
         start = min(
             start,
             next(
-                (number for number in marked if rows[places[number]].y0 > 0.5 * heights[rows[places[number]].page]),
+                (number for number in marked if rows[indices[number]].y0 > 0.5 * heights[rows[indices[number]].page]),
                 start,
             ),
         )
-        found |= {place for place in places[start:] if rows[place].y0 > 0.5 * heights[rows[place].page]}
+        found |= {index for index in indices[start:] if rows[index].y0 > 0.5 * heights[rows[index].page]}
     return found

@@ -24,35 +24,36 @@ SENTENCE = 15
 """How many words are needed to recognise running text."""
 
 
-def prose(rows: Sequence[Row], usual: Type, captions: Container[int] = ()) -> list[bool]:
-    """Returns for each of *rows* whether it is running text: a full row of words, a row after one, or a paragraph's
-    end.
+def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -> list[bool]:
+    """Returns for each of *rows* whether it is running text: a full row, a row after one, or a paragraph's last.
+
+    *captions* holds the indices of rows in captions; no paragraph goes on after them.
     """
     found: list[bool] = []
     last: Row | None = None
-    for place, row in enumerate(rows):
+    for index, row in enumerate(rows):
         dense = row.text.replace(" ", "")
         worded = sum(letter.isalpha() for letter in dense) > 0.65 * len(dense) and row.gap < 1.6
         full = worded and row.filled > 0.8 and len(row.text.split()) >= 6
-        above = rows[place - 1] if place else None
+        above = rows[index - 1] if index else None
         runs_on = (
             above is not None
             and found[-1]
             and row.gap < 1.6
-            and follows(row, above, usual)
+            and follows(row, above, text_type)
             and (abs(row.x0 - above.x0) < 2 or abs(row.x0 - row.left) < 2)
         )
-        found.append(full or runs_on or _ends(last, row, usual))
-        last = row if found[-1] and place not in captions else last
+        found.append(full or runs_on or _ends(last, row, text_type))
+        last = row if found[-1] and index not in captions else last
     return found
 
 
-def reads_as_prose(rows: Sequence[Row], usual: Type) -> bool:
+def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
     """Whether *rows* are sentences in the size of the running text, however narrow or wide."""
     words = re.findall(r"[^\W\d_]+", " ".join(row.text for row in rows).lower())
     if len(words) < SENTENCE or sum(map(len, words)) < 0.6 * sum(len(row.text.replace(" ", "")) for row in rows):
         return False
-    like = sum(len(row.text) for row in rows if abs(row.size - usual.size) < 0.06 * usual.size)
+    like = sum(len(row.text) for row in rows if abs(row.size - text_type.size) < 0.06 * text_type.size)
     wide = sum(row.gap > 2 for row in rows)
     return (
         like > 0.5 * sum(len(row.text) for row in rows)
@@ -63,13 +64,20 @@ def reads_as_prose(rows: Sequence[Row], usual: Type) -> bool:
 
 
 def function_words(text: str) -> float:
-    """Returns the share of function words among the words of *text*."""
+    """Returns the share of function words among the words of *text*, from 0 to 1."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)
 
 
-def _ends(last: Row | None, row: Row, usual: Type) -> bool:
-    """Whether *row* ends the paragraph that *last*, before a float or a break, leaves open."""
+def _ends(last: Row | None, row: Row, text_type: Type) -> bool:
+    """Whether *row* ends the paragraph that *last* left open before a figure, a table or a break of column or page.
+
+    *last* is the last row of running text so far.
+    """
     if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
         return False
-    return abs(row.x0 - row.left) < 2 and abs(row.size - usual.size) < 0.03 * usual.size and row.place != last.place
+    return (
+        abs(row.x0 - row.left) < 2
+        and abs(row.size - text_type.size) < 0.03 * text_type.size
+        and row.page_and_column != last.page_and_column
+    )

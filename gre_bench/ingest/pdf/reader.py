@@ -93,7 +93,10 @@ class PdfReader:
             child.end(grace_s=5.0)
 
     def read(self, data: bytes) -> PdfText:
-        """Returns the text and findings of the PDF *data*, read within the limits."""
+        """Returns the text and findings of the PDF *data*, read within the limits.
+
+        Raises `SourceError` if no child can be started.
+        """
         return self._ask(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
@@ -106,7 +109,7 @@ class PdfReader:
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
-        """Yields each of *items* with the result of its PDF, which *load* returns, in order, several at a time.
+        """Reads the PDF that *load* returns for each of *items*, several at a time; yields items and results in order.
 
         If the caller stops early, running children are killed and the reader cannot be used again.
         """
@@ -157,7 +160,7 @@ def _cores() -> int:
 
 
 class _Child:
-    """One process of `worker`."""
+    """A process that runs `worker`, and the messages to and from it."""
 
     def __init__(self, memory: int):
         keep = {name: os.environ[name] for name in SHARED if name in os.environ}
@@ -176,7 +179,7 @@ class _Child:
         self._stdin, self._stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
 
     def begin(self) -> None:
-        """Waits until the process is ready; raises `SourceError` if it does not become ready."""
+        """Waits until the process is ready; raises `SourceError` if it is not ready after `STARTING` seconds."""
         if self._answer(time.monotonic() + STARTING) is None:
             code = self.end()
             gib = self.memory / 2**30
@@ -188,11 +191,14 @@ class _Child:
             )
 
     def ask(self, request: dict[str, Any], data: bytes, wall: float) -> dict[str, Any] | PdfText:
-        """Returns the answer to *request*; if the child ends, the status that this means for the file."""
+        """Sends *request* and the file *data*, and returns the answer.
+
+        If the child dies or takes more than *wall* seconds, it returns the status that this means for the file.
+        """
         self.asked += 1
         deadline = time.monotonic() + wall
         try:
-            with suppress(BrokenPipeError):  # it may have given the reason before it ended
+            with suppress(BrokenPipeError):  # the child may have given the reason before it ended
                 send(self._stdin, request, data)
             answer = self._answer(deadline)
         except BaseException:
@@ -210,7 +216,10 @@ class _Child:
         return PdfText("crashed", notes=(f"the process that read the file died ({name})",))
 
     def _answer(self, deadline: float) -> dict[str, Any] | None:
-        """Returns the child's next message; None if it dies or does not answer before *deadline*."""
+        """Returns the child's next message; None if it dies or does not answer before *deadline*.
+
+        *deadline* is in seconds of the monotonic clock.
+        """
         stream = self._stdout
         while (left := deadline - time.monotonic()) > 0:
             # An answer is written in one piece: once it begins, the rest follows.
@@ -220,12 +229,13 @@ class _Child:
         return None
 
     def end(self, grace_s: float = 0.2) -> int:
-        """Ends the process, after *grace_s* seconds by force; returns its exit code, or minus the signal that killed
-        it.
+        """Ends the process, by force after *grace_s* seconds.
+
+        Returns its exit code, or minus the number of the signal that killed it.
         """
         if self.process.poll() is None:
             try:
-                # It may be dying: its own signal says more than ours.
+                # The process may be ending already, and its own signal says more than a kill.
                 self._stdin.close()
                 self.process.wait(grace_s)
             except (subprocess.TimeoutExpired, BrokenPipeError):

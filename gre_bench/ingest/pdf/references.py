@@ -31,41 +31,44 @@ RESUMED = re.compile(
 """Headings of text that some journals print after the references."""
 
 
-def body_of_rows(rows: Sequence[Row], usual: Type) -> tuple[list[Row], dict[Fate, list[Row]]]:
-    """Returns *rows* without lists of references and appendices, and the removed rows of both.
+def body_of_rows(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], dict[Fate, list[Row]]]:
+    """Returns *rows* without lists of references and appendices, and the removed rows by fate.
 
     The last heading of references that is followed by references opens the list. An earlier one, such as a chapter's,
     ends at the next heading. Rows after the last list, or after the heading of an appendix, are appendix. Text that
     journals print there under its own heading (methods) stays.
     """
-    heads = [place for place, row in enumerate(rows) if is_heading(row, rows[place - 1] if place else None, usual)]
-    lists = [place for place in heads if REFERENCES.fullmatch(bare(rows[place].text)) and lists_references(rows, place)]
-    end = _appendix(rows, heads, usual)
+    heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
+    lists = [index for index in heads if REFERENCES.fullmatch(bare(rows[index].text)) and lists_references(rows, index)]
+    end = _appendix(rows, heads, text_type)
     fates: dict[int, Fate] = {}
-    for number, place in enumerate(lists):
-        if place > end:
+    for number, index in enumerate(lists):
+        if index > end:
             break
-        after = next((head for head in heads if head > place and _ends_list(rows, head, usual)), len(rows))
-        fates |= dict.fromkeys(range(place, after), "references")
+        after = next((head for head in heads if head > index and _ends_list(rows, head)), len(rows))
+        fates |= dict.fromkeys(range(index, after), "references")
         over = number + 1 == len(lists) and (after == len(rows) or not RESUMED.fullmatch(bare(rows[after].text)))
         if over or (after < len(rows) and _opens_appendix(rows[after])):
             end = min(end, after)
-    for place in range(end, len(rows)):
-        within = any(place >= start for start in lists if start >= end)
-        fates.setdefault(place, "references" if within else "appendices")
+    for index in range(end, len(rows)):
+        within = any(index >= start for start in lists if start >= end)
+        fates.setdefault(index, "references" if within else "appendices")
     out: dict[Fate, list[Row]] = {"references": [], "appendices": []}
-    for place in sorted(fates):
-        out[fates[place]].append(rows[place])
-    return [row for place, row in enumerate(rows) if place not in fates], out
+    for index in sorted(fates):
+        out[fates[index]].append(rows[index])
+    return [row for index, row in enumerate(rows) if index not in fates], out
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:
-    """Whether a list of references seems to follow the *heading*."""
+    """Whether a list of references seems to follow the heading at index *heading*."""
     return open_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
 
 
 def open_references(texts: Sequence[str]) -> bool:
-    """Whether lines of a paper begin with references, which have years and places and few function words."""
+    """Whether *texts*, the lines after a heading, begin with references.
+
+    References have years and places of publication, and few function words.
+    """
     return any(_are_references(texts[:count]) for count in LOOKED_AT)
 
 
@@ -79,23 +82,26 @@ def _opens_appendix(row: Row) -> bool:
     return bool(LETTERED.match(row.text) or APPENDIX.match(row.text) or APPENDIX.fullmatch(bare(row.text)))
 
 
-def _ends_list(rows: Sequence[Row], head: int, usual: Type) -> bool:
-    """Whether the heading *head* ends a list of references, rather than being one of its lines."""
+def _ends_list(rows: Sequence[Row], head: int) -> bool:
+    """Whether the heading at index *head* ends a list of references, rather than being one of its lines."""
     row = rows[head]
     if REFERENCES.fullmatch(bare(row.text)) or ENTRY.search(row.text):
         return False
     return _opens_appendix(row) or not lists_references(rows, head)
 
 
-def _appendix(rows: Sequence[Row], heads: Sequence[int], usual: Type) -> int:
-    """Returns the index of the first appendix: a heading that is not repeated later, as a table's entry would be."""
-    running = prose(rows, usual)
+def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int:
+    """Returns the index of the heading of the first appendix; the number of rows if there is none.
+
+    *heads* are the indices of headings. One whose words recur in a later heading is an entry of a table of contents.
+    """
+    running = prose(rows, text_type)
     later: set[str] = set()
     first = len(rows)
-    for place in reversed(heads):
-        text, name = rows[place].text, bare(rows[place].text)
+    for index in reversed(heads):
+        text, name = rows[index].text, bare(rows[index].text)
         named = APPENDIX.fullmatch(name) or APPENDIX.match(text)
-        if named and name.lower() not in later and any(running[place + 1 : place + 12]) and place >= 0.05 * len(rows):
-            first = place
+        if named and name.lower() not in later and any(running[index + 1 : index + 12]) and index >= 0.05 * len(rows):
+            first = index
         later.add(name.lower())
     return first

@@ -28,12 +28,14 @@ TURNED_LETTERS = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One row: its box, the size and boldness of most of its letters, the bounds of its column, its page and column.
+    """A row of text, or a piece of one; *x0*, *y0*, *x1*, *y1* is its box.
 
-    The box is as high as the letters, whatever the height of a formula in the row. *peak* is its largest size (small
-    capitals have two). *gap* is its widest white space, in units of its size. *raised*: it opens with a small raised
-    mark, as a footnote does. *words* counts the extracted pieces between white space that have a letter or digit;
-    *marks* counts those that were a footnote's mark.
+    The box is as high as the letters, whatever the height of a formula in the row. *size* and *bold* are those of most
+    letters; *peak* is the largest size (small capitals have two). *gap* is the widest white space, in units of the
+    size. *raised*: it opens with a small raised mark, as a footnote does. *page* counts the pages read, from 0. *block*
+    is the number of PyMuPDF's block. *left*, *right* and *column* are the bounds and number of its column. *words*
+    counts the extracted pieces between white space that have a letter or digit; *marks* counts those that were a
+    footnote's mark.
     """
 
     text: str
@@ -55,8 +57,8 @@ class Row:
     marks: int = 0
 
     @property
-    def place(self) -> tuple[int, int]:
-        """Page and column; rows of one place follow one another without a break."""
+    def page_and_column(self) -> tuple[int, int]:
+        """Page and column; the rows of one column follow one another without a break."""
         return self.page, self.column
 
     @property
@@ -82,11 +84,11 @@ class Page:
     turned: int = 0
 
 
-def read_page(sight: Sight, place: int, number: int, size: tuple[float, float]) -> Page:
-    """Returns the visible text of a page as rows whose pieces are not joined yet.
+def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:
+    """Returns the visible text of the *number*-th page as rows whose pieces are not joined yet.
 
-    *place* counts the pages that could be read, from 0. If most letters of a page lie on their side, as in a landscape
-    table, the page is read turned.
+    *index* counts the pages that could be read, from 0. *size* is the page's width and height, in points. If most
+    letters of a page lie on their side, as in a landscape table, the page is read turned.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = words_by_line(sight.glyphs, sight.hidden)
@@ -101,7 +103,7 @@ def read_page(sight: Sight, place: int, number: int, size: tuple[float, float]) 
             if _direction(line) != turn:
                 turned += words
             else:
-                pieces.append(_piece(line, spans, place, block_number, words, partial(_turned, turn=turn, size=size)))
+                pieces.append(_piece(line, spans, index, block_number, words, partial(_turned, turn=turn, size=size)))
     width, height = size if turn == "right" else size[::-1]
     return Page(tuple(pieces), width, height, number, int(seen.sum() + unseen.sum()), int(unseen.sum()), turned)
 
@@ -116,7 +118,10 @@ def _direction(line: dict[str, Any]) -> Direction:
 
 
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
-    """Returns the direction of most letters on a page: to the right, unless most of many run up or down."""
+    """Returns the direction of most letters on a page.
+
+    That is to the right, unless at least `TURNED_LETTERS` letters, and most of all, run up or down.
+    """
     letters: Counter[Direction] = Counter()
     for block in blocks:
         for line in block["lines"]:
@@ -126,7 +131,10 @@ def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
 
 
 def _turned(x: float, y: float, turn: Direction, size: tuple[float, float]) -> tuple[float, float]:
-    """Returns the point (*x*, *y*) of a page of *size* after the page is turned so that its letters are upright."""
+    """Returns the point (*x*, *y*) of a page of *size* after the page is turned so that its letters are upright.
+
+    *turn* is the direction of the letters before.
+    """
     return (x, y) if turn == "right" else (size[1] - y, x) if turn == "up" else (y, size[0] - x)
 
 
@@ -204,7 +212,10 @@ def is_note_mark(text: str, before: str) -> bool:
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:
-    """Returns the left and right bounds of the running text among *rows*: those of most long rows."""
+    """Returns the left and right bounds (x in points) of the running text among *rows*.
+
+    Of the long rows, the twentieth that reach furthest out on each side is ignored.
+    """
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:
         return 0.0, 1.0

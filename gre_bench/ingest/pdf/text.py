@@ -107,7 +107,12 @@ class PdfText:
 
 @dataclass(slots=True)
 class _Pages:
-    """The pages of a file, as far as they could be read."""
+    """What was read of a file's pages.
+
+    Counts of characters: *characters* all, *hidden* the hidden ones, *recognised* those of text recognition on scans.
+    Counts of pages: *scans*, *pictures* (with pictures), *lost* (damaged or unreadable), *wrong* (with parts that were
+    not understood).
+    """
 
     pages: list[Page] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -122,7 +127,10 @@ class _Pages:
 
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
-    """Returns the text of the PDF *data*, of its first *max_pages* pages, read in this process."""
+    """Returns the text of the first *max_pages* pages of the PDF *data*, read in this process.
+
+    A faulty file gets a status and raises no error.
+    """
     refused = refusal(data)
     if refused:
         return PdfText("not_a_pdf", notes=(refused,))
@@ -159,7 +167,7 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
 
 
 def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
-    """Returns the first *count* pages, each as far as it can be read."""
+    """Returns the first *count* pages, each as far as it can be read; *faults* are the errors of an unreadable page."""
     import pymupdf
 
     read = _Pages()
@@ -194,7 +202,10 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
 
 
 def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
-    """Returns the status of a file from *read*, its pages; adds the reasons to its notes."""
+    """Returns the status of a file with *count* pages, of which *read* holds up to *most*; adds reasons to its notes.
+
+    *cut*: why the file seems to be only the beginning of a longer one, or None.
+    """
     repaired = bool(document.is_repaired)
     if repaired:
         read.notes.append("the file is damaged and was repaired: text may be missing")
@@ -247,14 +258,14 @@ def _parts(pages: Sequence[Page], word_fates: WordFates, notes: list[str]) -> _P
     pages, furniture = without_furniture(pages, size)
     pages, sidebars = without_sidebars(pages)
     rows = in_reading_order(pages)
-    usual = type_of(rows)
+    text_type = type_of(rows)
     words = words_of(rows)
     title, rows = title_of(rows, heights[0])
-    rows, contents = without_contents(rows, usual)
-    opening = front(rows, usual, words, heights, notes)
-    body, back = body_of_rows(opening.body, usual)
-    body, cells = without_floats(body, usual)
-    parts, scraps = without_debris(paragraphs(body, usual, heights))
+    rows, contents = without_contents(rows, text_type)
+    opening = front(rows, text_type, words, heights, notes)
+    body, back = body_of_rows(opening.body, text_type)
+    body, cells = without_floats(body, text_type)
+    parts, scraps = without_debris(paragraphs(body, text_type, heights))
     dropped: dict[Fate, Sequence[Row]] = {
         **furniture, **back, "sidebar": sidebars, "table of contents": contents, "front matter": opening.dropped,
         "figures and tables": cells, "scraps": scraps,
@@ -271,5 +282,5 @@ def _line(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-    """Returns *text* of MuPDF in one line; it may hold bytes of the file that are no letters."""
+    """Returns a message of MuPDF as one line of at most 200 ASCII characters; ``?`` stands for others."""
     return " ".join(text.encode("ascii", "replace").decode().split())[:200]

@@ -48,7 +48,7 @@ MEANING: dict[Fate, str] = {
     "unaccounted": "words that no rule dropped and that are not in the text: a fault of the program",
 }
 EXPLAINED: frozenset[str] = frozenset(["references", "appendices", "table of contents", "front matter"])
-"""Fates that may take all words of a page without a doubt."""
+"""Fates that may take all words of a page without raising a doubt."""
 FULL_PAGE = 20
 """How many words of a page must not all be dropped without a reason."""
 SHORT_BODY = 1000
@@ -71,7 +71,7 @@ class PageWords:
 
 
 class WordFates:
-    """Counts the words of pages, while rules drop rows of them."""
+    """Counts the words of *pages* by fate, as rules drop rows."""
 
     def __init__(self, pages: Sequence[Page]):
         self._pages = pages
@@ -106,9 +106,7 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each; [] if there are
-    none.
-    """
+    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each."""
     words = totals(pages)
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
@@ -129,7 +127,7 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """Returns the number of all *words* except numbers of lines and pages."""
+    """Returns the number of *words* (counts by fate) except line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 

@@ -28,7 +28,7 @@ def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None
 
 
 def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """Returns the next message of *stream*, or None at its end."""
+    """Returns the header and bytes of the next message of *stream*, or None at its end."""
     length = stream.read(8)
     if len(length) < 8:
         return None
@@ -46,7 +46,7 @@ def main() -> None:
     # Output that a library prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    # The time to load it does not count for a file.
+    # Loaded before the first request, so that no file's limits include the time it takes.
     import pymupdf  # noqa: F401
 
     from gre_bench.ingest.pdf.text import read_pdf

@@ -1,4 +1,4 @@
-"""Reads one cell of an outside row as a value for records, or refuses the row with a reason."""
+"""Reads one cell of a user's row as a value for records, or refuses the row with a reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """A row is refused with a reason; *code* names the kind of reason where one is needed."""
+    """Refuses a row, with a reason; *code* names the kind of reason where one is needed."""
 
     def __init__(self, reason: str, code: str = ""):
         super().__init__(reason)
@@ -21,7 +21,10 @@ class RefusedError(Exception):
 
 
 def read_name(row: Row, key: str) -> str:
-    """Returns the id in a column; a whole number is also an id."""
+    """Returns the id in the column *key*; a whole number is also an id.
+
+    Raises `RefusedError` if it is missing or holds other characters than `NAME` allows.
+    """
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or not value.strip():
@@ -32,7 +35,10 @@ def read_name(row: Row, key: str) -> str:
 
 
 def read_text(row: Row, key: str) -> str | None:
-    """Returns the text of a column; None if it is missing, null or blank."""
+    """Returns the text of the column *key*; None if it is missing, null or blank.
+
+    Raises `RefusedError` for a value that is not text in valid Unicode.
+    """
     value = row.get(key)
     if value is None:
         return None
@@ -46,7 +52,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def joined(value: Any) -> Any:
-    """Returns a list of judgments as one text, one per line; anything else unchanged."""
+    """Returns *value* as one text, one judgment per line, if it is a list of texts; anything else unchanged."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
@@ -55,7 +61,10 @@ def joined(value: Any) -> Any:
 
 
 def read_number(row: Row, key: str) -> float | None:
-    """Returns the finite number in a column, at most `LARGEST`; None if it is missing."""
+    """Returns the number in the column *key*; None if it is missing.
+
+    Raises `RefusedError` unless it is finite and its size at most `LARGEST`.
+    """
     value = row.get(key)
     if value is None:
         return None
@@ -65,7 +74,10 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """Returns the whole number in a column, 0 or more; None if it is missing."""
+    """Returns the whole number in the column *key*, 0 or more; None if it is missing.
+
+    Raises `RefusedError` for any other value.
+    """
     value = read_number(row, key)
     if value is None:
         return None

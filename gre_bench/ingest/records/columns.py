@@ -45,27 +45,28 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 
 
 def rows_of(
-    path: Path, columns: Mapping[str, bool], keep: range | None, taken: Imported, epoch: int | None = None
+    path: Path, columns: Mapping[str, bool], keep: range | None, imported: Imported, epoch: int | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Yields number and cells of the rows of *path* whose ``row`` is in *keep*; *taken* records columns and refusals.
+    """Yields number and cells of the rows of *path* whose ``row`` is in *keep*; all rows if *keep* is None.
 
-    *epoch*: for a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing required
-    column, with a likely alternative.
+    *columns*: the known columns, and whether each is required. The columns found and the refusals are added to
+    *imported*. *epoch*: for a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing
+    required column, with a likely alternative.
     """
     if "review" in columns and is_log(path):
-        table, found = read_logs(path, taken, epoch), set(LOG_COLUMNS)
+        table, found = read_logs(path, imported, epoch), set(LOG_COLUMNS)
     elif path.is_dir() and "review" in columns:
-        table, found = read_folder(path, taken), {"paper_id", "review"}
+        table, found = read_folder(path, imported), {"paper_id", "review"}
     else:
-        table, there = read_rows(path, taken)
-        table, found = _with_known_names(table, there, columns)
-    taken.columns = tuple(sorted(found))
-    taken.ignored_columns = tuple(sorted(found - columns.keys()))
+        table, present = read_rows(path, imported)
+        table, found = _with_known_names(table, present, columns)
+    imported.columns = tuple(sorted(found))
+    imported.ignored_columns = tuple(sorted(found - columns.keys()))
     lacking = [name for name, needed in columns.items() if needed and name not in found]
     if "review" in columns and not found & {"review", "judgments"}:
         lacking.append("review")
     if lacking and table:
-        renamed = [f"{meant} to {name}" for name in lacking if (meant := likely(name, taken.ignored_columns))]
+        renamed = [f"{meant} to {name}" for name in lacking if (meant := likely(name, imported.ignored_columns))]
         hints = f"; rename {', '.join(renamed)}" if renamed else ""
         known = "" if len(renamed) == len(lacking) else f"; columns read: {', '.join(columns)}"
         raise SourceError(
@@ -75,27 +76,30 @@ def rows_of(
     if keep is not None and "row" not in found:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
     written = path.name.removesuffix(".gz").endswith(".csv")
-    for place, row in table:
+    for number, row in table:
         cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):
             reason = "row is no whole number, so it is unclear whether the row was requested"
-            taken.refusals.append(Refusal(place, f"row {place}", reason))
+            imported.refusals.append(Refusal(number, f"row {number}", reason))
         elif keep is None or cells["row"] in keep:
-            yield place, cells
+            yield number, cells
 
 
 def _with_known_names(
-    table: Sequence[tuple[int, Row]], there: Sequence[str], columns: Mapping[str, bool]
+    table: Sequence[tuple[int, Row]], present: Sequence[str], columns: Mapping[str, bool]
 ) -> tuple[list[tuple[int, Row]], set[str]]:
-    """Returns the rows of *table* and its columns, those named as in *columns* but for case and blanks renamed."""
-    names = {name: name.strip().lower().replace(" ", "_") for name in there}
+    """Returns the rows of *table* and its columns, with known names for those that differ in case or blanks.
+
+    *present* are the columns of *table*, and *columns* the known names.
+    """
+    names = {name: name.strip().lower().replace(" ", "_") for name in present}
     spelt = Counter(names.values())
     renamed = {
         name: meant for name, meant in names.items()
-        if name != meant and meant in columns and meant not in there and spelt[meant] == 1
+        if name != meant and meant in columns and meant not in present and spelt[meant] == 1
     }  # fmt: skip
-    rows = [(place, {renamed.get(name, name): cell for name, cell in row.items()}) for place, row in table]
-    return rows if renamed else list(table), {renamed.get(name, name) for name in there}
+    rows = [(number, {renamed.get(name, name): cell for name, cell in row.items()}) for number, row in table]
+    return rows if renamed else list(table), {renamed.get(name, name) for name in present}
 
 
 def has(row: Row, name: str) -> bool:
@@ -104,10 +108,11 @@ def has(row: Row, name: str) -> bool:
 
 
 def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
-    """Returns the rows of the candidate *by*: those with that name among several candidates, or all rows of a single
-    one.
+    """Returns the rows of the candidate *by*, each with ``candidate`` set to *by*.
 
-    Raises `SourceError` if the file holds several candidates, by the column or a likely alternative, and none is *by*.
+    If the file names *by*, these are the rows that name it or no candidate. Otherwise all rows are by *by*, and the
+    file may name at most one candidate. Raises `SourceError` if it names several, and none is *by*. Their names are in
+    the column ``candidate`` or a likely alternative.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
     column = next(
@@ -119,8 +124,8 @@ def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[t
             f"{path.name} holds reviews of {len(names)} candidates by its column {column}, and none is called {by}; "
             f"name one of them with --as: {listed(names)}"
         )
-    kept = [(place, row) for place, row in table if by not in names or str(row.get(column or "") or by) == by]
-    return [(place, row | {"candidate": by}) for place, row in kept]
+    kept = [(number, row) for number, row in table if by not in names or str(row.get(column or "") or by) == by]
+    return [(number, row | {"candidate": by}) for number, row in kept]
 
 
 def _number(cell: str | None) -> int | float | str | None:
@@ -133,8 +138,11 @@ def _number(cell: str | None) -> int | float | str | None:
     return cell
 
 
-def likely(name: str, there: Collection[str]) -> str | None:
-    """Returns the one of the unread columns *there* that may be the missing column *name*; case does not count."""
-    spelt = {one.strip().lower(): one for one in there}
+def likely(name: str, unread: Collection[str]) -> str | None:
+    """Returns which of the columns *unread* probably holds what the column *name* should; None if none does.
+
+    Case does not count.
+    """
+    spelt = {one.strip().lower(): one for one in unread}
     near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)
     return next((one for low, one in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)

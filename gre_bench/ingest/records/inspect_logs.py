@@ -1,10 +1,10 @@
 """Reads logs of inspect_ai as rows of reviews.
 
-A sample is a paper, its output's completion a review, its model a candidate. A sample's paper is the ``paper_id`` in
-its metadata, else its id. One sample per paper and candidate is taken. It belongs to the first epoch that has a review
-(or the requested epoch), and there to the log that started last. Results of ``inspect eval-retry`` and of later
-evaluations thus replace earlier ones. Logs of one candidate are joined only if their task, solver and sampling agree. A
-paper without any review is refused with the reason of its last sample.
+Each sample is about one paper. The completion of its output is the review, and its model is the candidate. A sample's
+paper is the ``paper_id`` in its metadata, else its id. One review per paper and candidate is imported: from the first
+epoch that has one (or the requested epoch), and there from the log that started last. Results of ``inspect eval-retry``
+and of later evaluations thus replace earlier ones. Logs of one candidate are joined only if their task, solver and
+sampling agree. A paper without any review is refused with the reason of its last sample.
 """
 
 from __future__ import annotations
@@ -33,19 +33,23 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
 """Fields of samples without reviews, which may be large."""
 
-_OF_THE_WAY = {
+_CONNECTION_OPTIONS = {
     "max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections", "adaptive_connections",
     "cache", "cache_prompt", "batch",
 }  # fmt: skip
 """Options of generation that affect the connection to a model, not its output."""
 
-_OF_THE_PLACE = {"state", "limit"}
-"""Arguments of tasks that choose papers or folders, and leave the output of a model unchanged."""
+_PAPER_ARGUMENTS = {"state", "limit"}
+"""Arguments of tasks that choose papers or folders, and do not change the output of a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedSample:
-    """One sample of one log: a review, or why there is none; *unfinished*: a retry may give one."""
+    """One sample of one log: its *review*, or None and the *problem*.
+
+    *started*: when its log was created, as the log states it. *unfinished*: there is no review, but a retry may give
+    one. *cut*: the output met a limit.
+    """
 
     candidate: str
     paper_id: str
@@ -59,7 +63,7 @@ class LoggedSample:
 
 
 def is_log(path: Path) -> bool:
-    """Whether *path* is a log of inspect_ai (the content of a ``.json`` file decides), or a folder with one inside."""
+    """Whether *path* is a log of inspect_ai, or a folder with one inside; a ``.json`` file is judged by its content."""
     if path.is_dir():
         return any(is_log(file) for file in path.rglob("*.*") if file.is_file())
     if path.suffix == ".json" and path.is_file():
@@ -81,12 +85,12 @@ def logs_in(path: Path) -> list[Path]:
     return logs
 
 
-def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
+def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
     """Returns number and cells (`COLUMNS`) of every review in the log, or folder of logs, *path*.
 
-    *taken* records refused samples and counts. *epoch*: the epoch whose samples are taken (from 1); None: the first
-    that has a review. Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be
-    read, if two models or configurations share a candidate's name, or if no sample is of that epoch.
+    Refused samples and counts are added to *imported*. *epoch*: the epoch whose samples are read (from 1); None: the
+    first that has a review. Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can
+    be read, if two models or configurations share a candidate's name, or if no sample is of that epoch.
     """
     files, logs = logs_in(path), []
     for number, file in enumerate(files, start=1):
@@ -95,21 +99,22 @@ def read_logs(path: Path, taken: Imported, epoch: int | None = None) -> list[tup
         except SourceError as error:
             if len(files) == 1:
                 raise
-            taken.refusals.append(Refusal(number, f"log {file.name}", str(error)))
-    _asked_alike(path, logs)
+            imported.refusals.append(Refusal(number, f"log {file.name}", str(error)))
+    _check_configurations(path, logs)
     samples = [sample for file, log in logs for sample in _samples(file, log)]
     if epoch is not None:
         there = sorted({sample.epoch for sample in samples})
         if epoch not in there:
             raise SourceError(f"{path.name} has no sample of epoch {epoch}; its epochs: {listed(map(str, there))}")
         samples = [sample for sample in samples if sample.epoch == epoch]
-    return choose(samples, taken)
+    return choose(samples, imported)
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
-    """Returns the review in a model's output, without thinking; None and the reason if there is none.
+    """Returns the review in a model's output, without its thinking, and the reason if there is none.
 
-    A review cut at a token limit counts, as for every writer of the benchmark.
+    Either the review is None or the reason is empty. *stop_reason* is inspect_ai's. A review cut at a token limit
+    counts, as for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -118,7 +123,7 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
 
 
 def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
-    """Returns the id of the paper that a sample is about."""
+    """Returns the id of the paper that a sample is about: ``paper_id`` in its *metadata*, else *sample_id*."""
     return str((metadata or {}).get("paper_id") or sample_id)
 
 
@@ -148,12 +153,15 @@ def _candidate(log: EvalLog) -> str:
     return f"model/{name}" if name == HUMAN else name
 
 
-def _asked_alike(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> None:
-    """Raises `SourceError` if reviews of one candidate come from two models or two configurations."""
+def _check_configurations(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> None:
+    """Raises `SourceError` if reviews of one candidate come from two models or two configurations.
+
+    *path* is the log or folder that the user named; *logs* are its logs with their files.
+    """
     first: dict[str, tuple[Path, EvalLog]] = {}
     for file, log in logs:
         before, known = first.setdefault(_candidate(log), (file, log))
-        if _asked(known) != _asked(log):
+        if _configuration(known) != _configuration(log):
             raise SourceError(
                 f"{path.name}: {_candidate(log)} has different settings in {before.name} and {file.name} (model, task, "
                 "solver or sampling differ), and reviews of one candidate are never mixed; import each by itself, "
@@ -161,19 +169,19 @@ def _asked_alike(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> None:
             )
 
 
-def _asked(log: EvalLog) -> str:
+def _configuration(log: EvalLog) -> str:
     """Returns the digest of the log's model and configuration, without its papers."""
     configs = [
-        config.model_dump(mode="json", exclude_none=True, exclude=_OF_THE_WAY)
+        config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
         for config in (log.plan.config, log.eval.model_generate_config)
     ]
-    arguments = {name: value for name, value in log.eval.task_args.items() if name not in _OF_THE_PLACE}
+    arguments = {name: value for name, value in log.eval.task_args.items() if name not in _PAPER_ARGUMENTS}
     steps = [[step.solver, step.params] for step in log.plan.steps]
     return digest([log.eval.model, repr(log.eval.model_args), log.eval.task, repr(arguments), repr(steps), configs])
 
 
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields all samples of *log*, and those that it should have but lacks."""
+    """Yields every sample of *log*, and for each sample that is missing from it one with the problem."""
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
@@ -190,7 +198,10 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
 
 
 def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
-    """Returns a *sample*'s review, or None and the reason; whether a retry may bring one; whether it was cut."""
+    """Returns for a *sample* of *log*: the review, the problem, whether a retry may bring a review, whether it was cut.
+
+    Either the review is None or the problem is empty.
+    """
     if log.invalidated or sample.invalidation is not None:
         return None, "it was invalidated", False, False
     if sample.error is not None:
@@ -204,10 +215,10 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
     return review, "", False, stop in ("max_tokens", "model_length") or sample.limit is not None
 
 
-def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, Row]]:
-    """Returns the review of each candidate and paper as a row, in the samples' order.
+def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
+    """Returns number and cells of the review of each candidate and paper, in the samples' order.
 
-    *taken* records refusals and counts.
+    Refusals and counts are added to *imported*.
     """
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:
@@ -222,18 +233,18 @@ def choose(samples: Iterable[LoggedSample], taken: Imported) -> list[tuple[int, 
             last = latest_first[0]
             code = UNFINISHED if any(sample.unfinished for sample in group) else ""
             item = f"review of {shown(paper_id)} by {candidate}"
-            taken.refusals.append(Refusal(number, item, f"{last.problem} ({last.log})", code, paper_id))
+            imported.refusals.append(Refusal(number, item, f"{last.problem} ({last.log})", code, paper_id))
             continue
         best, *others = whole
         rows.append((number, {"paper_id": paper_id, "candidate": candidate, "review": best.review}))
         counts["cut at a limit and taken as they are"] += best.cut
         counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
         counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)
-    taken.notes += [
+    imported.notes += [
         f"reviews {what}{'' if what.startswith('cut') else ', not taken'}: {count}"
         for what, count in counts.items()
         if count
     ]
-    if unfinished := sum(refusal.code == UNFINISHED for refusal in taken.refusals):
-        taken.notes.append(f"papers that a retry may bring: {unfinished}; inspect eval-retry LOG, then import again")
+    if unfinished := sum(refusal.code == UNFINISHED for refusal in imported.refusals):
+        imported.notes.append(f"papers that a retry may bring: {unfinished}; inspect eval-retry LOG, then import again")
     return rows

@@ -14,7 +14,7 @@ from gre_bench.ingest.records.cells import RefusedError, Row
 
 
 def opened(path: Path) -> BinaryIO:
-    """Returns the bytes of *path*, unpacked if its name ends in .gz; raises `SourceError` if there is no such file."""
+    """Opens *path* for reading bytes; a .gz file is unpacked. Raises `SourceError` if there is no such file."""
     if not path.is_file():
         raise no_file(path)
     return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")

@@ -17,12 +17,12 @@ Record = TypeVar("Record", Paper, Review)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused row: its number in the file (from 1), its content in short, and the reason.
+    """A refused row: its number in the file (from 1), what the row is about, and the reason.
 
     *code*: `UNKNOWN`, `CONFLICT` or `UNFINISHED`, with the *paper_id* of the row.
     """
 
-    place: int
+    number: int
     item: str
     reason: str
     code: str = ""
@@ -31,11 +31,11 @@ class Refusal:
 
 @dataclass(slots=True)
 class Imported:
-    """The contents of a file: every row was *added* (new records), *unchanged* (known already) or refused.
+    """The new records of a file, and what became of its rows.
 
-    *named* are the candidates that rows of reviews name, *unnamed* counts rows that name none. *left_out* counts
-    records outside the selection, by kind (a sample leaves out many of a large file). *notes*: further remarks on the
-    file, one per line.
+    Every row was *added* (it brought new records), *unchanged* (known already) or refused. *named* are the candidates
+    that rows of reviews name; *unnamed* counts rows that name none. *left_out* counts records outside the selection, by
+    kind (a sample leaves out many of a large file). *notes*: further remarks on the file, one per line.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -59,7 +59,7 @@ class Imported:
 
 
 class Papers:
-    """The *known* papers, and those that are *new* or filled in."""
+    """The papers known by id; *new* holds those that a file added or completed."""
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
@@ -80,7 +80,7 @@ class Papers:
 
 
 class MergeIndex:
-    """The known records, which decide whether a row is new, known or in conflict."""
+    """The known reviews, judgments and papers, which decide whether a row is new, known or in conflict."""
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
         self.reviews = dict(reviews)
@@ -88,12 +88,13 @@ class MergeIndex:
         self.papers = set(papers)
         self.new_papers: dict[str, Paper] = {}
         self.new_reviews: dict[str, Review] = {}
-        self.places = {_place(review): review.review_id for review in reviews.values() if _place(review)}
+        self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
 
     def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
-        """Returns *review* and *judgments* completed from known records.
+        """Returns *review* with the fields that the known review of its id adds, and *judgments* unchanged.
 
-        A row that is not *named*, that is, names no candidate, may match the review of any candidate.
+        A row that is not *named*, that is, names no candidate, may match the review of any candidate. Raises
+        `RefusedError` if the known review states something else.
         """
         old = self.reviews.get(review.review_id)
         if old is None:
@@ -104,16 +105,23 @@ class MergeIndex:
         return found, judgments
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """Raises `RefusedError` if the paper is unknown, or another review holds its position."""
+        """Raises `RefusedError` if the paper is unknown, or another review holds the same position (see `_position`).
+
+        With *make_papers*, an unknown paper is allowed.
+        """
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
-        holder = self.places.get(_place(review), review.review_id)
-        if _place(review) and holder != review.review_id:
-            place = " ".join(str(part) for part in _place(review)[1:])
-            raise RefusedError(f"{place} already has review {holder} of paper {review.paper_id}", CONFLICT)
+        holder = self.positions.get(_position(review), review.review_id)
+        if _position(review) and holder != review.review_id:
+            position = " ".join(str(part) for part in _position(review)[1:])
+            raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", CONFLICT)
 
-    def put(self, taken: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
-        """Adds the new parts of *review* and *judgments* to *taken*; returns whether there were any."""
+    def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
+        """Adds the new parts of a row to this index, and new judgments to *imported*; returns whether anything is new.
+
+        An unknown paper is added with nothing but its id and *source_row*. Raises `RefusedError` if the known judgments
+        of the same writer differ.
+        """
         changed = self.reviews.get(review.review_id) != review
         if judgments is not None:
             old = self.judgments.get((judgments.review_id, judgments.writer))
@@ -122,14 +130,14 @@ class MergeIndex:
                 raise RefusedError(reason, CONFLICT)
             if old is None:
                 self.judgments[judgments.review_id, judgments.writer] = judgments.text
-                taken.judgments.append(judgments)
+                imported.judgments.append(judgments)
                 changed = True
         if review.paper_id not in self.papers:
             self.papers.add(review.paper_id)
             self.new_papers[review.paper_id] = Paper(review.paper_id, source_row=source_row)
         if self.reviews.get(review.review_id) != review:
             self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
-            self.places[_place(review)] = review.review_id
+            self.positions[_position(review)] = review.review_id
         return changed
 
 
@@ -144,7 +152,7 @@ def filled(old: Record, new: Record) -> Record | None:
     return replace(old, **merged)
 
 
-def _place(review: Review) -> tuple[str, str, str | int] | tuple[()]:
+def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
     """Returns the only position a review can take: a model's only review of a paper, a human's numbered slot."""
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)

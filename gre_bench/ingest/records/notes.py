@@ -45,11 +45,11 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """The records in notes. *decisions* is by paper id; *strange* has a line for each kind of unexpected content.
+    """The records in a venue-year's notes.
 
-    *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear`` (number of
-    unexpected values). *unclear* names all notes with each kind of unexpected content. *strata* has the kind of each
-    paper, by paper id and stratum.
+    *decisions* is by paper id. *strange* has a line for each kind of unexpected content; *unclear* names all notes with
+    each kind. *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear``
+    (number of unexpected values). *strata* has values such as a paper's track, by paper id and name of the stratum.
     """
 
     papers: list[Paper]
@@ -75,34 +75,35 @@ def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
 
 
 def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns those of *found* that are not among the *papers* and *reviews* known by id; differing ones are refused.
+    """Returns those records of *found* that are new, compared with the known *papers* and *reviews* by id.
 
-    A known paper may have more than its note states: a text, a row.
+    A record that differs from the known one is refused. A known paper may have more than its note states: a text, a
+    row.
     """
-    taken = Imported()
+    imported = Imported()
     for number, paper in enumerate(found.papers, start=1):
         old = papers.get(paper.paper_id)
         if old is None:
-            taken.papers.append(paper)
+            imported.papers.append(paper)
         elif (old.title, old.abstract) != (paper.title, paper.abstract):
             reason = "this paper id is already there with another title or abstract"
-            taken.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
+            imported.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
         else:
-            taken.unchanged += 1
+            imported.unchanged += 1
     for number, review in enumerate(found.reviews, start=1):
         if review.review_id not in reviews:
-            taken.reviews.append(review)
+            imported.reviews.append(review)
         elif reviews[review.review_id] != review:
             reason = "this review id is already there with other content"
-            taken.refusals.append(Refusal(number, f"review {review.review_id}", reason))
+            imported.refusals.append(Refusal(number, f"review {review.review_id}", reason))
         else:
-            taken.unchanged += 1
-    taken.added = len(taken.papers) + len(taken.reviews)
-    return taken
+            imported.unchanged += 1
+    imported.added = len(imported.papers) + len(imported.reviews)
+    return imported
 
 
 def creating(invitations: Sequence[str]) -> str:
-    """Returns the invitation that created a note: the first that is no edit (an edited note lists several)."""
+    """Returns which of a note's *invitations* created it: the first that is no edit (an edited note lists several)."""
     return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
 
 
@@ -115,7 +116,7 @@ def kind_of(invitation: str) -> str:
 
 
 def rating_of(value: object) -> int | None:
-    """Returns the number of ``6: Weak Accept``, ``6`` or 6; None if there is none."""
+    """Returns a rating as a number, such as 6 for ``6: Weak Accept``, ``6`` or 6; None if it holds no number."""
     if isinstance(value, str):
         match = _RATING.fullmatch(value)
         return int(match[1]) if match else None
@@ -161,7 +162,7 @@ class _Reading:
         return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* if it belongs to the venue, else its outcome."""
+        """Returns the note *raw* if it belongs to the venue, else its outcome; adds its id to *seen*."""
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not NAME.fullmatch(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -256,7 +257,7 @@ class _Reading:
         return float(number)
 
     def _text(self, note: _Note, field: str) -> str | None:
-        """Returns the stripped text of a field; None if it is absent, blank, or no valid text."""
+        """Returns the stripped text of the field *field*; None if it is absent, blank, or no valid text."""
         value = self._value(note, field)
         if value is None:
             return None
@@ -271,7 +272,7 @@ class _Reading:
         return value.strip() or None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of a field; None if it is absent, an empty text, or not in the form of the API."""
+        """Returns the value of the field *field*; None if it is absent, an empty text, or not in the API's form."""
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             return None if value["value"] == "" else value["value"]

@@ -22,8 +22,8 @@ def pdf_version_status(
 ) -> Status:
     """Returns which version the PDF of a submission *note* is.
 
-    *released_ms*: when authors could first answer the reviews (epoch ms), None if unknown. *decided_ms*: when the paper
-    was accepted, None if it was not. *history* is as in `gre_bench.ingest.records.review_versions`.
+    *history* holds its edits or references; None if they were not requested. *released_ms*: when authors could first
+    answer the reviews (epoch ms), None if unknown. *decided_ms*: when the paper was accepted, None if it was not.
     """
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):
@@ -39,7 +39,10 @@ def pdf_version_status(
 
 
 def is_due(note: Note, released_ms: int | None) -> bool:
-    """Whether the history of a submission is needed to decide which version its PDF is."""
+    """Whether the history of a submission is needed to decide which version its PDF is.
+
+    *released_ms* is as in `pdf_version_status`.
+    """
     return pdf_version_status(note, None, released_ms) == "unknown"
 
 

@@ -1,4 +1,4 @@
-"""Human reviews of a venue-year field by field, as the reviewers filled them in.
+"""Reads human reviews of a venue-year field by field, as the reviewers filled them in.
 
 They are the reviews that `read_notes` keeps.
 """

@@ -36,7 +36,10 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The version of a review that counts; *version_id* None: the current note."""
+    """The version of a review that counts, and the rule by which it was chosen.
+
+    *version_id*: None for the current note. *written_at*: epoch ms, None if not stated. *versions*: how many there are.
+    """
 
     version_id: str | None
     written_at: int | None
@@ -58,7 +61,10 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
 
 
 def is_due(note: Note, rebuttal_ms: int | None) -> bool:
-    """Whether the history of a review is needed to decide which version counts."""
+    """Whether the history of a review is needed to decide which version counts.
+
+    *rebuttal_ms*: when the rebuttal opened (epoch ms), None if unknown.
+    """
     changed = changed_at(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
@@ -73,7 +79,8 @@ def changed_at(note: Note) -> int | None:
 def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> Chosen:
     """Returns the version of a review that counts.
 
-    *history*: None if it was not requested, empty if it is not shown.
+    *history*: its versions; None if they were not requested, empty if the service does not show them. *rebuttal_ms*:
+    when the rebuttal opened (epoch ms), None if unknown.
     """
     now = changed_at(note) or _date(note, "tcdate", "cdate")
     if not is_due(note, rebuttal_ms):

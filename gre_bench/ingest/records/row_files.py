@@ -20,10 +20,10 @@ TEXTS = (".txt", ".md")
 """File endings accepted in a folder of texts."""
 
 
-def read_rows(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
+def read_rows(path: Path, imported: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
     """Returns number and cells of every row of *path*, and its columns; blank cells of a .csv file are None.
 
-    Raises `SourceError` for a file that is missing, empty or of another form.
+    Refused rows are added to *imported*. Raises `SourceError` for a file that is missing, empty or of another form.
     """
     if not path.is_file():
         raise no_file(path)
@@ -31,21 +31,22 @@ def read_rows(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[
     if path.suffix == ".parquet":
         rows, columns = _parquet(path)
     elif kind == "csv":
-        rows, columns = _csv(path, taken)
+        rows, columns = _csv(path, imported)
     elif kind in ("jsonl", "ndjson"):
-        rows = list(_json(path, taken))
+        rows = list(_json(path, imported))
         columns = list(dict.fromkeys(name for _, row in rows for name in row))
     else:
         raise SourceError(f"{path.name}: expected a .jsonl, .csv or .parquet file (.jsonl and .csv may be gzipped)")
-    if not rows and not taken.refusals:
+    if not rows and not imported.refusals:
         raise SourceError(f"{path.name} has columns and no row" if columns else f"{path.name} is empty: no row in it")
     return rows, columns
 
 
-def read_folder(path: Path, taken: Imported) -> list[tuple[int, Row]]:
+def read_folder(path: Path, imported: Imported) -> list[tuple[int, Row]]:
     """Returns the texts in the folder *path*, by name, as rows of ``paper_id`` (the file's name) and ``review``.
 
-    Raises `SourceError` if there is none. Files that start with a dot are skipped; files of another kind are refused.
+    Files that start with a dot are skipped. Files of another kind are refused, which is added to *imported*. Raises
+    `SourceError` if there is no text.
     """
     files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     rows: list[tuple[int, Row]] = []
@@ -55,17 +56,17 @@ def read_folder(path: Path, taken: Imported) -> list[tuple[int, Row]]:
                 raise RefusedError(f"not a text: expected <paper id>{' or <paper id>'.join(TEXTS)}")
             rows.append((number, {"paper_id": file.stem, "review": file.read_text(encoding="utf-8-sig")}))
         except UnicodeDecodeError:
-            taken.refusals.append(Refusal(number, f"file {file.name}", "it is not UTF-8"))
+            imported.refusals.append(Refusal(number, f"file {file.name}", "it is not UTF-8"))
         except OSError as error:
-            taken.refusals.append(Refusal(number, f"file {file.name}", f"it cannot be read: {error.strerror}"))
+            imported.refusals.append(Refusal(number, f"file {file.name}", f"it cannot be read: {error.strerror}"))
         except RefusedError as reason:
-            taken.refusals.append(Refusal(number, f"file {file.name}", str(reason)))
+            imported.refusals.append(Refusal(number, f"file {file.name}", str(reason)))
     if not rows:
         raise SourceError(f"no text in folder {path.absolute()}: expected <paper id>{' or <paper id>'.join(TEXTS)}")
     return rows
 
 
-def _csv(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
+def _csv(path: Path, imported: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
     csv.field_size_limit(LARGEST)
     rows: list[tuple[int, Row]] = []
     try:
@@ -81,7 +82,7 @@ def _csv(path: Path, taken: Imported) -> tuple[list[tuple[int, Row]], list[str]]
                     rows.append((number, {name: cell or None for name, cell in zip(heading, cells, strict=True)}))
                 else:
                     reason = f"it has {len(cells)} cells, and the heading has {len(heading)}"
-                    taken.refusals.append(Refusal(number, f"row {number}", reason))
+                    imported.refusals.append(Refusal(number, f"row {number}", reason))
     except UnicodeDecodeError:
         raise SourceError(f"{path.name}: line {_not_utf8(path)} is not UTF-8; save the file as UTF-8") from None
     except (OSError, EOFError, zlib.error, csv.Error) as error:
@@ -100,12 +101,12 @@ def _not_utf8(path: Path) -> int:
     return 0
 
 
-def _json(path: Path, taken: Imported) -> Iterator[tuple[int, Row]]:
-    for place, _, line in lines(path):
+def _json(path: Path, imported: Imported) -> Iterator[tuple[int, Row]]:
+    for number, _, line in lines(path):
         try:
-            yield place, read_object(line)
+            yield number, read_object(line)
         except RefusedError as reason:
-            taken.refusals.append(Refusal(place, f"line {place}", str(reason)))
+            imported.refusals.append(Refusal(number, f"line {number}", str(reason)))
 
 
 def _parquet(path: Path) -> tuple[list[tuple[int, Row]], list[str]]:

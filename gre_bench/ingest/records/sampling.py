@@ -1,6 +1,6 @@
 """Draws the sample of an edition and assigns the roles of its human reviews.
 
-Papers with enough human reviews are drawn in a seeded order. One human review per paper is the human candidate. Two
+Papers with enough human reviews are sampled in a seeded order. One human review per paper is the human candidate. Two
 others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
 """
 
@@ -25,7 +25,10 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A human review's role in the sample: position 0 is the candidate, 1 and above are references."""
+    """A human review's role in the sample.
+
+    *position*: the index of its paper in the sample. *place*: 0 for the candidate, 1 and above for references.
+    """
 
     paper_id: str
     position: int
@@ -38,7 +41,7 @@ class Role:
 class Draw:
     """The roles of all sampled papers, and the counts of known and eligible papers.
 
-    *short*: papers of the given list, if any, with too few human reviews.
+    *short*: papers of the user's list, if any, with too few human reviews.
     """
 
     roles: tuple[Role, ...]
@@ -54,10 +57,11 @@ class Draw:
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
-    """Returns the sample of *papers* by *settings*; raises `SourceError` if fewer than two papers are eligible.
+    """Returns the sample of *papers* by *settings*.
 
-    If the settings name a list of papers, only these are drawn; `SourceError` names unknown ones. The sample is in the
-    order of the source if every paper states its row, else in the seeded order.
+    If the settings name a list of papers, only these are sampled. The sample is in the order of the source if every
+    paper states its row, else in the seeded order. Raises `SourceError` if fewer than two papers are eligible, or the
+    list names unknown papers.
     """
     human: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
@@ -89,7 +93,10 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
-    """Returns the ids in *file*, in its order; None without a file."""
+    """Returns the ids in *file*, in its order; None without a file.
+
+    Raises `SourceError` for ids that are not among *papers*.
+    """
     if file is None:
         return None
     ids, known = read_ids(file), {paper.paper_id for paper in papers}

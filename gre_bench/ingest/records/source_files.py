@@ -19,7 +19,10 @@ _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 
 
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
-    """Returns the raw notes of *path* (.jsonl or .jsonl.gz), one per line; `SourceError` names a line that is none."""
+    """Returns the raw notes of *path* (.jsonl or .jsonl.gz), one per line.
+
+    Raises `SourceError` if the file cannot be read; it names a line that is not a JSON object.
+    """
     return [row for _, row in _json_lines(path)]
 
 
@@ -31,9 +34,9 @@ def read_texts(path: Path) -> dict[str, str]:
     """
     rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
     texts: dict[str, str] = {}
-    for place, row in rows:
+    for number, row in rows:
         paper_id, text = row.get("paper_id"), row["text"] if "text" in row else row.get("markdown")
-        where = f"{path.name}, row {place}"
+        where = f"{path.name}, row {number}"
         if not isinstance(paper_id, str) or not paper_id:
             raise SourceError(f"{where}: paper_id is missing")
         if "text" not in row and "markdown" not in row:
@@ -52,8 +55,8 @@ def read_texts(path: Path) -> dict[str, str]:
 def read_ids(path: Path) -> tuple[str, ...]:
     """Returns the distinct paper ids of the text file *path*, one per line.
 
-    Skips blank lines and those that begin with #. A line may be the address of a forum. `SourceError` names a line that
-    is no id.
+    Skips blank lines and those that begin with #. A line may be the address of a forum. Raises `SourceError` if there
+    is no id; it names a line that holds something else.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -77,16 +80,16 @@ def read_ids(path: Path) -> tuple[str, ...]:
 def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
-    place = 0
+    number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            for place, line in enumerate(lines, start=1):
+            for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    yield place, _object(line, f"{path.name}, line {place}")
+                    yield number, _object(line, f"{path.name}, line {number}")
     except FileNotFoundError:
         raise no_file(path) from None
     except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(f"{path.name} cannot be read after line {place}: {error}") from None
+        raise SourceError(f"{path.name} cannot be read after line {number}: {error}") from None
 
 
 def _object(line: bytes, where: str) -> dict[str, Any]:
@@ -100,10 +103,10 @@ def _object(line: bytes, where: str) -> dict[str, Any]:
 
 
 def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    taken = Imported()
-    rows, _ = read_rows(path, taken)
-    if taken.refusals:
-        raise SourceError(f"{path.name}, {taken.refusals[0].item}: {taken.refusals[0].reason}")
+    imported = Imported()
+    rows, _ = read_rows(path, imported)
+    if imported.refusals:
+        raise SourceError(f"{path.name}, {imported.refusals[0].item}: {imported.refusals[0].reason}")
     return rows
 
 

@@ -1,6 +1,6 @@
 """Imports papers and reviews from users' files, validated row by row.
 
-A row is taken, already known (the same id with the same content), or refused with its reason. A file is refused as a
+A row is imported, already known (the same id with the same content), or refused with its reason. A file is refused as a
 whole only if nothing in it is readable, or if a required column is missing. The documentation lists the columns ("Bring
 your own reviews").
 """
@@ -36,19 +36,19 @@ UNNAMED = "unnamed"
 
 
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
-    """Returns papers of *path* that are not among the *known* ones.
+    """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows* selects those whose ``row`` is in the range.
+    *rows*: only those whose ``row`` is in this range.
     """
-    taken = Imported()
+    imported = Imported()
     papers = Papers(known)
-    for place, row in rows_of(path, PAPER_COLUMNS, rows, taken):
+    for number, row in rows_of(path, PAPER_COLUMNS, rows, imported):
         try:
-            taken.count(papers.put(_paper(row)))
+            imported.count(papers.put(_paper(row)))
         except RefusedError as reason:
-            taken.refusals.append(Refusal(place, f"paper {shown(row.get('paper_id'))}", str(reason)))
-    taken.papers = list(papers.new.values())
-    return taken
+            imported.refusals.append(Refusal(number, f"paper {shown(row.get('paper_id'))}", str(reason)))
+    imported.papers = list(papers.new.values())
+    return imported
 
 
 def reviews_from(
@@ -64,39 +64,42 @@ def reviews_from(
     make_papers: bool = False,
     epoch: int | None = None,
 ) -> Imported:
-    """Returns reviews and judgments that are not yet *known* from *path*: a file, a folder of texts, or inspect_ai
-    logs.
+    """Returns the new reviews and judgments of *path*: a file, a folder of texts, or logs of inspect_ai.
 
-    *by* names the candidate, and *writer* the writer of judgments, for rows that name none. Without *by*, a row without
-    candidate may only complete a known review, so that it never becomes a human review by accident. With *only*, every
-    review taken is *by*'s, and the file may hold reviews by others. A review of a paper outside *papers* is refused,
-    unless *make_papers* makes a bare paper of its id. *epoch*: of logs, the epoch whose reviews are read.
+    *known* holds the known reviews by id, and *known_judgments* texts by review id and writer. *by* names the
+    candidate, and *writer* the writer of judgments, for rows that name none. Without *by*, a row without candidate may
+    only complete a known review, so that it never becomes a human review by accident. With *only*, the file may hold
+    reviews by others, and only those of *by* are imported.
+
+    *rows*: only rows whose ``row`` is in this range. A review of a paper outside *papers* is refused, unless
+    *make_papers* adds a paper with nothing but its id. *epoch*: of logs, the epoch whose reviews are read. Raises
+    `SourceError` if the file has no usable form, or no row names a candidate.
     """
-    taken = Imported()
+    imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
     if by is not None and not NAME.fullmatch(by):
         raise SourceError(f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200")
-    table = list(rows_of(path, REVIEW_COLUMNS, rows, taken, epoch))
-    taken.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
-    taken.unnamed = sum(not has(row, "candidate") for _, row in table)
-    for place, row in rows_of_one(path, table, by) if only and by is not None else table:
+    table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch))
+    imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
+    imported.unnamed = sum(not has(row, "candidate") for _, row in table)
+    for number, row in rows_of_one(path, table, by) if only and by is not None else table:
         try:
             review, judgments = _review(row, by, writer, merge_index.reviews)
             review, judgments = merge_index.whole(review, judgments, named=by is not None or has(row, "candidate"))
             merge_index.check(review, make_papers)
-            taken.count(merge_index.put(taken, review, judgments, read_integer(row, "row")))
+            imported.count(merge_index.put(imported, review, judgments, read_integer(row, "row")))
         except RefusedError as reason:
             item, paper = row.get("review_id") or row.get("paper_id"), str(row.get("paper_id"))
-            taken.refusals.append(Refusal(place, f"review {shown(item)}", str(reason), reason.code, paper))
-    if "candidate" not in taken.columns and any(refusal.code == UNNAMED for refusal in taken.refusals):
-        meant = likely("candidate", taken.ignored_columns)
+            imported.refusals.append(Refusal(number, f"review {shown(item)}", str(reason), reason.code, paper))
+    if "candidate" not in imported.columns and any(refusal.code == UNNAMED for refusal in imported.refusals):
+        meant = likely("candidate", imported.ignored_columns)
         do = f"rename {meant} to candidate" if meant else "add it"
         raise SourceError(
             f"{path.name}: nothing says whose reviews these are: there is no column candidate; {do}, or name one "
             "candidate for all of them: --as NAME, or --human for human reviews"
         )
-    taken.papers, taken.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
-    return taken
+    imported.papers, imported.reviews = list(merge_index.new_papers.values()), list(merge_index.new_reviews.values())
+    return imported
 
 
 def _paper(row: Row) -> Paper:

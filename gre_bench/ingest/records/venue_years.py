@@ -1,4 +1,4 @@
-"""The newest public year of a venue, and whether its notes have the assumed form."""
+"""Finds the newest public year of a venue, and checks that its notes have the form that is assumed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Calendar(BaseModel):
     read: date
 
     def newest(self, on: date) -> int:
-        """Returns the newest year whose reviews are public *on* that day."""
+        """Returns the newest year whose reviews are public on the day *on*."""
         return on.year + self.years_before - (f"{on:%m-%d}" < self.reviews_public)
 
 
@@ -56,9 +56,9 @@ def calendars(path: Path | None = None) -> dict[str, Calendar]:
 
 
 def newest_year(venue: str, on: date, path: Path | None = None) -> int:
-    """Returns the newest year of *venue* whose reviews are public *on* a day.
+    """Returns the newest year of *venue* whose reviews are public on the day *on*.
 
-    Raises `SettingsError` if no rule is known.
+    Raises `SettingsError` if *venue* has no calendar in the file *path* (``data/venues.toml`` if None).
     """
     known = calendars(path)
     if venue not in known:

@@ -144,9 +144,10 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 
 
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
-    """Returns the entry of *venue* and *year*; the `SettingsError` for an unknown one lists the known ones.
+    """Returns the entry of *venue* and *year*.
 
     A year after the venue's newest entry gets that entry's form as a documented, unverified one, without its dates.
+    Raises `SettingsError` for any other unknown year, with a list of the known ones.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -163,7 +164,7 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Raises an error for a *venue* whose form of notes is unverified, unless *unverified* accepts it."""
+    """Raises `SettingsError` for a *venue* whose form of notes is unverified, unless *unverified* accepts it."""
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 

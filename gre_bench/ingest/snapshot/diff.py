@@ -1,4 +1,4 @@
-"""The changes between two snapshots of a venue-year: notes added, edited, withdrawn or removed, and changed PDFs."""
+"""Finds the changes between two snapshots: notes added, edited, withdrawn or removed, and changed PDFs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ SHOWN, SHORT = 6, 60
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The compared parts of a note: its kind, paper, status, deletion, and a hash of each field."""
+    """The compared parts of a note: its kind, paper, status, deletion, and a hash of each field.
+
+    *shown* has the values that are short enough for a message.
+    """
 
     kind: str
     forum: str
@@ -28,7 +31,10 @@ class Seen:
 
 
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Returns counts of the changes, by event and kind of note, and *lines* to read, one per change."""
+    """Returns the changes from *before* to *after*: ``counts`` by event and kind of note, and ``lines`` to read.
+
+    There is one line per change. ``since`` is the digest of *before*.
+    """
     old, new = _seen(before.notes()), _seen(after.notes())
     lines: list[str] = []
     counts: dict[str, int] = {}
@@ -86,7 +92,7 @@ def _plain(value: object) -> object:
 
 
 def _status(invitations: list[str], values: Mapping[str, object]) -> str:
-    """Returns withdrawn or desk-rejected, by the invitation or by the venueid."""
+    """Returns ``withdrawn`` or ``desk_rejected``, by the invitations or the venueid in *values*; ``""`` for others."""
     marks = [*invitations, str(values.get("venueid") or "")]
     return next((status for status in STATUSES if any(f"{status}_" in mark.lower() for mark in marks)), "")
 
@@ -96,7 +102,7 @@ def _differs(was: Seen, now: Seen, name: str) -> bool:
 
 
 def _shown(was: Seen, now: Seen, name: str) -> str:
-    """Returns the name of the field, with both values if they are short."""
+    """Returns the name of a changed field, with both values if they are short."""
     if name not in was.fields:
         return f"{name} added"
     if name not in now.fields:

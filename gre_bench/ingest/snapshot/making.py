@@ -50,8 +50,11 @@ def make_snapshot(
 ) -> Snapshot:
     """Freezes *notes*, and the PDFs and texts (by paper id) of their papers, in the new *folder*.
 
-    *papers*: known facts about papers (`UNSTATED` has the names). *grouped*: the notes come by forum, each submission
-    first. *link*: the PDFs are named by their SHA-256 and never change, so the snapshot may share their bytes on disk.
+    *papers*: known facts about papers (`UNSTATED` has the names). *histories*: versions by note id. *reviews*: the rows
+    of `Snapshot.reviews`. *previous*: the digest of the preceding snapshot. *source*, *remarks* and *counts* are stated
+    in the manifest. *grouped*: the notes come by forum, each submission first. *link*: the PDFs are named by their
+    SHA-256 and never change, so the snapshot may share their bytes on disk.
+
     PDFs and texts of other papers are counted and left out. Raises `SourceError` if a PDF cannot be read, does not
     match its name, or *folder* exists.
     """
@@ -92,7 +95,10 @@ def make_snapshot(
 
 
 def ordered(notes: Iterable[Row]) -> Iterator[Row]:
-    """Yields *notes* by forum, in the forums' order of arrival, each submission before its replies."""
+    """Yields *notes* by forum, in the forums' order of arrival, each submission before its replies.
+
+    Raises `SourceError` for a note that is not a JSON object.
+    """
     forums: dict[object, list[Row]] = {}
     for number, note in enumerate(notes, start=1):
         if not isinstance(note, dict):
@@ -104,7 +110,7 @@ def ordered(notes: Iterable[Row]) -> Iterator[Row]:
 
 
 def _put_notes(beside: Path, notes: Iterable[Row]) -> tuple[set[str], int, Frozen]:
-    """Returns the ids of the submissions among *notes*, the number of notes, and their file."""
+    """Writes *notes* to the folder *beside*; returns the ids of submissions, the number of notes, and the file."""
     papers: set[str] = set()
     count = 0
 
@@ -132,7 +138,10 @@ def _put_rows(beside: Path, name: str, rows: Iterable[Row]) -> Frozen:
 
 
 def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link: bool) -> list[Frozen]:
-    """Returns the files of *pdfs*, each content once; *shas* records the PDF of each paper."""
+    """Writes the *pdfs* (by paper id) to the folder *beside*, each content once, and returns the files.
+
+    The SHA-256 of each paper's PDF is added to *shas*. *link* is as in `make_snapshot`.
+    """
     files: dict[str, Frozen] = {}
     for paper_id, path in sorted(pdfs.items()):
         try:

@@ -53,7 +53,7 @@ class Manifest(BaseModel):
     seal: str
 
     def written(self) -> bytes:
-        """The bytes of the file."""
+        """Returns the bytes of ``manifest.json``."""
         return (json.dumps(self.model_dump(), indent=1) + "\n").encode()
 
     def is_sound(self) -> bool:
@@ -70,7 +70,7 @@ def sealed(
     previous: str | None = None,
     remarks: Sequence[str] = (),
 ) -> Manifest:
-    """Returns the manifest of *files*, made now."""
+    """Returns the manifest of *files*, with the present time, their digest, and the seal."""
     values = {
         "format": FORMAT,
         "venue": edition.venue,
@@ -111,7 +111,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def digest_of(files: Iterable[Frozen]) -> str:
-    """SHA-256 (hex) over the names and hashes of *files*."""
+    """Returns the SHA-256 (hex) over the names and hashes of *files*."""
     return digest([[file.name, file.sha256] for file in files])
 
 

@@ -1,4 +1,4 @@
-"""The publishable part of a snapshot: no signatures and no people, and texts only if their licence allows it."""
+"""Writes the publishable part of a snapshot: nothing that names people, and texts only if their licence allows it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 
 
 def may_publish(licence: str | None) -> bool:
-    """Whether anyone may pass on texts under *licence* for any purpose: CC0, CC BY and CC BY-SA.
+    """Whether *licence* allows anyone to pass on a text for any purpose, as CC0, CC BY and CC BY-SA do.
 
     A note without a licence belongs to its author. Licences that exclude commercial use or changes do not suit a
     benchmark whose users may do either.
@@ -49,9 +49,10 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
 
 
 def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
-    """Writes `public_rows` to *path*, one per line; returns how many texts it includes and how many it withholds.
+    """Writes `public_rows` to *path*, one per line; returns the numbers of ``texts`` and of ``withheld`` texts.
 
-    Replaces an existing file in one step. Raises `SourceError` if *path* lies in the snapshot, which never changes.
+    Replaces an existing file in one step. Raises `SourceError` if *path* lies in the snapshot, which never changes, or
+    cannot be written.
     """
     counts = {"texts": 0, "withheld": 0}
     target = path.resolve()

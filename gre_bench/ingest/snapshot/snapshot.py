@@ -66,7 +66,10 @@ class Snapshot:
         return self.manifest.digest
 
     def verify(self) -> None:
-        """Reads every file again; `SourceError` names the first that differs, is missing, or does not belong."""
+        """Reads every file again.
+
+        Raises `SourceError` that names the first file that differs, is missing, or does not belong to the snapshot.
+        """
         if read_manifest(self.folder) != self.manifest:
             raise changed(self.folder, MANIFEST)
         for file in self.manifest.files:
@@ -82,7 +85,7 @@ class Snapshot:
         return self._rows(NOTES)
 
     def reviewed(self) -> Iterator[dict[str, Any]]:
-        """Yields the notes, with the content of each review in the version that `reviews` says counts."""
+        """Yields the notes; the content of each review is that of the version that counts according to `reviews`."""
         from gre_bench.ingest.records.review_versions import versions_of
 
         due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
@@ -101,7 +104,7 @@ class Snapshot:
         return self._rows(REVIEWS)
 
     def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Yields note ids with the versions of the note as received."""
+        """Yields note ids, each with the versions of the note as received."""
         for row in self._rows(HISTORIES):
             yield row["note_id"], row["versions"]
 

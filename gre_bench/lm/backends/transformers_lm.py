@@ -35,7 +35,7 @@ class TransformersLM:
         self._identity = LMIdentity(
             name=weights.folder.resolve().name,
             digest=weights.digest,
-            # In half precision the shape of a forward changes the numbers, so the plan goes into the signature.
+            # In half precision the shape of a forward pass changes the numbers, so the plan goes into the signature.
             engine_version=engine.version if weights.dtype == "float32" else f"{engine.version}, {engine.plan}",
             dtype=weights.dtype,
             quantisation=weights.quantisation,
@@ -56,9 +56,10 @@ class TransformersLM:
         token_budget: int | None = None,
         max_tokens: int | None = None,
     ) -> TransformersLM:
-        """Opens the evaluation LM in *folder*; *max_tokens* lowers the model's own context limit.
+        """Opens the evaluation LM in *folder*.
 
-        A model that the engine cannot run is run in plain batches or one text at a time, and a remark says so. Raises
+        *token_budget* is the most tokens in one forward pass; None means the engine's default. *max_tokens* lowers the
+        model's own context limit. If *engine* cannot run the model, a slower engine does, and `remarks` says so. Raises
         `LMError` if the model cannot be opened.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
@@ -76,7 +77,10 @@ class TransformersLM:
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns one answer for each prediction, in their order; equal conversations are computed once."""
+        """Returns the log-probability of each reply in nats, or the error that prevents it, in the order given.
+
+        Predictions that render to the same conversation are computed once.
+        """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))
         answers = dict(zip(due, self.engine.logprobs(due), strict=True)) if due else {}
@@ -94,7 +98,7 @@ class TransformersLM:
                 message += "; raise evaluation_lm.max_tokens and run with --retry-failed"
             return SpanError("too_long", message)
         if max(conversation.ids) >= self._rows:  # pyright: ignore[reportOperatorIssue]
-            return SpanError("bad_token", f"the tokenizer goes beyond the model's {self._rows} tokens", broken=True)
+            return SpanError("bad_token", f"the tokenizer has ids beyond the model's {self._rows} tokens", broken=True)
         return conversation
 
 

@@ -1,7 +1,7 @@
-"""The connection to a vLLM server: many requests in flight, retries while they can help, an immediate end when stopped.
+"""The client of a vLLM server: it sends requests in parallel, retries transient faults, and stops at once on Ctrl-C.
 
-Requests run in an event loop in their own thread, so a Ctrl-C in the waiting thread cancels them all. Passing faults
-are retried (`gre_bench.http.retry`). A conversation that still fails gets a transient `SpanError` in its place.
+Requests run in an event loop in their own thread, so a Ctrl-C in the waiting thread cancels them all. Transient faults
+are retried (`gre_bench.http.retry`). If a conversation still fails, its answer is a `SpanError` that is not final.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ LARGEST_BODY = 256 * 2**20
 
 
 class Client:
-    """One server. At most *parallel* requests are in flight; *key* goes into headers and never into a message."""
+    """A client of one vLLM server.
+
+    At most *parallel* requests are in flight. The API *key* goes into headers and never into a message.
+    """
 
     def __init__(self, endpoint: str, key: str | None, parallel: int, retry_policy: RetryPolicy | None = None):
         self.endpoint = root_of(endpoint)
@@ -44,7 +47,10 @@ class Client:
         self._down = False
 
     def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
-        """Returns the result of *ask* for each of *items*, in their order; requests start in that order too."""
+        """Calls ``await ask(connections, item)`` for each of *items*, in parallel; returns the results in their order.
+
+        Calls start in that order too. An exception in one call cancels the others and is raised.
+        """
         future: Future[list[Answer]] = Future()
         loop = asyncio.new_event_loop()
         task = loop.create_task(self._all(ask, items))
@@ -75,7 +81,7 @@ class Client:
 
         results: dict[int, Answer] = {}
         queue = iter(enumerate(items))
-        # The environment's proxy must not stand between us and this machine.
+        # A proxy of the environment must not come between this program and a server on the same machine.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -85,11 +91,11 @@ class Client:
         options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
                    "event_hooks": {"response": [limited_async(LARGEST_BODY, self.retry_policy.timeout_s)]}}  # fmt: skip
         async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
-            line = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
+            connections = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
 
             async def work() -> None:
                 for index, item in queue:
-                    results[index] = await ask(line, item)
+                    results[index] = await ask(connections, item)
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -98,24 +104,24 @@ class Client:
             except ExceptionGroup as group:
                 raise group.exceptions[0] from None
             finally:
-                self._down = line.down
+                self._down = connections.down
         return [results[index] for index in range(len(items))]
 
 
 class SharedConnections:
-    """What the requests of one `Client.run` share: the connections, and whether the server is down."""
+    """The state that all requests of one `Client.run` share: the HTTP connections, and whether the server is down."""
 
     def __init__(self, http: AsyncClient, retry_policy: RetryPolicy, key: str | None, parallel: int, down: bool):
         self._http = http
         # A server that was down is tried once, without retries for every conversation of every paper.
-        self._patience = replace(retry_policy, attempts=1) if down else retry_policy
+        self._retry_policy = replace(retry_policy, attempts=1) if down else retry_policy
         self._key = key
         self._lost = 0
         self._enough = max(2, parallel)
         self.down = down
 
     async def get(self, path: str) -> dict[str, Any]:
-        """Returns the page at *path*, tried once; raises `LMError` if the server is down or lacks the page."""
+        """Returns the JSON object at *path*, without retries; raises `LMError` if the server does not return one."""
         answer = await self._once("GET", path, None)
         if isinstance(answer, dict):
             return answer
@@ -123,17 +129,21 @@ class SharedConnections:
         raise LMError(f"no vLLM server at {self._http.base_url}: {said}; start one, or set evaluation_lm.endpoint")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | Refusal | SpanError:
-        """Returns the answer to *body*, a `Refusal` that a retry would repeat, or a transient `SpanError`."""
+        """Posts *body* as JSON to *path* and returns the JSON object that the server answers.
+
+        Returns a `Refusal` if the server rejects the request and a retry would not help. Returns a `SpanError` that is
+        not final if no answer came after all retries.
+        """
         if self.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
         why = ""
-        for attempt in range(self._patience.attempts):
+        for attempt in range(self._retry_policy.attempts):
             answer = await self._once("POST", path, body)
             if not isinstance(answer, tuple):
                 self._lost, self.down = 0, False
                 return answer
             why, stated_s = answer
-            seconds = self._patience.wait(attempt, stated_s)
+            seconds = self._retry_policy.wait(attempt, stated_s)
             if seconds is None:
                 why += "" if stated_s is None else f" (it asks to wait {stated_s:.0f} s)"
                 break
@@ -145,14 +155,17 @@ class SharedConnections:
     async def _once(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
-        """Returns the answer, the refusal, or the reason for neither with the seconds that the server asks to wait."""
+        """Sends one request and returns the server's JSON object, or a `Refusal` that a retry would repeat.
+
+        After a transient fault it returns the reason, and the seconds to wait if the server states them (else None).
+        """
         import httpx2
 
         try:
-            async with asyncio.timeout(self._patience.timeout_s):
+            async with asyncio.timeout(self._retry_policy.timeout_s):
                 response = await self._http.request(method, path, json=body)
         except (TimeoutError, httpx2.TimeoutException):
-            return f"no answer in {self._patience.timeout_s:g} s", None
+            return f"no answer in {self._retry_policy.timeout_s:g} s", None
         except httpx2.HTTPError as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
         if passes(response.status_code):
@@ -169,7 +182,7 @@ class SharedConnections:
         return tree if isinstance(tree, dict) else Refusal(200, f"JSON that is not an object: {self._said(response)}")
 
     def _said(self, response: Response) -> str:
-        """Returns the error that a response states, in one line without the key."""
+        """Returns the error message in *response* as one line of at most 300 characters; the API key is masked."""
         text = response.text
         try:
             error = json.loads(text)
@@ -183,12 +196,12 @@ class SharedConnections:
 
 
 def closed(refusal: Refusal) -> bool:
-    """Whether every other request would be refused too: the page or the model does not exist, or access is denied."""
+    """Whether *refusal* means that the server will refuse every request: a wrong path or model, or no access."""
     return refusal.status in _CLOSED
 
 
 def root_of(endpoint: str) -> str:
-    """Returns *endpoint* without what follows its root, such as ``/v1``; raises `SettingsError` for a malformed URL."""
+    """Returns the URL *endpoint* without a final ``/v1`` or slash; raises `SettingsError` for a malformed URL."""
     try:
         return base_url(endpoint).removesuffix("/v1").rstrip("/")
     except ValueError as error:

@@ -24,7 +24,9 @@ from gre_bench.lm.weights import DType, blamed, folder_digest, refuse_unknown
 from gre_bench.prompts.library import render
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
-"""Dtype → largest accepted difference in nats between both kinds of request at a token; a wrong token differs by more.
+"""Dtype → largest accepted difference between both kinds of request in a token's log-probability, in nats.
+
+The log-probability of a wrong token differs by more.
 """
 
 _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it.", "The second reviewer does not.")
@@ -33,7 +35,7 @@ _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it
 class VLLM:
     """An evaluation LM on another machine or in another process; open one with `open`.
 
-    *remarks* tell the user what differs from the settings, such as a slower kind of request.
+    `remarks` tells the user what differs from the settings, such as a slower kind of request.
     """
 
     reads_chats = True
@@ -62,18 +64,19 @@ class VLLM:
         key_env: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> VLLM:
-        """Opens the *model* served at *endpoint* (None: the only one there).
+        """Connects to the server at *endpoint*, which serves the LM under the name *model*.
 
-        *folder* holds its tokenizer, and its weights if they are available. Without weights, *revision* identifies the
-        model. Raises `SettingsError` for missing or wrong settings, and `LMError` if the server is down or cannot be
-        trusted.
+        *model* may be None if the server has only one. *folder* holds the model's tokenizer, and its weights if they
+        are available. Without weights, *revision* identifies the model. At most *parallel* requests run at once.
+        *key_env* is the environment variable that holds the server's API key. Raises `SettingsError` for missing or
+        wrong settings, and `LMError` if the server is down or its numbers fail the checks.
         """
         folder = Path(folder)
         refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
         model_digest = _digest(folder, revision)
         template = _template(folder)
         client = Client(endpoint, _key(key_env), parallel, retry_policy)
-        models, version = client.run(lambda line, path: line.get(path), [wire.MODELS, wire.VERSION])
+        models, version = client.run(lambda connections, path: connections.get(path), [wire.MODELS, wire.VERSION])
         name, context = _served(models, model, client.endpoint)
         identity = LMIdentity(
             # A server started with a path serves the model under that path, which is not a property of the model.
@@ -95,14 +98,16 @@ class VLLM:
     def identity(self) -> LMIdentity:
         """The signature of this LM.
 
-        It leaves out the kind of request, because a server may change to the other kind in mid-run. Both kinds ask the
-        same model for the same numbers. These differ by at most `LARGEST_GAP`, as those of one kind do between batches.
+        It leaves out the kind of request (see `vllm_wire`), because a server may lose one kind during a run.
+        Both kinds ask the same model for the same numbers. Their answers differ by at most `LARGEST_GAP`, as the
+        answers to one kind do between batches.
         """
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns one answer for each prediction, in their order; equal conversations are sent once.
+        """Returns the log-probability of each reply in nats, or the error that prevents it, in the order given.
 
+        Predictions that render to the same conversation are sent once.
         Requests are sent in the order of their tokens, so that the server can reuse a prefix that it still holds.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
@@ -120,35 +125,37 @@ class VLLM:
             return SpanError("too_long", f"the conversation has {length} tokens, the evaluation LM takes {self._limit}")
         return conversation
 
-    async def _asked(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
-        """Returns the span's log-probabilities.
+    async def _asked(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
+        """Asks the server for the log-probabilities of the span of *conversation*, and returns them.
 
-        It sends a *given* request, repeats it without cache if some numbers are absent, and then sends a *whole* one.
+        It sends a *given* request (see `vllm_wire`). If the answer leaves some numbers out, it repeats the request
+        without the server's cache. A *whole* request follows if numbers are still absent or *given* ones are refused.
         """
         for afresh in (False, True):
             if not self._given:
                 break
-            answer = await line.post(wire.GIVEN, wire.ask_given(self._model, conversation, afresh))
+            answer = await connections.post(wire.GIVEN, wire.ask_given(self._model, conversation, afresh))
             if isinstance(answer, SpanError):
                 return answer
             if isinstance(answer, Refusal):
                 self._leave_given(answer.said)
             elif (logprobs := wire.read_given(answer, conversation)) is not None:
                 return logprobs
-        return await self._whole(line, conversation)
+        return await self._whole(connections, conversation)
 
-    async def _whole(self, line: SharedConnections, conversation: Conversation) -> Logprobs:
-        answer = await line.post(wire.WHOLE, wire.ask_whole(self._model, conversation))
+    async def _whole(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
+        answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, conversation))
         if isinstance(answer, Refusal):
             return self._refused(answer)
         return answer if isinstance(answer, SpanError) else wire.read_whole(answer, conversation)
 
-    async def _tried(self, line: SharedConnections, trial: Conversation) -> None:
-        """Scores *trial* both ways and chooses the kind of request.
+    async def _tried(self, connections: SharedConnections, trial: Conversation) -> None:
+        """Scores *trial* with both kinds of request (see `vllm_wire`) and compares the answers.
 
-        Raises `LMError` if the server cannot be trusted.
+        If *given* requests fail or their answers differ too much, they are used no more. Raises `LMError` if the
+        *whole* request fails or the server's probabilities add up to more than 1.
         """
-        answer = await line.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
+        answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
         if isinstance(answer, Refusal):
             answer = self._refused(answer)
         whole = answer if isinstance(answer, SpanError) else wire.read_whole(answer, trial)
@@ -159,7 +166,7 @@ class VLLM:
                 f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, not 1; "
                 "start it without --logprobs-mode"
             )
-        answer = await line.post(wire.GIVEN, wire.ask_given(self._model, trial, afresh=True))
+        answer = await connections.post(wire.GIVEN, wire.ask_given(self._model, trial, afresh=True))
         given = wire.read_given(answer, trial) if isinstance(answer, dict) else None
         if isinstance(answer, Refusal):
             self._leave_given(answer.said)
@@ -169,7 +176,7 @@ class VLLM:
             self._leave_given(str(answer if isinstance(answer, SpanError) else given or "it leaves them out"))
 
     def _leave_given(self, why: str) -> None:
-        """Uses *whole* requests from here on and says so once."""
+        """Uses only *whole* requests from here on; adds one remark that gives the reason *why*."""
         if self._given:
             self._given = False
             self.remarks.append(
@@ -197,7 +204,10 @@ def _answer(item: Conversation | SpanError, answers: dict[Conversation, Logprobs
 
 
 def _template(folder: Path) -> ChatTemplate:
-    """The chat template of the tokenizer in *folder*, local files only."""
+    """Returns the chat template of the tokenizer in *folder*; reads local files only.
+
+    Raises `LMError` if the tokenizer cannot be read or its chats cannot be scored.
+    """
     try:
         from transformers import AutoTokenizer
     except ImportError as error:
@@ -209,7 +219,10 @@ def _template(folder: Path) -> ChatTemplate:
 
 
 def _digest(folder: Path, revision: str | None) -> str:
-    """The digest of the model's files, or of the tokenizer's files with a stated *revision*."""
+    """Returns the digest of the files in *folder*, together with *revision* if one is stated.
+
+    Raises `SettingsError` if the folder holds no weights and no revision is stated, and `LMError` if it is absent.
+    """
     if not folder.is_dir():
         raise LMError(f"evaluation LM {folder}: there is no such folder; give one with the served model's tokenizer")
     if revision:
@@ -223,7 +236,10 @@ def _digest(folder: Path, revision: str | None) -> str:
 
 
 def _key(key_env: str | None) -> str | None:
-    """Returns the server's key from the environment variable *key_env*."""
+    """Returns the server's API key from the environment variable *key_env*; None if *key_env* is None.
+
+    Raises `LMError` if the variable is not set or malformed.
+    """
     if key_env is None:
         return None
     key = os.environ.get(key_env, "").strip()
@@ -233,7 +249,11 @@ def _key(key_env: str | None) -> str | None:
 
 
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
-    """Returns the name under which *model* is served, and the server's limit for a conversation in tokens."""
+    """Finds *model* in the server's list *models*; returns its name, and the longest conversation in tokens.
+
+    None for *model* means the only one served. The limit is None if the server states none. Raises `LMError` if the
+    server does not serve the model.
+    """
     entries = models.get("data")
     served = {entry["id"]: entry for entry in entries or [] if isinstance(entry, dict) and "id" in entry}
     if model is None and len(served) == 1:

@@ -40,7 +40,10 @@ class Refusal:
     said: str
 
     def meaning(self) -> SpanError:
-        """The `SpanError` for the conversation that was sent: too long, or a fault of the server or of this client."""
+        """Returns the `SpanError` for the conversation that was sent.
+
+        Its code is ``too_long``, ``not_finite`` (the server computed no number) or ``refused_request`` (anything else).
+        """
         said = self.said.lower()
         if any(sign in said for sign in _LENGTH):
             return SpanError("too_long", f"the conversation is too long for the vLLM server: {self.said}")
@@ -50,12 +53,18 @@ class Refusal:
 
 
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
-    """The request body for the log-probabilities of all tokens and of the *alternatives* likeliest at each position."""
+    """Returns the body of a *whole* request (see the module).
+
+    It asks for the log-probability of each token, and of the *alternatives* likeliest tokens at its position.
+    """
     return {"model": model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
 
 
 def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> dict[str, Any]:
-    """The request body for the log-probabilities of the span alone; with *afresh* the server reuses no cache."""
+    """Returns the body of a *given* request (see the module).
+
+    It asks for the log-probabilities of the span's tokens only. If *afresh*, the server must not use its prefix cache.
+    """
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
         "model": model,
@@ -72,7 +81,10 @@ def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> d
 
 
 def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
-    """Returns the span's log-probabilities from those of all tokens; a broken `SpanError` if some are absent."""
+    """Returns the log-probabilities of the span in the *answer* to a *whole* request.
+
+    Returns a `SpanError` marked ``broken`` if some are absent or are no log-probabilities.
+    """
     positions = _prompt_logprobs(answer)
     if positions is None:
         return _broken("misaligned", "no prompt_logprobs")
@@ -88,7 +100,11 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """Returns the span's log-probabilities; None if the server left some out because it reused part of the span."""
+    """Returns the log-probabilities of the span in the *answer* to a *given* request.
+
+    Returns None if the server left them out, as it does after reusing a cached prefix that reaches into the span.
+    Returns a `SpanError` marked ``broken`` if they cannot be read.
+    """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:
         return None
@@ -105,7 +121,7 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Sums the stated probabilities at each position of the prompt, and returns the largest sum: at most about 1."""
+    """Returns the largest sum of the stated probabilities at one position of the prompt; at most about 1 if correct."""
     positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
     return max(sums, default=0.0)

@@ -16,15 +16,18 @@ from gre_bench.core.settings import EmbedderSettings
 
 
 class Embedder(Protocol):
-    """Returns one vector for each sentence, in the same order: float32, shape (sentences, dimension), length 1.
+    """An embedder turns sentences into vectors, without use of the network.
 
-    ``embed_tokens`` returns an array for each text instead, shape (its tokens, dimension): the vector of each token in
+    ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
+    dimension). A vector depends on its sentence alone, not on the other sentences of the call.
+
+    ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension): the vector of each token in
     the context of its text. Special tokens and the query prompt get no vector, and text beyond the model's limit is
     cut.
 
-    A vector depends on its sentence alone, not on its neighbours. *query* says that the sentences are the candidate's.
-    Models such as retrieval models embed queries and documents differently; ``asymmetric`` says whether this one does.
-    ``identity`` goes into signatures. No embedder uses a network.
+    *query* is true for sentences of the candidate and false for those of the reference. Some models, such as retrieval
+    models, embed queries and documents differently; ``asymmetric`` says whether this one does. ``identity`` goes into
+    signatures.
     """
 
     @property

@@ -1,8 +1,8 @@
 """An embedder without a model: it hashes a sentence's words, word pairs and character runs into a vector.
 
-It knows spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It replaces a sentence embedding
-model if none is available, and BERTScore with it is a soft overlap of words. The signature names the embedder, so
-scores of the two never mix.
+It knows spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It stands in for a sentence
+embedding model where none is available; BERTScore is then a soft overlap of words. The signature names the embedder, so
+scores by different embedders never mix.
 
 A feature that occurs n times weighs 1 + ln n (sublinear term frequency). Its hash chooses the dimension to which it is
 added, and the sign. Collisions therefore cancel out on average (Weinberger et al. 2009).
@@ -55,7 +55,10 @@ class HashedNgrams:
         return vectors.astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """Returns a vector for each word and punctuation mark of each text; its context has no effect."""
+        """Returns one array for each text: a row for each of its words and punctuation marks, whatever the context.
+
+        *query* has no effect.
+        """
         words = [_WORD.findall(text) for text in texts]
         indices = {word: index for index, word in enumerate(dict.fromkeys(word for line in words for word in line))}
         vectors = self.embed(list(indices))

@@ -1,6 +1,6 @@
 """A sentence embedding model from a local folder of sentence-transformers.
 
-Local files and safetensors only; nothing in the folder is run as code, and no network is used.
+Only local files and safetensors are read. Nothing in the folder is run as code, and no network is used.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ BATCH = 64
 
 
 class SentenceEmbedder:
-    """An `Embedder` around a sentence-transformers *model*."""
+    """An `Embedder` that runs a sentence-transformers *model*."""
 
     def __init__(self, model: SentenceTransformer, identity: LMIdentity):
         self.model = model
@@ -60,17 +60,18 @@ class SentenceEmbedder:
                 ).eval()
                 absent = _absent(model, folders, weights)
         except Exception as error:
-            # Its loaders raise almost anything.
+            # The loaders of sentence-transformers raise almost anything.
             reason = " ".join(f"{error or type(error).__name__}".split())[:500]
             raise LMError(f"embedder {folder}: it cannot be loaded: {reason}") from error
         if absent:
-            raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, as {absent[0]}")
+            raise LMError(f"embedder {folder}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
         return cls(model, _identity(model, folder))
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
-        """Returns a vector for each of *sentences*, shape (sentences, dimension); NaN where the model fails.
+        """Returns a vector for each of *sentences*, shape (sentences, dimension).
 
-        A sentence beyond the model's limit is cut, as in sentence-transformers.
+        If the model fails for a sentence, its vector is NaN. A sentence longer than the model's limit is cut, as in
+        sentence-transformers. If *query*, the model's prompt for queries precedes each sentence.
         """
         if not sentences:
             return np.zeros((0, self.model.get_embedding_dimension() or 0), np.float32)
@@ -81,9 +82,10 @@ class SentenceEmbedder:
             return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """Returns the last hidden states of the tokens of each text, scaled to length 1.
+        """Returns one array for each text: the last hidden states of its tokens, each scaled to length 1.
 
-        Raises `LMError` if the model does not expose them.
+        If *query*, the model's prompt for queries precedes each text. Raises `LMError` if the model does not expose its
+        hidden states.
         """
         import torch
 
@@ -106,7 +108,10 @@ class SentenceEmbedder:
 
 
 def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of weights that the files lack; transformers fills these with random numbers and only warns."""
+    """Returns the names of the weights of *model* that the files in *folders* lack, one folder for each module.
+
+    transformers fills such weights with random numbers and only warns. *weights* holds the loader's options.
+    """
     absent: list[str] = []
     for module, folder in zip(model, folders, strict=True):
         inner = getattr(module, "auto_model", None)

@@ -22,9 +22,9 @@ _OTHER_WEIGHTS = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl", "*.h5", "*.msgpac
 
 
 def modules(folder: Path) -> list[Path]:
-    """Returns the folders of the model's modules in order.
+    """Returns the folder of each module of the model in *folder*, in the order of ``modules.json``.
 
-    Raises `LMError` naming what *folder* lacks or must not hold.
+    Raises `LMError` if a file is missing, or if a module needs code or weights other than safetensors.
     """
     if not folder.is_dir():
         what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
@@ -93,7 +93,10 @@ def _known_models() -> Container[str]:
 
 
 def _of_torch(config: Any) -> bool:
-    """Whether the activation function is torch's own; sentence-transformers silently replaces any other by tanh."""
+    """Whether the activation function in a module's *config* is one of torch.
+
+    sentence-transformers silently replaces any other by tanh.
+    """
     function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
     return isinstance(function, str) and function.startswith("torch.")
 

@@ -12,6 +12,7 @@ from gre_bench.lm.weights import Weights
 ON_CPU, ON_GPU = 2048, 16384
 """Tokens in a batch, padding included."""
 _LOGITS = 2**28
+"""Largest number of logits in a batch."""
 
 
 class Batches:
@@ -27,11 +28,14 @@ class Batches:
 
     @property
     def plan(self) -> str:
-        """How this engine divides its work into forwards."""
+        """Says how this engine divides its work into forward passes."""
         return f"{self._budget} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probability of each token of each span in nats; halves a batch that runs out of memory."""
+        """Returns the log-probability of each token of each span in nats.
+
+        A batch that runs out of memory is halved. A conversation that does not fit even alone gets a `SpanError`.
+        """
         answers: dict[int, Logprobs] = {}
         due = self._batches(conversations)[::-1]
         while due:
@@ -47,7 +51,7 @@ class Batches:
         return [answers[number] for number in range(len(conversations))]
 
     def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
-        """Groups the indices of *conversations*, longest first, into batches of similar lengths within the budget."""
+        """Returns batches as lists of indices of *conversations*, longest first, each batch within the token budget."""
         vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
         batches: list[list[int]] = []
         for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):

@@ -1,4 +1,4 @@
-"""Chooses the engine that runs a model: the requested one, or the fastest other one that gives the same numbers."""
+"""Chooses the engine that runs a model: the requested one, or the next slower one that gives the right numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from gre_bench.prompts.library import render
 EngineName = Literal["trie", "batches", "one-by-one"]
 
 ALLOWED = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
-"""Largest accepted difference between an engine and one conversation at a time in the self-check, in nats."""
+"""Dtype → largest accepted difference in the self-check, in nats.
+
+The log-probabilities of an engine are compared with those of one conversation at a time.
+"""
 
 STATIC = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
 """Kinds of rotary positions that do not depend on the length of a sequence."""
@@ -29,9 +32,10 @@ _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questio
 def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
-    """Returns the engine, and a remark if it is not the requested one.
+    """Returns the engine *name* with a token *budget*, or a slower engine and a remark that says why.
 
-    An engine that computes several conversations at once must first pass a check on four small ones.
+    An engine that computes several conversations at once must first pass a check on four small ones. The remark is None
+    for the requested engine. Raises `LMError` for an unknown name.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
@@ -55,7 +59,10 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Returns what is wrong with the answers of *engine* to a few conversations of several lengths; None if nothing."""
+    """Compares *engine* with one conversation at a time on four conversations; returns how they differ, None if equal.
+
+    Equal means within `ALLOWED`. Raises `SpanError` if a conversation cannot be scored at all.
+    """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
     conversations = [template.encode(render(prediction)) for prediction in predictions]
     expected, computed = OneByOne(weights).logprobs(conversations), engine.logprobs(conversations)
@@ -76,7 +83,10 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
 
 
 def _rotary_kinds(parameters: object) -> set[str]:
-    """Returns the kinds of rotary positions in a config, which has one table or one for each kind of layer."""
+    """Returns the kinds of rotary positions in *parameters*, the ``rope_parameters`` of a transformers config.
+
+    They are one table, or a table for each kind of layer.
+    """
     if not isinstance(parameters, dict):
         return set()
     if "rope_type" in parameters:

@@ -1,4 +1,4 @@
-"""Scores the same spans with EleutherAI's lm-evaluation-harness: an independent check of our numbers and speed.
+"""Scores spans with EleutherAI's lm-evaluation-harness: an independent check of the numbers and speed of the engines.
 
 Its `HFLM` runs padded batches of whole conversations and sums each continuation's log-probabilities in float32.
 """

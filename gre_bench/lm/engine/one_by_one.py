@@ -12,7 +12,7 @@ from gre_bench.lm.weights import Weights
 
 
 class OneByOne:
-    """An `Engine`."""
+    """An `Engine` that runs each conversation in a forward pass of its own."""
 
     version = "one-by-one-1"
 
@@ -22,11 +22,11 @@ class OneByOne:
 
     @property
     def plan(self) -> str:
-        """How this engine divides its work into forwards."""
+        """Says how this engine divides its work into forward passes."""
         return f"one text on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probability of each token of each span in nats."""
+        """Returns the log-probability of each token of each span in nats; a `SpanError` if the memory is too small."""
         return [self._one(conversation) for conversation in conversations]
 
     def _one(self, conversation: Conversation) -> list[float] | SpanError:
@@ -40,9 +40,9 @@ class OneByOne:
         return out_of_memory(conversation)
 
     def _forward(self, conversation: Conversation) -> list[float]:
-        """Returns the log-softmax of each token of the span, in float32 whatever the weights' dtype.
+        """Returns the log-probability of each token of the span in nats, in float32 whatever the weights' dtype.
 
-        The last token is predicted but not read.
+        The model does not read the last token, which predicts nothing that is scored.
         """
         import torch
 

@@ -4,8 +4,8 @@ Conversations of one paper share the system prompt, a synopsis and often a first
 token once. Its tokens lie in depth-first order, so the descendants of a token form one range after it. Sorted
 conversations need no explicit tree: each adds the tokens that it does not share with the one before it.
 
-A pack is a range of that order. Its tokens may attend to tokens of earlier packs: the ancestors of its first token, a
-single path. Earlier packs keep the keys and values of that path, so no token is ever read twice.
+A pack is a range of tokens in that order. Its tokens attend to each other, and to tokens of earlier packs that are
+ancestors of its first token. Earlier packs keep the keys and values of these ancestors, so no token is ever read twice.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Tokens ``start:stop`` without a branch between them; their descendants are ``stop:end``."""
+    """A part of the trie without a branch: the tokens ``start:stop``; their descendants are the tokens ``stop:end``."""
 
     start: int
     stop: int
@@ -31,9 +31,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """The pack's tokens in the range ``queries`` attend to all keys in the range ``keys``.
+    """States that all tokens of a pack in the range *queries* attend to all of its keys in the range *keys*.
 
-    Both ranges are (start, stop), counted in the pack's tokens and in the pack's keys.
+    Both ranges are (start, stop): *queries* in the pack's tokens, *keys* in the pack's keys. *level* is the number of
+    other links above this one for the same tokens.
     """
 
     queries: tuple[int, int]
@@ -43,12 +44,15 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """One forward over *ids* at *depths* (their positions in their conversations).
+    """The input and attention pattern of one forward pass: the tokens ``start:stop`` of a trie.
 
-    Its keys are those of the *kept* tokens, then its own. *own*: ranges of tokens that attend to themselves causally.
-    *links*: the earlier keys that they attend to as well; links of one *level* share no token. *keep*: indices of the
-    keys that the next pack needs. The answers are the log-probabilities of *targets* after the tokens *rows*; they are
-    written into *slots*.
+    - *ids*: the token ids; *depths*: the position of each token in its conversations.
+    - *kept*: the number of keys from earlier packs; they precede the pack's own keys.
+    - *own*: ranges of the pack's tokens; the tokens of a range attend causally to each other.
+    - *links*: the keys before their range to which tokens attend as well; links of one level share no token.
+    - *keep*: indices of the keys that the next pack needs.
+    - *rows*, *targets*, *slots*: the forward pass must return log P(``targets[i]``) after the token ``rows[i]``; the
+      result goes into place ``slots[i]`` of all spans' log-probabilities.
     """
 
     ids: np.ndarray
@@ -65,15 +69,15 @@ class Pack:
 
     @property
     def longest(self) -> int:
-        """The length in tokens of the longest beginning of a conversation within the pack."""
+        """The largest position of a token of the pack in its conversation, plus 1."""
         return int(self.depths.max()) + 1
 
 
 class TokenTrie:
     """The trie of *conversations* without their last tokens, which are predicted and never read.
 
-    *ids* and *depths* describe its tokens, *sizes* the spans of the conversations. *rows*, *targets* and *slots* are
-    those of `Pack`.
+    *ids* and *depths* hold the id and depth of each token, in depth-first order. *sizes* holds the number of tokens in
+    the span of each conversation. *rows*, *targets* and *slots* mean the same as in `Pack`, for the whole trie.
     """
 
     def __init__(self, conversations: Sequence[Conversation]):
@@ -107,12 +111,12 @@ class TokenTrie:
         return len(self.ids)
 
     def packs(self, budget: int) -> list[Pack]:
-        """Cuts the whole trie into packs of equal size, at most *budget* tokens each."""
+        """Cuts the whole trie into packs of nearly equal size, at most *budget* tokens each; returns them in order."""
         count = ceil(len(self) / budget)
         return [self.pack(len(self) * n // count, len(self) * (n + 1) // count) for n in range(count)]
 
     def pack(self, start: int, stop: int) -> Pack:
-        """Returns the tokens ``start:stop`` as one forward."""
+        """Returns the pack of the tokens ``start:stop``."""
         kept = self._above(start)
         keys = np.concatenate([np.arange(*each) for each in (*kept, (start, stop))])
         ahead = [np.arange(*each) for each in self._above(stop)] if stop < len(self) else []
@@ -125,7 +129,7 @@ class TokenTrie:
         )  # fmt: skip
 
     def _above(self, token: int) -> list[tuple[int, int]]:
-        """Returns the ancestors of *token* as ranges."""
+        """Returns the ancestors of *token* as ranges (start, stop) of tokens of the trie, topmost first."""
         above = np.flatnonzero((self._starts < token) & (token < self._ends))
         return [(int(self._starts[index]), min(int(self._stops[index]), token)) for index in above]
 
@@ -168,7 +172,8 @@ def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
     """Returns the segments that begin at *heads*.
 
-    A segment stops where the next begins. Its descendants end where a segment begins at its depth or above.
+    *heads* are the sorted indices of the segments' first tokens, *depths* the depths of all tokens. A segment stops
+    where the next begins. Its descendants end before the next segment whose first token is as deep or less deep.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []

@@ -13,33 +13,33 @@ Logprobs = list[float] | SpanError
 
 
 class Engine(Protocol):
-    """A way to run a model. *version* goes into signatures, because versions may differ in low bits."""
+    """An engine runs a model. Its `version` goes into signatures, because versions may differ in the last bits."""
 
     @property
     def version(self) -> str: ...
 
     @property
     def plan(self) -> str:
-        """How this engine divides its work into forwards; in half precision this changes the numbers visibly."""
+        """Says how this engine divides its work into forward passes; in half precision, that changes the numbers."""
         ...
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns one answer for each of *conversations*, in their order.
+        """Returns the log-probabilities of each span, or the error that prevents them, in the order of *conversations*.
 
-        They belong to one paper and are all different.
+        The conversations must belong to one paper and all be different.
         """
         ...
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether *error* says that a tensor did not fit; torch has no such class of error for the CPU."""
+    """Whether *error* means that a tensor did not fit into memory; torch has no error class for that on the CPU."""
     import torch
 
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 
 def give_back() -> None:
-    """Returns the memory of a failed attempt to the device."""
+    """Frees the GPU memory that torch still holds after a failed attempt."""
     import torch
 
     if torch.cuda.is_available():
@@ -47,7 +47,7 @@ def give_back() -> None:
 
 
 def out_of_memory(conversation: Conversation) -> SpanError:
-    """Returns the answer for a *conversation* that does not fit the memory."""
+    """Returns the `SpanError` for a *conversation* that does not fit into memory."""
     length = len(conversation.ids)
     message = f"no memory left for a conversation of {length} tokens; use a larger device or a shorter text"
     return SpanError("out_of_memory", message, final=False)

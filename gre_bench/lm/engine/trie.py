@@ -1,8 +1,9 @@
-"""The scoring engine: it reads the conversations of one paper as a trie, one forward per pack, each shared token once.
+"""The scoring engine: it stores the conversations of one paper as a trie and reads each shared token once.
 
-The log-probabilities equal those of one conversation at a time, up to the order of floating-point sums. Position ids
-are depths, and tokens attend to their ancestors alone (`gre_bench.lm.engine.trie_attention`). The head is applied only
-to the rows that predict replies. Log-sum-exps are in float32 whatever the weights' dtype.
+Each pack of the trie (`gre_bench.lm.engine.packs`) takes one forward pass. The log-probabilities equal those of one
+conversation at a time, up to the order of floating-point sums. Position ids are depths, and tokens attend to their
+ancestors alone (`gre_bench.lm.engine.trie_attention`). The head is applied only to the tokens that predict a token of a
+reply. Log-sum-exps are in float32 whatever the weights' dtype.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ ARCHITECTURES = frozenset(
 """Model types of transformers whose layers accept the positions and attention of this engine."""
 
 ON_CPU, ON_GPU = 1024, 16384
-"""Tokens in a pack: few enough for a core's cache, enough to keep a large GPU busy."""
+"""Most tokens in a pack by default: few enough for the cache of a core, enough to keep a large GPU busy."""
 
 HALVED = "a pack did not fit the memory and was halved; a smaller evaluation_lm.token_budget avoids that"
 
 _SMALLEST = 16
 """A pack of this many tokens or fewer is not halved."""
 _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
-"""Logits computed at once: the head reads rows in chunks, which fit the cache on the CPU."""
+"""Most logits computed at once: the head works in chunks, which fit the cache on the CPU."""
 
 
 class Trie:
     """An `Engine` for the models that `refusal` accepts. A pack has at most *budget* tokens.
 
-    The budget changes a log-probability only through the order of sums. In float32 that moves the last bits, in half
-    precision a token by about a hundredth of a nat. `plan` records what the order depends on.
+    The budget changes a log-probability only through the order of sums. In float32 that changes the last bits; in half
+    precision it changes a token's log-probability by about 0.01 nats. `plan` records what the order depends on.
     """
 
     version = "trie-2"
@@ -57,11 +58,15 @@ class Trie:
 
     @property
     def plan(self) -> str:
-        """How this engine divides its work into forwards."""
+        """Says how this engine divides its work into forward passes."""
         return f"{self._asked} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probability of each token of each span in nats; halves a pack that runs out of memory."""
+        """Returns the log-probability of each token of each span in nats.
+
+        A pack that runs out of memory is halved. If a small pack does not fit either, every conversation that lacks a
+        number gets a `SpanError`.
+        """
         import torch
 
         trie = TokenTrie(conversations)
@@ -99,7 +104,10 @@ class Trie:
         return None
 
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
-        """Returns the answers of *pack*, and the keys and values that it keeps for the next pack."""
+        """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs.
+
+        *kept* holds the keys and values that earlier packs kept.
+        """
         import torch
 
         device = self._model.device
@@ -114,7 +122,10 @@ class Trie:
             return self._picked(hidden, pack), layout.left
 
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """Returns the log-probabilities of the targets; each row passes the head once, in chunks."""
+        """Returns the log-probability of each target of *pack* in nats, from the last *hidden* states of its tokens.
+
+        The head is applied in chunks, once to each token that predicts a target.
+        """
         import torch
 
         head = self._model.get_output_embeddings()
@@ -141,7 +152,7 @@ class Trie:
 
     @contextmanager
     def _attending(self) -> Iterator[None]:
-        """Gives the model this engine's attention within the block."""
+        """Makes the model use the attention of this engine within the block."""
         self._model.set_attn_implementation(trie_attention.NAME)
         try:
             yield

@@ -1,8 +1,9 @@
 """Attention over a trie: each token attends to its ancestors and itself, and to nothing else.
 
 Tokens lie in depth-first order (`gre_bench.lm.engine.packs`). All tokens that attend to a range of tokens therefore lie
-in one range after it, and no mask is needed. Each range attends to itself causally and in full to the ranges above it.
-The partial results are combined by the log-sum-exps of their scores, as flash attention combines its blocks.
+in one range after it, and no mask is needed. The tokens of a range attend causally to each other, and to all tokens of
+the ranges above. The partial results are combined by the log-sum-exps of their scores, as flash attention combines its
+blocks.
 
 Shapes: queries (1, heads, tokens, size), keys and values (1, key heads, tokens, size).
 """
@@ -27,15 +28,16 @@ _ROWS = 256
 """Queries whose scores are computed at once; they fit the processor's cache."""
 
 Kept = dict[int, tuple["torch.Tensor", "torch.Tensor"]]
-"""Layer → (keys, values)."""
+"""Layer → (keys, values) of the tokens that a later pack needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Attention of many ranges in one call.
+    """The attention of many ranges of tokens that one call of the variable-length kernel computes.
 
-    The pack's tokens *queries* attend to the keys *keys* (indices). *query_starts* and *key_starts* hold the cumulative
-    lengths of the ranges, *longest_query* and *longest_key* the length of the longest range.
+    *queries* holds the indices of the pack's tokens, range after range, and *keys* those of the keys to which each
+    range attends. *query_starts* and *key_starts* hold the cumulative lengths of the ranges, *longest_query* and
+    *longest_key* the length of the longest range.
     """
 
     queries: torch.Tensor
@@ -47,10 +49,10 @@ class Round:
 
 
 class AttentionLayout:
-    """Which keys the tokens of *pack* attend to; every layer of a forward gets this as ``layout``.
+    """States to which keys the tokens of *pack* attend; every layer of a forward pass gets it as ``layout``.
 
-    *before*: keys and values kept by earlier packs. `left`: what the forward keeps for the next pack. *exact*: use
-    plain products.
+    *before* holds the keys and values that earlier packs kept; `left` collects those that the next pack needs. *exact*
+    requests plain matrix products instead of a fused kernel.
     """
 
     def __init__(self, pack: Pack, device: torch.device | str, before: Kept, exact: bool = False):
@@ -65,7 +67,10 @@ class AttentionLayout:
         self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
     def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
-        """Saves the keys and values of *layer* that the next pack needs, both kept ones and new ones."""
+        """Saves in `left` the keys and values of *layer* that the next pack needs.
+
+        *key* and *value* are those of this pack. The result also holds some of those in `before`.
+        """
         import torch
 
         if not len(self.pack.keep):
@@ -76,7 +81,10 @@ class AttentionLayout:
         self.left[layer] = (torch.cat([old_parts[0], new_parts[0]], 2), torch.cat([old_parts[1], new_parts[1]], 2))
 
     def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns the keys and values of *layer* for all tokens to which the pack's tokens attend."""
+        """Returns the keys and values of *layer* of all tokens to which the pack's tokens attend.
+
+        They are those that earlier packs kept, followed by *key* and *value* of this pack.
+        """
         import torch
 
         if not self.pack.kept:
@@ -86,7 +94,7 @@ class AttentionLayout:
 
     @cached_property
     def paths(self) -> list[list[tuple[int, int]]]:
-        """For each of the pack's own ranges: the key ranges above it, topmost first."""
+        """The ranges (start, stop) of keys above each of the pack's own ranges, topmost first."""
         return [
             [link.keys for link in self.pack.links if link.queries[0] <= start < link.queries[1]]
             for start, _ in self.pack.own
@@ -94,13 +102,13 @@ class AttentionLayout:
 
     @cached_property
     def own(self) -> Round:
-        """The round in which every range attends to itself."""
+        """The round in which the tokens of each of the pack's ranges attend to each other."""
         kept = self.pack.kept
         return self._round(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The links, one round for each level."""
+        """The rounds in which tokens attend to keys above their range: one round for each level of links."""
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
             queries, keys = levels.setdefault(link.level, ([], []))
@@ -134,9 +142,9 @@ def attend(
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: AttentionLayout | None = None, **_: Any,
 ) -> tuple[torch.Tensor, None]:  # fmt: skip
-    """The attention function that transformers calls.
+    """Computes the attention of one layer; transformers calls it in place of its own attention functions.
 
-    Returns an output of shape (1, tokens, heads, size), and None for the weights.
+    Returns the output, shape (1, tokens, heads, size), and None in place of the attention weights.
     """
     if layout is None:
         raise TypeError(f"the {NAME} attention of {type(module).__name__} was called without a layout")
@@ -163,7 +171,10 @@ def attend(
 def cascaded(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float, layer: int
 ) -> torch.Tensor:
-    """For float32 on the CPU: one call of the flash kernel for each range, and one for each link."""
+    """Computes the attention in float32 on the CPU: one call of the flash kernel for each range, and for each link.
+
+    Returns the output, shape (1, heads, tokens, size), as do the other functions below.
+    """
     import torch
 
     flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -189,7 +200,7 @@ def cascaded(
 def multiplied(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
-    """For half precision on the CPU: plain products, some rows at a time.
+    """Computes the attention in half precision on the CPU, with plain products of some rows at a time.
 
     The flash kernel would take three times as long.
     """
@@ -220,7 +231,7 @@ def multiplied(
 def batched(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
-    """For half precision on CUDA: one call of the variable-length flash kernel for each level of links."""
+    """Computes the attention in half precision on CUDA: one call of the variable-length flash kernel for each round."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     out, sums = _variable(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
     out, sums = out.float(), sums.float()
@@ -240,7 +251,10 @@ def gathered(
     scale: float,
     window: int | None,
 ) -> torch.Tensor:
-    """For any device and for sliding windows: gathers all keys above each range and attends under a mask."""
+    """Computes the attention of each range with a mask, after gathering all keys above it.
+
+    It works on any device, and with a sliding *window* (in tokens; None: unlimited).
+    """
     import torch
     from torch.nn.functional import scaled_dot_product_attention as attention
 
@@ -254,7 +268,10 @@ def weighed(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> torch.Tensor:  # fmt: skip
-    """Like `gathered`, but with plain products and a float32 softmax (``eager``); supports the soft cap of Gemma 2."""
+    """Computes the same as `gathered`, with plain products and a float32 softmax, as ``eager`` attention does.
+
+    *softcap* bounds the scores by a tanh, as in Gemma 2; None: no bound.
+    """
     import torch
 
     out = torch.empty_like(query)
@@ -272,7 +289,7 @@ def weighed(
 def _gathered(
     key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Yields each range of tokens, the keys and values of it and of all ranges above it, and its attention mask."""
+    """Yields for each of the pack's ranges: its tokens, the keys and values of it and of all above it, and the mask."""
     import torch
 
     kept = layout.pack.kept
@@ -286,7 +303,10 @@ def _gathered(
 
 
 def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums: torch.Tensor) -> None:
-    """Merges the output *part* for further keys into *out* in place; *sums* are the log-sum-exps of the scores."""
+    """Merges *part*, the attention output for further keys, into *out* in place.
+
+    *sums* and *part_sums* are the log-sum-exps of the scores behind *out* and *part*; *sums* is updated in place too.
+    """
     import torch
 
     share = torch.sigmoid(part_sums - sums)
@@ -295,16 +315,16 @@ def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums:
 
 
 def _variable(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, each: Round, scale: float, *, causal: bool
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, ranges: Round, scale: float, *, causal: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Computes attention over ranges of tokens; arrays have the shape (tokens, heads, size).
+    """Computes the attention of *ranges* of tokens; *q*, *k* and *v* have the shape (tokens, heads, size).
 
-    Returns the output in that shape, and log-sum-exps (heads, tokens).
+    Returns the output in that shape, and the log-sum-exps of the scores, shape (heads, tokens).
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
     return varlen_attn(  # pyright: ignore[reportReturnType]
-        q, k, v, each.query_starts, each.key_starts, each.longest_query, each.longest_key,
+        q, k, v, ranges.query_starts, ranges.key_starts, ranges.longest_query, ranges.longest_key,
         return_aux=AuxRequest(lse=True), scale=scale,
         window_size=(-1, 0) if causal else (-1, -1), enable_gqa=True,
     )  # fmt: skip

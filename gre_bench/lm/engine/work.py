@@ -1,6 +1,6 @@
 """Counts what a model computes for some conversations: tokens, rows of the head, pairs of attention.
 
-One forward of a dense transformer costs, in multiply-adds,
+One forward pass of a dense transformer costs, in multiply-adds,
 
     tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
 
@@ -21,7 +21,7 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Counts of tokens read, rows that pass the head, and pairs attended."""
+    """The numbers of tokens that a model reads, of rows that pass its head, and of pairs in its attention."""
 
     tokens: int
     rows: int
@@ -31,7 +31,7 @@ class Work:
         return Work(self.tokens + other.tokens, self.rows + other.rows, self.pairs + other.pairs)
 
     def multiply_adds(self, config: Any) -> float:
-        """Returns the multiply-adds of a dense model with the transformers *config*."""
+        """Returns the number of multiply-adds that a dense model with the transformers *config* needs for this work."""
         heads = config.num_attention_heads
         size = getattr(config, "head_dim", None) or config.hidden_size // heads
         keys = getattr(config, "num_key_value_heads", None) or heads
@@ -43,13 +43,13 @@ class Work:
 
 
 def alone(conversations: Sequence[Conversation]) -> Work:
-    """Returns the work of one conversation at a time."""
+    """Returns the work when each conversation is computed by itself."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
     return Work(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
 
 
 def shared(conversations: Sequence[Conversation]) -> Work:
-    """Returns the work when each shared beginning of conversations is computed once."""
+    """Returns the work when each prefix that conversations share is computed once."""
     trie = TokenTrie(conversations)
     return Work(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))

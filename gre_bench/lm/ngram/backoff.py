@@ -1,8 +1,10 @@
-"""A trigram model with interpolated absolute discounting that stays a distribution when its words are reweighted.
+"""A trigram model with interpolated absolute discounting, whose words can be reweighted exactly.
 
-P(w | a b) = kept(w | a b) + rest(a b) · P(w | b), and likewise down to the unigram. ``rest`` is the probability that
-the kept n-grams leave to the context, so pruning them keeps the total at 1 (Kneser and Ney 1995). Reweighted by factors
-r: P(w | a b) · r(w) / Z(a b), with Z exact for every context at once (unigram rescaling).
+P(w | a b) = kept(w | a b) + rest(a b) · P(w | b), and P(w | b) likewise from the unigram. ``rest`` is 1 minus the sum
+of ``kept`` in that context, so the total stays 1 when n-grams are pruned (Kneser and Ney 1995).
+
+With a factor r(w) for each word, the model becomes P(w | a b) · r(w) / Z(a b). Z is computed exactly for all contexts
+at once (unigram rescaling).
 """
 
 from __future__ import annotations
@@ -15,15 +17,15 @@ import numpy as np
 from gre_bench.lm.ngram.spelling import look_up
 
 UNKNOWN, END_ID, NEWLINE_ID = range(3)
-"""The first three words of every vocabulary. The context of a text's first word is two newlines."""
+"""Ids of the first three words of every vocabulary. The context of a text's first word is two newlines."""
 _DISCOUNTS = (0.75, 0.8, 0.85)
 
 
 class _Table:
     """The n-grams of one order.
 
-    It holds sorted keys ``context * size + word``, their probabilities, and what each context leaves to the lower
-    order.
+    `keys` holds the sorted keys ``context * size + word``, `kept` their probabilities. `rest` is the probability that
+    each context leaves to the lower order.
     """
 
     def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
@@ -43,7 +45,10 @@ class _Table:
 
 
 class Contexts:
-    """The bigram and trigram context at each position of a text (-1: never seen), and the text's words."""
+    """The bigram and trigram contexts at each position of a text of word *ids*.
+
+    `keys` holds their keys, `rows` their rows in *tables* (-1: never seen). *size* is the number of words.
+    """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
         before = np.concatenate(([NEWLINE_ID], ids[:-1]))
@@ -53,7 +58,7 @@ class Contexts:
 
 
 class Backoff:
-    """The trigram model over *size* words, built from the arrays of `backoff_counts`."""
+    """The trigram model, built from the arrays of `backoff_counts`; `size` is the number of words."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         unigram = arrays["unigram"].astype(np.float64)
@@ -67,27 +72,33 @@ class Backoff:
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns P(word | context) at each position; float64."""
+        """Returns P(word | context) at each position of a text, float64; *words* holds the word ids."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
         return chance
 
     def norms(self, factors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Returns Σ P(w | context) · factors[w]: without context, for each bigram context, for each trigram context."""
+        """Returns Σ over words w of P(w | context) · ``factors[w]``, the norm of the reweighted model.
+
+        The three parts are the norm without context, for each bigram context, and for each trigram context.
+        """
         none = float(self.unigram @ factors)
         two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
         two = two + self.tables[0].rest * none
         return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
 
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
-        """Returns the norm that applies at each position."""
+        """Returns the norm at each position of a text, for the longest of its contexts that the model knows."""
         none, two, three = norms
         second, third = contexts.rows
         return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
 
     def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
-        """Returns Σ over positions of weight · P(w | context), for every word w."""
+        """Returns Σ over positions of weight · P(w | context) for every word w, an array of length `size`.
+
+        *weights* holds one weight for each position of *contexts*.
+        """
         second, third = contexts.rows
         three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
         only_two = (third < 0) & (second >= 0)
@@ -104,7 +115,10 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Returns the arrays of a `Backoff` from texts as word ids; drops n-grams seen fewer than *fewest* times."""
+    """Counts the n-grams of *texts* and returns the arrays of a `Backoff`.
+
+    Each text is an array of word ids below *size*. N-grams seen fewer than *fewest* times are dropped.
+    """
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:
         row = [NEWLINE_ID, NEWLINE_ID, *ids.tolist()]

@@ -1,15 +1,15 @@
 """`cache-ngram`: the embedded evaluation LM, made of counts and a copying cache; it needs only numpy.
 
-The known text is the synopsis and the first review, as far as they are given. P(reply | known) is a product over tokens
-of P(gap, capitals | kinds of tokens) · P(token | reply so far, known), where
+The known text consists of the synopsis and the first review, each if the prediction has one. P(reply | known) is a
+product over tokens of P(gap, capitals | kinds of tokens) · P(token | reply so far, known), where
 
     P(token | so far)        = μ₀ trigram + μ₁ earlier words of the reply + μ₂ continuations seen in the reply
     P(token | so far, known) = λ₀ P(token | so far) + λ₁ trigram reweighted towards the known text
                              + λ₂ words of the known text + λ₃ continuations seen in the known text
 
-A source that is empty gives its weight to the first term. A word outside the vocabulary has the trigram's probability
-of an unknown word times the probability of its spelling. The whole is therefore a distribution over all texts without
-lone surrogates, and the log-ratio of two such numbers is a true log-ratio.
+If a source has nothing to copy, its weight goes to the first term of its sum. A word outside the vocabulary has the
+trigram's probability of an unknown word times the probability of its spelling. The product is therefore a distribution
+over all texts without lone surrogates, and log-ratios between known texts are exact.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _KEPT_TEXTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The parts of a reply's probability that no known text changes.
+    """The parts of a reply's probability that do not depend on a known text; arrays have one value for each token.
 
-    Per token: the log-probability of its form and of its spelling, and the probabilities of the whole word and of an
-    unknown word. These two probabilities are given for the trigram alone, and for all sources of
-    the marginal.
+    *form* and *spelling* are log-probabilities: of gap and capitals, and of the word's characters. *trigram* and
+    *unknown* are the trigram's probabilities of the word and of an unknown word. *marginal* and *marginal_unknown* are
+    the same two probabilities for the weighted sum of all sources without a known text.
     """
 
     text: Reading
@@ -56,7 +56,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a known text contributes: factors of words, the normalising constants for these factors, and copies."""
+    """The contribution of a known text to the probability of replies.
+
+    *factors* holds a factor for each word of the vocabulary, *norms* the norms of the trigram model with these factors
+    (`Backoff.norms`). *copies* gives the probabilities of copying from the text.
+    """
 
     factors: np.ndarray
     norms: tuple[float, np.ndarray, np.ndarray]
@@ -104,9 +108,9 @@ class CacheNgram:
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns log P(reply | x, synopsis) of each prediction in nats, one entry per token and one for the end.
+        """Returns log P(reply | x, synopsis) of each prediction in nats, for each token and for the end of the reply.
 
-        A lone surrogate gives a final `SpanError` of code ``bad_text``; every other text has a finite log-probability.
+        A text with a lone surrogate gives a final `SpanError` with the code ``bad_text``; all others can be scored.
         """
         self._numbers.clear()
         replies: dict[str, Reply] = {}
@@ -132,7 +136,7 @@ class CacheNgram:
             return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
 
     def read_reply(self, text: str) -> Reply:
-        """Returns *text* with everything its log-probability needs that does not depend on a known text."""
+        """Computes the parts of the probability of the reply *text* that do not depend on a known text."""
         spelled = split(text)
         reading = self._read(spelled.words)
         spelling = self._spellings[reading.ids]
@@ -153,9 +157,9 @@ class CacheNgram:
         )
 
     def read_known(self, text: str) -> Known | None:
-        """Returns what *text* contributes to replies, valid until the next `logprob`.
+        """Returns the contribution of the known *text* to replies; None if the text holds no word to copy.
 
-        None if it holds no word to copy.
+        The result is valid until the next call of `logprob`.
         """
         reading = self.read(text)
         if not (self._weights(reading) > 0).any():
@@ -168,13 +172,19 @@ class CacheNgram:
         return self._read(split(text).words[:-1])
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns for each source of P(token | so far) and each token: P(the whole word), P(an unknown word)."""
+        """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far).
+
+        Both arrays have the shape (terms, tokens of *text*). *trigram* and *unknown* are those of `Reply`.
+        """
         nothing = np.zeros(len(trigram))
-        drawn, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
-        return _with_fallback(trigram, unknown, [(trigram, unknown), (drawn, nothing), (followed, nothing)])
+        copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
+        return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Returns for each source of P(token | so far, known) and each token: P(the whole word), P(an unknown word)."""
+        """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far, known).
+
+        Both arrays have the shape (terms, tokens of *reply*).
+        """
         norms = self.backoff.norms_at(known.norms, reply.contexts)
         reweighted = (
             reply.trigram * known.factors[reply.text.ids] / norms,
@@ -197,7 +207,7 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns log P of the spelling of each of *words*; all marks are equally likely."""
+        """Returns the log-probability of the spelling of each of *words* in nats; all marks are equally likely."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:
@@ -209,7 +219,10 @@ class CacheNgram:
 def _with_fallback(
     whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stacks the sources; where a source is empty (NaN), the first given source stands in."""
+    """Stacks the pairs (P(word), P(unknown word)) of *sources* into two arrays of shape (sources, tokens).
+
+    Where a source has nothing to copy (NaN), *whole* and *unknown* replace its numbers.
+    """
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])
     return terms, escapes

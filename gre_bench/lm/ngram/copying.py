@@ -1,7 +1,8 @@
 """Distributions over words that occurred before: earlier in the reply, or in the known text.
 
-Words are numbers here. Each function returns P(this word) for each position of the reply, NaN where its source has
-nothing to copy. Over all words, each distribution sums to 1. All take O(n log n) time in the length of the texts.
+Words are numbers here. Each public function returns the probability of the word at each position of the reply. It is
+NaN where the source has nothing to copy. At each position, the probabilities of all words sum to 1. The functions take
+O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations
@@ -14,19 +15,28 @@ _PAIR = 1 << 32
 
 
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns P(word) by sampling from the reply so far with *weights* (one per position, equal for equal words)."""
+    """Returns P(word) at each position if a word is sampled from the reply so far in proportion to *weights*.
+
+    *words* is the reply. *weights* holds one weight for each position, the same for equal words.
+    """
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
     return _ratio(_times_before(words) * weights, total)
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
-    """Returns P(word) by what followed the previous word earlier in the reply; *first* precedes the first word."""
+    """Returns P(word) at each position if a word is sampled from those that followed the previous word earlier.
+
+    *words* is the reply; *first* counts as the word before its first one.
+    """
     before = _before(words, first)
     return _ratio(_times_before(before * _PAIR + words), _times_before(before))
 
 
 class Copies:
-    """What can be copied from a known text of *words* with *weights*, both one per position."""
+    """The words that a reply can copy from a known text.
+
+    *words* and *weights* have one entry for each position of the text. *first* counts as the word before a first word.
+    """
 
     def __init__(self, words: np.ndarray, weights: np.ndarray, first: int):
         self._first = first
@@ -37,11 +47,14 @@ class Copies:
         self._befores, self._before_counts = np.unique(before, return_counts=True)
 
     def copied(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) by sampling a word of the known text with its weight."""
+        """Returns P(word) at each position of *reply* if a word of the known text is sampled by its weight."""
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def followed(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) by what follows the reply's previous word in the known text."""
+        """Returns P(word) at each position of *reply* if a word is sampled from those that follow its previous word.
+
+        Those are the words that follow the reply's previous word in the known text.
+        """
         before = _before(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)
         return _ratio(look_up(self._pairs, self._pair_counts, before * _PAIR + reply), count)
@@ -56,7 +69,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def _times_before(keys: np.ndarray) -> np.ndarray:
-    """Counts how often each key occurs earlier in *keys*."""
+    """Returns for each position of *keys* how often its key occurs at earlier positions."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     positions = np.arange(len(keys))

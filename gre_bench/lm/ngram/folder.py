@@ -1,4 +1,4 @@
-"""The files of a `cache-ngram` model: settings and weights, words, arrays. Plain text and safetensors, never pickle."""
+"""Reads and writes the files of a `cache-ngram` model: its config, vocabulary and arrays, as JSON and safetensors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safeten
 
 @dataclass(frozen=True, slots=True)
 class NgramFiles:
-    """The contents of the three files, and the SHA-256 over them."""
+    """The contents of the three files of a model; *digest* is the SHA-256 over them."""
 
     config: dict[str, Any]
     vocabulary: list[str]
@@ -66,7 +66,7 @@ def read_files(folder: Path) -> NgramFiles:
 def write_files(
     folder: Path, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes the model files to *folder*, which is made if absent; leaves its other files, such as the card, alone."""
+    """Writes the three files of a model to *folder*, which is made if absent; other files there stay as they are."""
     from safetensors.numpy import save as save_arrays
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
 """How much likelier each word of the vocabulary becomes in a reply once a text about the same paper is known.
 
-Each word has a row of features, and the logarithm of its factor in the trigram model is linear in them. Some features
-say that the word is in the known text: by inverse document frequency (piecewise linear), by count and by the text's
-length. Others say that a word of the same stem is, or that the text's topics use the word more than topics in general.
+Each word has a row of features, and the logarithm of its factor in the trigram model is linear in them. Most features
+are zero unless the known text contains the word. They depend on the word's inverse document frequency (piecewise
+linear), its count and the length of the text. The other features apply if the text contains another word of the same
+stem, or if its topics favour the word.
 """
 
 from __future__ import annotations
@@ -61,7 +62,11 @@ _STEM = 4
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as numbers: vocabulary *ids* (0: unknown), *words* (numbers for unknown ones too), *unknown* spellings."""
+    """The tokens of a text as numbers.
+
+    *ids* are indices in the vocabulary, 0 for unknown words. *words* are the same, but each unknown word has a number
+    of its own. *unknown* lists the unknown words in the order of the text.
+    """
 
     ids: np.ndarray
     words: np.ndarray
@@ -69,7 +74,10 @@ class Reading:
 
 
 class KnownText:
-    """Features of known texts over *vocabulary*, from the document frequencies and topics in *arrays*."""
+    """Computes features of known texts for each word of *vocabulary*.
+
+    *arrays* holds document frequencies and topics, counted over *papers* papers.
+    """
 
     def __init__(self, vocabulary: list[str], arrays: Mapping[str, np.ndarray], papers: int):
         self.words = np.array([is_word(word) for word in vocabulary])
@@ -81,14 +89,17 @@ class KnownText:
         self._stems = np.array([numbers.setdefault(stem(word), len(numbers)) for word in vocabulary])
         self._stem_numbers = numbers
         self._topical = arrays["topical"].astype(np.int64)
-        self._place = np.full(len(vocabulary), -1)
-        self._place[self._topical] = np.arange(len(self._topical))
+        self._topical_row = np.full(len(vocabulary), -1)
+        self._topical_row[self._topical] = np.arange(len(self._topical))
         self._topics_of = arrays["topics_of"].astype(np.float64)
         of_topics = arrays["words_of"].astype(np.float64)
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
     def features(self, text: Reading) -> np.ndarray:
-        """Returns the features (vocabulary × `FEATURES`) of *text*; a word's factor is exp(its row · weights)."""
+        """Returns the features of each word given the known *text*: shape (vocabulary, `FEATURES`).
+
+        The factor of a word is the exponential of its row times the weights of the features.
+        """
         ids, counts = np.unique(text.ids, return_counts=True)
         counts, ids = counts[self.words[ids]], ids[self.words[ids]]
         columns = np.zeros((len(FEATURES), len(self.words)))
@@ -101,9 +112,9 @@ class KnownText:
         rest[3] = self._shares_stem(ids, text.unknown) & ~same
         rest[4] = rest[3] * self.idf / 4
         rest[7, ids] = self._lift[ids]
-        topical = ids[(self._place[ids] >= 0) & (self.idf[ids] > 0)]
+        topical = ids[(self._topical_row[ids] >= 0) & (self.idf[ids] > 0)]
         if len(topical):
-            topics = self.idf[topical] @ self._topics_of[self._place[topical]]
+            topics = self.idf[topical] @ self._topics_of[self._topical_row[topical]]
             ratio = np.log(topics / topics.sum() @ self._words_of)
             rest[5, self._topical] = np.where(same[self._topical], ratio, 0)
             rest[6, self._topical] = np.where(same[self._topical], 0, ratio)
@@ -131,7 +142,10 @@ def stem(word: str) -> str:
 
 
 def _hats(values: np.ndarray) -> np.ndarray:
-    """Piecewise-linear basis over `KNOTS`: two neighbouring knots share each value, and their shares sum to 1."""
+    """Returns the piecewise-linear basis over `KNOTS` at *values*: shape (values, knots).
+
+    Each value is shared between its two neighbouring knots; the shares sum to 1.
+    """
     values = np.clip(values, KNOTS[0], KNOTS[-1])
     left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)
     share = (values - KNOTS[left]) / (KNOTS[left + 1] - KNOTS[left])

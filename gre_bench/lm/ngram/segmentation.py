@@ -1,9 +1,10 @@
-"""Splits a text into words, gaps and capitals: an exact bijection, with its probabilities.
+"""Splits a text into words, gaps and capitals, so that the text can be restored; gives probabilities of the last two.
 
-Every text is exactly one valid sequence of tokens, and the reverse. A token is a maximal run of letters, digits and
-underscores (a word), a newline, any other visible character (a mark), or the end. Before each token stands its gap, a
-run of white space without newlines; only between two words must it not be empty. Only A-Z are folded to lower case. A
-distribution over folded tokens, times the probabilities given here, is therefore a distribution over all texts.
+Every text corresponds to exactly one valid sequence of tokens, and every such sequence to one text. A token is a
+maximal run of letters, digits and underscores (a word), a newline, any other visible character (a mark), or the end.
+Before each token stands its gap, a run of white space without newlines. It may be empty except between two words. Only
+A-Z are folded to lower case. A distribution over folded tokens, times the probabilities given here, is therefore a
+distribution over all texts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ _LOG_HALF = float(np.log(0.5))
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """The number of characters of each kind; A-Z count as a-z, and the newline is not counted."""
+    """The number of characters of each kind in Unicode of version *unicode*.
+
+    A-Z count as a-z, and the newline is not counted.
+    """
 
     word: int
     space: int
@@ -36,7 +40,7 @@ class Alphabet:
 
 @cache
 def alphabet_of_python() -> Alphabet:
-    """Counts all Unicode scalar values by kind, as the running Python classifies them."""
+    """Counts all Unicode characters by kind, as the running Python classifies them."""
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
     word = sum(map(str.isalnum, characters)) + 1  # the underscore
     space = sum(map(str.isspace, characters))
@@ -45,7 +49,7 @@ def alphabet_of_python() -> Alphabet:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A text split into tokens; for each token the folded word, the gap before it, and the word as written."""
+    """A text split into tokens: for each its folded form (*words*), the gap before it, and its form as written."""
 
     words: list[str]
     gaps: list[str]
@@ -72,7 +76,11 @@ def is_word(token: str) -> bool:
 
 
 def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
-    """Counts each kind of gap (3 × 4 × 3) and of capitals (3 × 4), plus a half."""
+    """Counts the kinds of gaps and capitals in *texts*, and adds a half to each count.
+
+    ``gaps`` has the shape (token before, token, kind of gap), ``capitals`` (token before, kind of capitals): 3 × 4 × 3
+    and 3 × 4.
+    """
     gaps, capitals = np.full((3, 4, 3), 0.5), np.full((3, 4), 0.5)
     gaps[_WORD, _WORD, 0] = 0
     for text in texts:
@@ -85,7 +93,10 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 class Form:
-    """Log-probabilities of gaps and capitals, which depend only on the kinds of the two neighbouring tokens."""
+    """Gives the log-probabilities of gaps and capitals, which depend only on the kinds of the two neighbouring tokens.
+
+    *counts* come from `form_counts`.
+    """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
         with np.errstate(divide="ignore"):
@@ -94,12 +105,12 @@ class Form:
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
     def logprobs(self, spelled: Spelled) -> np.ndarray:
-        """Returns the log-probability of each token's gap and capitals, in nats."""
+        """Returns for each token the log-probability of its gap and its capitals together, in nats."""
         before, here = _kinds_of_tokens(spelled.words)
         return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each gap.
+        """Returns the log-probability of each gap; *before* and *here* are the kinds of the tokens around it.
 
         A gap is empty, one space, or any other string of spaces, whose length is geometric with parameter 1/2.
         """
@@ -111,9 +122,10 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each token's capitals.
+        """Returns the log-probability of each token's capitals; *before* is the kind of the token before.
 
-        They are lower, Capital, UPPER, or one coin flip per letter. A single capital letter is both Capital and UPPER.
+        They are lower, Capital, UPPER, or any other pattern, with probability 1/2 for each letter. A single capital
+        letter is both Capital and UPPER.
         """
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
@@ -135,7 +147,10 @@ def _kind_of_gap(gap: str) -> int:
 
 
 def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
-    """Returns per token the pattern of its capitals (lower, Capital, UPPER, other) and its number of ASCII letters."""
+    """Returns two arrays with one entry for each token: the pattern of its capitals, and its number of ASCII letters.
+
+    The patterns are 0 (lower), 1 (Capital), 2 (UPPER) and 3 (other).
+    """
     letters = np.array([len(word.encode().translate(None, _NOT_LETTERS)) for word in spelled.words])
     kinds = np.zeros(len(letters), dtype=np.int64)
     for index, (word, written) in enumerate(zip(spelled.words, spelled.written, strict=True)):

@@ -18,10 +18,9 @@ _BLOCK = 1 << 16
 
 
 class Speller:
-    """P(word) as a chain of characters with an end, backing off to all word characters (Witten-Bell).
+    """Computes P(word) as a chain of characters that closes with an end, smoothed as the module describes.
 
-    A word is never empty: the first character is not the end. A single mark has probability ``1 / alphabet.mark``.
-    *counts* come from `spelling_counts`.
+    A word is never empty: the first character is not the end. *characters* and *counts* come from `spelling_counts`.
     """
 
     def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -37,12 +36,12 @@ class Speller:
         self._never_empty = -float(np.log1p(-self._next(np.zeros((1, ORDER), dtype=np.int64))[0]))
 
     def logprobs(self, words: list[str]) -> np.ndarray:
-        """Returns log P of each of *words* in nats; no word may be empty or hold A-Z."""
+        """Returns the log-probability of each of *words* in nats; no word may be empty or hold A-Z."""
         lengths = np.array([len(word) for word in words])
         ends = np.cumsum(lengths + 1) - 1
         codes = np.frombuffer("\0".join([*words, ""]).encode("utf-32-le"), dtype=np.uint32).astype(np.int64)
-        place = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
-        ids = np.where(self._codes[place] == codes, place + 2, 1)
+        index = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        ids = np.where(self._codes[index] == codes, index + 2, 1)
         ids[ends] = 0
         logs, begins = np.empty(len(ids)), ends - lengths
         word_of = np.repeat(np.arange(len(words)), lengths + 1)
@@ -54,7 +53,7 @@ class Speller:
         return np.add.reduceat(logs, begins) + self._never_empty
 
     def _next(self, ids: np.ndarray) -> np.ndarray:
-        """Returns P(last column | earlier columns) for each row of *ids*."""
+        """Returns P(last character | earlier characters) for each row of character *ids*."""
         chance = np.full(len(ids), self._flat)
         key, power = np.zeros(len(ids), dtype=np.int64), 1
         for order, (keys, seen, contexts, totals, kinds) in enumerate(self._tables, start=1):
@@ -67,7 +66,7 @@ class Speller:
 
 
 def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
-    """Returns the characters of *words* in order, and the counts of their n-grams of each order."""
+    """Returns the distinct characters of *words*, sorted, and the arrays of counts of their n-grams for a `Speller`."""
     words = list(words)
     characters = "".join(sorted(set("".join(words))))
     ids = {character: index + 2 for index, character in enumerate(characters)}
@@ -85,7 +84,7 @@ def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Returns the value of each of the *wanted* keys, 0 where a key is absent; *keys* must be sorted."""
+    """Returns the entry of *values* for each of the *wanted* keys, 0 for absent keys; *keys* must be sorted."""
     if not len(keys):
         return np.zeros(len(wanted))
     index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

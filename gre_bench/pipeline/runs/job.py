@@ -24,11 +24,12 @@ from gre_bench.store.queries.runs import LAST_SETTINGS
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a run is to do.
+    """What a run must do with the edition of *settings* under the folder *state*.
 
-    *candidates*: add only these. *limit*: use only the first papers (a pilot). *changes*: candidate by change, for a
-    validation, which changes the human candidate's reviews. *texts_first*: score nothing while texts of the
-    *candidates* are missing.
+    *candidates*: only these are added to a board; None: all. *limit*: only so many papers are used (a pilot); None:
+    all. *retry_failed*: texts and scores that failed for good are tried again. *wait_s*: seconds to wait for the lock.
+    *changes*: the changes of human reviews that a validation makes, each with its candidate. *texts_first*: nothing is
+    scored while texts of *candidates* are missing.
     """
 
     settings: Settings
@@ -42,7 +43,7 @@ class Job:
 
 
 def settings_of(store: Store) -> Settings:
-    """Returns the settings of the edition's last refresh, from the copy for readers; the defaults if there was none."""
+    """Returns the settings of the edition's last refresh, from the copy for readers; the defaults before the first."""
     last = store.read(LAST_SETTINGS)
     parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
     return load_over(json.loads(last[0]["settings"]) if last else {}, parts)
@@ -50,9 +51,10 @@ def settings_of(store: Store) -> Settings:
 
 @contextmanager
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
-    """Records the work as a row of ``runs`` and in the status file; a failure is recorded and raised again.
+    """Records a run of *command* as a row of the table ``runs``, and yields its progress; the caller holds the lock.
 
-    The copy for readers is made at once, so that the next run knows the settings even if this one is killed.
+    If the block raises, the failure is recorded and raised again. With *shown*, the status file shows the run. The copy
+    for readers is made at the start too, so that the next run knows the settings even if this one is killed.
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
@@ -86,7 +88,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
             store.copy_for_readers,
         )
         for step in filter(None, last):
-            # What ended the run, such as a full disk, may prevent this too. The first fault is the one to report.
+            # The fault that ended the run, such as a full disk, may prevent this too. Only the first fault is reported.
             with suppress(StoreError):
                 step()
         raise
@@ -95,7 +97,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
 
 
 def ending(error: BaseException) -> tuple[str, str]:
-    """Returns the outcome and the message under which a run that *error* ended is recorded."""
+    """Returns the outcome and the message with which a run is recorded that ended by *error*."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"
     if isinstance(error, Paused):

@@ -26,12 +26,15 @@ QUIET = {
     "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
 }
 WORKERS = ("EventsWorker", "APILogWorker")
-"""Loggers that ignore Prefect's settings, and warn at the end of a run that events are still queued."""
+"""Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""
 PR_SET_PDEATHSIG = 1
 
 
 def configure_prefect(folder: Path) -> None:
-    """Sets Prefect's environment before it is imported: its files go under *folder*, unless already set."""
+    """Sets Prefect's environment variables: quiet, with its files under *folder*. A variable already set is kept.
+
+    It must be called before Prefect is imported. Raises `SettingsError` if *folder* cannot be written.
+    """
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -44,8 +47,8 @@ def configure_prefect(folder: Path) -> None:
 def isolate_server() -> None:
     """Makes Prefect's temporary server ignore Ctrl-C and end with this process.
 
-    Prefect starts the server in our process group. A Ctrl-C would kill it there while the run is still ending, and a
-    killed run would leave it behind.
+    Otherwise the server runs in this process's group: a Ctrl-C would kill it while the run is still ending, and a
+    killed run would leave it running.
     """
     from prefect.server.api import server
 
@@ -68,9 +71,9 @@ def isolate_server() -> None:
 
 
 def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Runs *flow* under Prefect if *engine*, else the same steps by the function *plain*; returns the summary.
+    """Calls *flow*, which runs under Prefect, if *engine* is true, else *plain*, which takes the same steps without it.
 
-    Raises `ServiceDown` if the engine's server does not answer.
+    Returns the summary of the run. Raises `ServiceDown` if Prefect's server does not answer.
     """
     if not engine:
         return plain()
@@ -80,7 +83,10 @@ def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str,
 
 
 def die_with(parent: int, sign: signal.Signals) -> None:
-    """Makes this process receive *sign* when its *parent* ends, or at once if that has ended; Linux only."""
+    """Makes this process receive the signal *sign* when the process *parent* ends; on Linux only.
+
+    If the parent has ended already, this process exits at once.
+    """
     if ask := _die_with(parent, sign):
         ask()
 

@@ -1,4 +1,4 @@
-"""Checks the Prefect server before the work, and ends a run in good order if the server is lost.
+"""Checks the Prefect server before a run, and ends the run in good order if the server is lost.
 
 Prefect starts no step before its server allows it, and retries for about a minute (``PREFECT_CLIENT_MAX_RETRIES``,
 Prefect 3.8). A restarted server or a locked database therefore loses nothing. A run that has lost its server stops at
@@ -26,7 +26,7 @@ GLANCE_S = 2.0
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Raises `ServiceDown` if the Prefect server does not answer, before the work or during it."""
+    """Raises `ServiceDown` if the Prefect server does not answer, at the start of the block or within it."""
     from prefect.settings import PREFECT_API_URL, get_current_settings
 
     api = PREFECT_API_URL.value()
@@ -92,7 +92,10 @@ def await_server(error: BaseException | None = None) -> None:
 
 
 def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
-    """Returns why the server at *api* cannot be reached, after some tries; None if it answers anything."""
+    """Returns why the server at the URL *api* cannot be reached; None if it gives any answer.
+
+    It is tried once for each of *tries_s*, the seconds to wait before that try.
+    """
     reason = None
     for wait in tries_s:
         time.sleep(wait)
@@ -132,7 +135,7 @@ def _try_once() -> None:
 
 
 def _forget_events() -> None:
-    """Cancels Prefect's background services if the server is gone: they would retry for minutes at exit."""
+    """Cancels Prefect's background services if the server is lost: at exit they would retry for minutes."""
     from prefect._internal.concurrency import services
 
     if not (api := _api()) or not why_unreachable(api):

@@ -18,9 +18,10 @@ STATES = ("planned", "scored", "failed", "excluded", "missing")
 
 
 class Progress:
-    """Counts pairs and keeps the edition's ``status.json`` up to date; progress bars are drawn from that file.
+    """Counts the finished texts or pairs of a run and keeps the edition's ``status.json`` up to date.
 
-    A run that is not *shown*, such as an import, leaves the file unchanged.
+    Progress bars show that file. A run that is not *shown*, such as an import, leaves it unchanged. *clock* ends the
+    run when its hours are used up; *log* receives a line for each event.
     """
 
     def __init__(
@@ -58,13 +59,13 @@ class Progress:
         self._save()
 
     def tell(self, event: str, **more: Any) -> None:
-        """Writes a line to the run's log."""
+        """Writes *event*, with the details *more*, as a line of the run's log."""
         if self.log:
             self.log.tell(event, **more)
             self.status["log"] = self.log.path and str(self.log.path)
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*; *metrics* are the pairs by state, if known."""
+        """Starts the stage *name*; *metrics* are the numbers of pairs by metric and state, if known."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -79,7 +80,7 @@ class Progress:
         self._save()
 
     def advance(self, pairs: int) -> None:
-        """Counts *pairs* more as committed; raises `BudgetReached` if the hours of the budget are used up."""
+        """Counts *pairs* (or texts) more as committed; raises `BudgetReached` if the budget's hours are used up."""
         self.status["done"] += pairs
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)
@@ -90,7 +91,10 @@ class Progress:
             self.clock.tick()
 
     def end(self, state: str, message: str = "", metrics: Sequence[Mapping[str, Any]] = (), **more: Any) -> None:
-        """Ends the run as *state*: done, incomplete, fault, refused (not possible as asked), paused or stopped."""
+        """Records that the run ended as *state*: done, incomplete, fault, refused, paused or stopped.
+
+        *metrics* are as in `stage`; *more* are further values of the status.
+        """
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
         self.tell("ended", state=state, message=message)
         self.stage(ENDED, metrics)
@@ -102,7 +106,7 @@ class Progress:
 
 
 def _last_metrics(store: Store) -> list[dict[str, Any]]:
-    """Returns the pairs by state that the last run recorded, shown until this run has its own."""
+    """Returns the numbers of pairs by state that the last run recorded; they are shown until this run has counted."""
     try:
         return (store.status() or {}).get("metrics", [])
     except StoreError:

@@ -15,13 +15,14 @@ from gre_bench.writing.spend_log import spend_log_of
 CHARACTERS_A_TOKEN = 4.0
 
 Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
-"""A writer, the chats to ask it, and how replies are sampled."""
+"""An LM's writer, the chats that it would be sent, and how its replies are sampled."""
 
 
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
-    """Returns one row for the LM *name*: requests, replies *archived*, tokens, and the most USD (None: price unknown).
+    """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and the USD they may cost.
 
-    Replies are assumed to be as long as allowed, and usable; an unreadable reply would be requested again.
+    USD is an upper bound, None if the price is unknown. Each reply is assumed to be as long as allowed and to be
+    usable; an unusable reply would be requested again.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:
@@ -37,7 +38,7 @@ def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
 
 
 def over_budget(writer_context: WriterContext, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Returns one line for each limit of the study's budget that *rows* may exceed."""
+    """Returns one line for each limit of the study's budget that the requests in *rows* (of `quoted`) may exceed."""
     bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
     return over(
         bought, writer_context.budget, spend_log_of(writer_context.archive.parent), writer_context.account, "at most"

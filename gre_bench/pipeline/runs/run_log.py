@@ -1,7 +1,7 @@
 """The machine-readable log of a run: one JSON object per line in ``state/logs/RUN.jsonl``.
 
-Each line has the ids of the run and the item. Lines are written as the run works, so they survive a kill. Secrets are
-removed from every text. The store remains the record of what is done. If the log cannot be written, the run continues,
+Each line names the edition and the run. Lines are written while the run works, so they survive a kill. Secrets are
+removed from every text. The store, not the log, decides what is done. If the log cannot be written, the run continues,
 and its status names no log.
 """
 
@@ -30,7 +30,7 @@ class RunLog:
         self._secrets = tuple(secrets)
 
     def tell(self, event: str, **more: Any) -> None:
-        """Writes one line: time, run, event, and details."""
+        """Appends one line: the time (UTC), the edition, the run, *event*, and its details *more*."""
         if self.path is None:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,7 +1,7 @@
-"""Runners that score chunks: threads, processes of this machine, or Ray.
+"""Runners that score chunks of papers: threads, processes of this machine, or Ray.
 
-Processes and Ray are Prefect's task runners. They are used directly, for the steps that need the evaluation LM only, so
-that nothing is started before those steps.
+Processes and Ray are Prefect's task runners. They run only the steps that need the evaluation LM, and start with the
+first of these steps.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Pending(Protocol[Result_co]):
-    """A submitted step."""
+    """A submitted step, whose result is awaited."""
 
     def result(self) -> Result_co:
         """Returns the step's result, or raises its exception."""
@@ -39,10 +39,10 @@ class Pending(Protocol[Result_co]):
 
 
 class Runner(Protocol):
-    """Submits steps and returns their futures. If an exception ends the context, running steps are killed.
+    """Runs steps in workers; a context manager. If an exception ends the context, running steps are killed.
 
-    *deaths*: exceptions that mean that a worker died. *die_together*: whether one death ends all workers and the
-    runner.
+    *deaths*: the exceptions that mean that a worker died. *die_together*: whether the death of one worker ends all
+    others and the runner.
     """
 
     die_together: bool
@@ -55,7 +55,7 @@ class Runner(Protocol):
     def __exit__(self, *error: Any) -> None: ...
 
     def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
-        """Submits a *step* with its *values* by name."""
+        """Submits *step*, to be called with the keyword arguments *values*; returns its future."""
         ...
 
     def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]:
@@ -81,7 +81,7 @@ class Processes:
 
         self._stack.enter_context(_one_server())
         threads = max(1, len(os.sched_getaffinity(0)) // self._workers)
-        devices = self._stack.enter_context(_dealt_out())
+        devices = self._stack.enter_context(_gpus_for_workers())
         count = multiprocessing.get_context("spawn").Value("i", 0)
         begun = (os.getpid(), threads, devices, count)
         self._runner = ProcessPoolTaskRunner(self._workers, initializer=_begin, initargs=begun)
@@ -107,7 +107,7 @@ class Processes:
 
 
 class Ray:
-    """A `Runner` on a Ray cluster: that of ``ray_address``, or one started here that ends with the run."""
+    """A `Runner` on a Ray cluster: the one at ``ray_address``, or one started on this machine for the run."""
 
     die_together = False
 
@@ -147,8 +147,8 @@ class Ray:
         except SettingsError:
             self._stack.close()
             raise
-        # By default a worker with a GPU ends after each step, and its evaluation LM with it. No retries: the chunk of a
-        # worker that died is left to the next run.
+        # By default a worker with a GPU ends after each step, and so would lose its evaluation LM. A worker's death is
+        # not retried: its chunk is left to the next run.
         options = {"num_gpus": self._settings.gpus_per_worker, "max_calls": 0, "max_retries": 0}
         self._stack.enter_context(remote_options(**options))
         return self
@@ -172,7 +172,7 @@ class Ray:
         by_reference = {future.wrapped_future: future for future in futures}
         while True:
             try:
-                # A blocking wait within Ray would mangle the exception of a signal.
+                # A blocking wait within Ray would replace the exception that a signal handler raises.
                 done, _ = ray.wait(list(by_reference), num_returns=1, timeout=0)
             except SystemError as error:
                 raise error.__cause__ or error from None
@@ -184,7 +184,7 @@ class Ray:
 
 
 def runner_of(settings: RunSettings) -> Runner | None:
-    """Returns the runner of *settings*, not yet started; None if everything is computed in this process.
+    """Returns the runner that *settings* name, not yet started; None if this process does all the scoring.
 
     Raises `SettingsError` if the settings contradict each other.
     """
@@ -215,7 +215,7 @@ def check_runner(settings: Settings) -> None:
 
 
 def _one_server() -> Any:
-    """Makes the workers use this process's temporary Prefect server; otherwise each would start its own."""
+    """Returns a context in which workers use this process's Prefect server; otherwise each would start its own."""
     from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -225,7 +225,7 @@ def _one_server() -> Any:
 
 
 def _look_for_gpus(wanted: float) -> None:
-    """Raises `SettingsError` if no machine of the cluster has *wanted* GPUs: Ray would wait for ever."""
+    """Raises `SettingsError` if no machine of the Ray cluster has *wanted* GPUs: Ray would wait for ever."""
     import ray
 
     most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
@@ -248,10 +248,11 @@ def _own_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _dealt_out() -> Iterator[tuple[str, ...]]:
-    """Yields the GPUs of this machine, with ``CUDA_VISIBLE_DEVICES`` unset inside the block.
+def _gpus_for_workers() -> Iterator[tuple[str, ...]]:
+    """Yields the names of the GPUs that this process may use, with ``CUDA_VISIBLE_DEVICES`` unset inside the block.
 
-    Prefect copies this process's environment to a worker with each step. That would override the worker's own GPU.
+    Each worker sets that variable to its own GPU. Prefect copies this process's environment to a worker with each step,
+    so a value here would replace the worker's.
     """
     devices = gpus()
     visible = os.environ.pop(VISIBLE, None) if devices else None
@@ -263,9 +264,9 @@ def _dealt_out() -> Iterator[tuple[str, ...]]:
 
 
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
-    """Returns the GPUs that this process may use, as CUDA names them: those of the environment, else all NVIDIA ones.
+    """Returns the CUDA names of the GPUs that this process may use: those in ``CUDA_VISIBLE_DEVICES``, else all.
 
-    It counts the driver's files, so torch is not loaded.
+    All are the NVIDIA driver's device files in *folder*, so torch need not be loaded.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
@@ -273,9 +274,10 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 
 
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
-    """Initialises a worker: it ignores Ctrl-C, which the run handles, and ends with the run.
+    """Initialises a worker process: it ignores Ctrl-C, which the run handles, and ends with the process *parent*.
 
-    It uses the next of *devices* by *count*, a counter that the workers share.
+    It computes with *threads* threads, and on the next of the GPUs *devices*: *count*, which all workers share, counts
+    the workers so far.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))

@@ -1,4 +1,4 @@
-"""The secrets that a run knows, to be removed from every text that it shows or keeps."""
+"""Finds the secrets that a run knows, and removes them from every text that it shows or keeps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ OTHER_SECRETS = ("PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Returns the values that must not be shown, longest first: keys of models, accounts of OpenReview and Prefect."""
+    """Returns the secret values in the environment: keys of LMs, logins of OpenReview and Prefect; the longest first.
+
+    *settings* name the variables that hold them.
+    """
     names = {*OTHER_SECRETS, settings.evaluation_lm.key_env}
     with suppress(GreBenchError):  # another check reports a faulty models file
         names |= {model.key_env for model in load_models(settings.writing.models).values()}

@@ -1,4 +1,4 @@
-"""What an edition or a study has spent on LMs and time, and what its budget still allows."""
+"""Tells what an edition or a study has spent on LMs and time, and what its budget still allows."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ from gre_bench.writing.budget import left, stop_at
 from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
 
 TICK_S = 10.0
-"""Seconds between two entries of the hours in the spend log, unless the hours are limited."""
+"""Seconds between two entries of the time in the spend log; if the budget limits hours, entries are more frequent."""
 
 
 def check(budget: BudgetSettings, models: Path | None) -> None:
-    """Raises `SettingsError` if the *budget* limits a model that the file *models* lacks: it would limit nothing."""
+    """Raises `SettingsError` if *budget* limits a model that is not in the models file.
+
+    Such a limit would have no effect. *models*: path of the models file; None for the shipped one.
+    """
     if not budget.models:
         return
     known = load_models(models)
@@ -35,23 +38,23 @@ def check(budget: BudgetSettings, models: Path | None) -> None:
 
 
 class RunClock:
-    """Writes the hours of a run to the *spend_log*, and ends the run when the *budget* of its *account* is used up."""
+    """Writes the time that a run takes to *spend_log*, under *account*, and ends it at the limit of *budget*."""
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings):
-        self._ledger, self._account, self._budget = spend_log, account, budget
+        self._spend_log, self._account, self._budget = spend_log, account, budget
         self._since = time.monotonic()
 
     def tick(self) -> None:
-        """Called after each commit; raises `BudgetReached` if the hours are used up."""
+        """Writes the time since the last entry, if that is due; raises `BudgetReached` if the hours are used up."""
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)
-            stop_at(hours, self._ledger.whole(self._account), self._account)
+            stop_at(hours, self._spend_log.whole(self._account), self._account)
 
     def stop(self) -> None:
         """Writes the time since the last entry to the spend log."""
         moment = time.monotonic()
-        self._ledger.add("worked", self._account, None, seconds=round(moment - self._since, 3))
+        self._spend_log.add("worked", self._account, None, seconds=round(moment - self._since, 3))
         self._since = moment
 
 
@@ -61,9 +64,9 @@ def spend_log(store: Store) -> SpendLog:
 
 
 def account(store: Store) -> dict[str, Any]:
-    """Returns an edition's spending for its status: in total, by model, and the remainder of each limit.
+    """Returns an edition's spending: what `balance` returns, and what became of the requested texts.
 
-    *texts*: outcomes by task and writer; *outcomes*: by candidate, purpose and LM, grades included.
+    ``texts`` are outcomes by task and writer; ``outcomes`` are by candidate, purpose and LM, grades included.
     """
     log = spend_log(store)
     counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
@@ -87,7 +90,11 @@ def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[s
 def over(
     rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, spend_log: SpendLog, account: str, how: str = "about"
 ) -> list[str]:
-    """Returns one line for each limit that *rows* (one per model) would exceed on top of the account's spending."""
+    """Returns one line for each limit of *budget* that the requests in *rows* would exceed.
+
+    *rows* holds requests, tokens and USD by model; they add to what *account* has spent. *how*: the word before an
+    amount in the line, such as ``about`` or ``at most``.
+    """
     lines = []
     checks: list[tuple[str, Bounds, Spent, Sequence[Mapping[str, Any]]]] = [
         ("budget", budget, spend_log.whole(account), rows)

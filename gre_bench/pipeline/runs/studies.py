@@ -1,7 +1,7 @@
-"""A study's spending and state: its budget limits hold while it works, and ``status.json`` in its folder shows it.
+"""Keeps a study within its budget while it works, and shows its state in ``status.json`` in its folder.
 
-A study asks LMs without an edition's store; its name is its account. All replies are in the reply archive, so a study
-that is stopped at a limit loses nothing.
+A study sends requests to LMs but has no edition's store. Its name is the account that pays. All replies are in the
+reply archive, so a study that is stopped at a limit loses nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHORTEST_TICK_S = 0.05
 
 
 class StudyStatus:
-    """The state of the study in *folder*, for whoever looks."""
+    """Writes the state of the study in *folder* to its ``status.json``; *writer_context* has its account and budget."""
 
     def __init__(self, folder: Path, writer_context: WriterContext):
         self._file = folder / STATUS
@@ -42,55 +42,56 @@ class StudyStatus:
         }
 
     def say(self, state: str, message: str = "") -> None:
-        """Sets the state: running, done, incomplete, paused, stopped, refused or a fault."""
+        """Writes the state (running, done, incomplete, paused, stopped, refused or fault) and one line about it."""
         row = self._row | {"state": state, "message": message, "updated_at": now().isoformat()}
         put(self._file, json.dumps(row, indent=1).encode())
 
 
 @contextmanager
 def bounded(writer_context: WriterContext, folder: Path) -> Iterator[StudyStatus]:
-    """Counts the hours of the study in *folder* while it works, and records how it ends.
+    """Writes the time that the study in *folder* takes to the spend log, and records how it ends if its block raises.
 
-    Raises `SettingsError` before anything is asked if the budget limits an unknown model.
+    The block records any other end through the status that is yielded. Raises `SettingsError` at the start if the
+    budget limits an unknown model.
     """
     check(writer_context.budget, writer_context.models)
     clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)
-    status, over = StudyStatus(folder, writer_context), threading.Event()
-    ticking = threading.Thread(target=_tick, args=(clock, writer_context.budget, over), name="hours", daemon=True)
+    status, finished = StudyStatus(folder, writer_context), threading.Event()
+    ticking = threading.Thread(target=_tick, args=(clock, writer_context.budget, finished), name="hours", daemon=True)
     status.say("running")
     ticking.start()
     try:
         yield status
     except BaseException as error:
-        _stopped(ticking, over)
-        # What ended the study, such as a full disk, may prevent this too. The first fault is the one to report.
+        _stopped(ticking, finished)
+        # The fault that ended the study, such as a full disk, may prevent this too. Only the first fault is reported.
         for last in (clock.stop, partial(status.say, *ending(error))):
             with suppress(StoreError, SourceError):
                 last()
         raise
-    _stopped(ticking, over)
+    _stopped(ticking, finished)
     clock.stop()
 
 
-def _stopped(ticking: threading.Thread, over: threading.Event) -> None:
-    over.set()
+def _stopped(ticking: threading.Thread, finished: threading.Event) -> None:
+    finished.set()
     ticking.join()
 
 
-def _tick(clock: RunClock, budget: BudgetSettings, over: threading.Event) -> None:
-    """Writes the hours to the spend log at intervals, so that the budget check before each request sees them.
+def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) -> None:
+    """Writes the time to the spend log at intervals until *finished* is set; the budget check before a request sees it.
 
     The interval is at most a hundredth of the budget's hours.
     """
     every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
     # A spend log that cannot be written stops the next request, which says so.
     with suppress(StoreError):
-        while not over.wait(every):
+        while not finished.wait(every):
             clock.stop()
 
 
 def study_rows(state: Path) -> list[dict[str, Any]]:
-    """Returns one row for each study in *state*: its state, its spending, and the remainder of its limits."""
+    """Returns one row for each study in the folder *state*: its status, its spending, and what its limits leave."""
     spend_log = spend_log_of(state)
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip

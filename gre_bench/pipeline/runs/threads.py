@@ -1,6 +1,6 @@
-"""Threads that ask an evaluation LM behind HTTP for several chunks at a time.
+"""Scores several chunks at a time in threads, with an evaluation LM behind HTTP.
 
-They need no Prefect engine. They are daemons: a stopped run does not wait for replies that nobody will read.
+The threads need no Prefect engine. They are daemons: a stopped run does not wait for replies that nobody will read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """A `Runner` of threads that share one queue."""
+    """A `Runner` of threads in this process, which share one queue of steps."""
 
     deaths: tuple[type[BaseException], ...] = ()
     die_together = False

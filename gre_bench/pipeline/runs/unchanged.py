@@ -1,8 +1,8 @@
 """Tells whether a refresh would do anything, without the engine and without opening the store for writing.
 
-A refresh that ends done leaves ``last_refresh.json``: the digest of the copy for readers, and a digest of all inputs.
-If both are unchanged, another refresh of the same job has nothing to import, write or score. Every number shown comes
-from the copy, whose own digest is checked.
+A refresh that ends with the outcome done leaves ``last_refresh.json``: the digest of the copy for readers, and a digest
+of all inputs. If both are unchanged, another refresh of the same job has nothing to import, write or score. Every
+number shown comes from the copy, whose own digest is checked.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 
 FILE = "last_refresh.json"
 _LONGEST = 1_000_000
-"""The most bytes that are read of this file."""
+"""The most bytes of ``last_refresh.json`` that are read."""
 
 
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
-    """Records that the refresh of *job* that ended with *summary* left nothing to do."""
+    """Records that the refresh of *job* ended with *summary* and left nothing to do.
+
+    Records nothing for an outcome other than done, or if later inputs could change without a change of files.
+    """
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
         text = json.dumps({"copy": _copy(store), "inputs": read, "summary": kept})
@@ -74,7 +77,8 @@ def _copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if files alone do not decide: a server is involved, or failed texts are to be tried again.
+    Returns None if files alone do not decide what a refresh does: a server scores, failed texts are tried again, or the
+    job is a validation.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:
@@ -89,7 +93,7 @@ def _inputs(store: Store, job: Job) -> str | None:
 
 
 def _named(settings: Settings) -> Iterator[Path]:
-    """Yields the files and folders that *settings* name."""
+    """Yields the paths of the files and folders that *settings* name."""
     sources = settings.sources
     files = (sources.papers, sources.reviews, sources.notes, sources.pdfs, sources.texts, sources.snapshot,
              settings.edition.only)  # fmt: skip

@@ -1,6 +1,6 @@
 """Distributes the steps that need the evaluation LM: to this process, to threads, or to workers with an LM each.
 
-Papers are handed out in chunks, at most two per worker at a time. A score does not depend on where it was computed. If
+Papers are distributed in chunks, at most two per worker at a time. A score does not depend on where it was computed. If
 a worker dies, its chunk is left to the next run, and the other workers continue.
 """
 
@@ -29,16 +29,17 @@ MOST_DEATHS = 3
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Stands for the scores of a chunk whose worker died."""
+    """Takes the place of the scores of a chunk whose worker died; *why* is the message stored with its pairs."""
 
     why: str = "its worker died, perhaps for lack of memory; run it again to try it"
 
 
 class Workers:
-    """The steps of a run (`steps`), with those that need the evaluation LM distributed as *settings* say; a context.
+    """Runs the steps that need the evaluation LM where *settings* say; a context manager, which ends the workers.
 
-    *run*: the steps under Prefect or as plain functions. Raises `SettingsError` if plain functions would have to be
-    distributed.
+    *run*: the steps of a run, under Prefect or as plain functions. ``steps`` holds the same steps, with the signing of
+    metrics moved to a worker where workers have their own LM. Raises `SettingsError` if plain functions would have to
+    be distributed to other processes.
     """
 
     def __init__(self, run: Steps, settings: RunSettings):
@@ -48,9 +49,9 @@ class Workers:
         elsewhere = runner is not None and settings.runner != "threads"
         if elsewhere and not hasattr(run.score_papers, "submit"):
             raise SettingsError(f"run.runner = {settings.runner} needs the Prefect engine: leave out --no-prefect")
-        self._apart = runner is not None
+        self._distributed = runner is not None
         self._runner: Runner | None = None
-        self.steps = self._steps_apart() if elsewhere else run
+        self.steps = self._distributed_steps() if elsewhere else run
 
     def __enter__(self) -> Workers:
         return self
@@ -63,13 +64,14 @@ class Workers:
     def scored(
         self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
     ) -> Iterator[tuple[Chunk, Scored | Lost]]:
-        """Yields each of *chunks* with its scores, in order of completion.
+        """Scores *chunks* and yields each with its result, in order of completion; `Lost` if its worker died.
 
-        *values_of* is called for a chunk when the chunk is submitted.
+        *values_of* returns the keyword arguments of `score_papers` for a chunk; it is called when the chunk is
+        submitted.
         """
-        if not self._apart:
+        if not self._distributed:
             for chunk in chunks:
-                yield chunk, self._run.score_papers(**handed(self._run.score_papers, values_of(chunk)))
+                yield chunk, self._run.score_papers(**quoted_for(self._run.score_papers, values_of(chunk)))
             return
         at_work: dict[Pending[Scored], Chunk] = {}
         deaths = 0
@@ -80,7 +82,7 @@ class Workers:
                 values = values_of(chunk)
                 if self._settings.runner != "ray":
                     # Not for Ray: a pickled annotation comes back nested in itself (Prefect 3.8).
-                    values = handed(self._run.score_papers, values)
+                    values = quoted_for(self._run.score_papers, values)
                 at_work[self._started().submit(self._run.score_papers, values)] = chunk
             if not at_work:
                 return
@@ -103,8 +105,8 @@ class Workers:
             self._runner = runner.__enter__()
         return self._runner
 
-    def _steps_apart(self) -> Steps:
-        """Returns the steps, with metrics signed by a worker, so that this process need not load the LM as well."""
+    def _distributed_steps(self) -> Steps:
+        """Returns the steps of the run, but a worker signs the metrics, so that this process need not load the LM."""
 
         def sign_metrics(
             backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
@@ -122,8 +124,11 @@ class Workers:
         return steps
 
 
-def handed(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns *values* for *step*; for a Prefect task they are quoted, so that it does not search them for futures."""
+def quoted_for(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns *values* as keyword arguments for *step*.
+
+    If *step* is a Prefect task, they are quoted, because Prefect would search them for futures.
+    """
     if not hasattr(step, "submit"):
         return dict(values)
     from prefect.utilities.annotations import quote

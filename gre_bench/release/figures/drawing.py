@@ -23,10 +23,11 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Drawings:
-    """The figures of boards.
+    """The figures of boards, each as SVG.
 
-    *pictures*: (metric, kind) to SVG; the kind is size or date. *ranks*: SVG, if two metrics can be compared. *scores*:
-    metric to SVG of the board itself. *problem*: why nothing is drawn, and how to change that.
+    *pictures*: the scatter plot for each (metric, kind); the kind is size or date. *captions*: its caption. *ranks*:
+    the ranks from metric to metric, if two metrics can be compared. *scores*: the plot of each metric's board. *marks*:
+    the mark of each family of models. *problem*: why nothing is drawn, and how to change that.
     """
 
     pictures: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -37,7 +38,7 @@ class Drawings:
     problem: str = ""
 
     def of(self, board: Board) -> list[tuple[str, str, str]]:
-        """Returns caption, label and SVG of each figure of *board*."""
+        """Returns the caption, the label for screen readers and the SVG of each scatter plot of *board*."""
         keys = [key for key in self.pictures if key[0] == board.metric]
         return [
             (self.captions[key], f"{board.title} {_WHAT[key[1]][0]}; the board above holds the same numbers",
@@ -52,7 +53,10 @@ class Drawings:
 
 
 def drawn(boards: Sequence[Board]) -> Drawings:
-    """Returns the figures of *boards* that have enough data; if the drawing library is missing, none and the reason."""
+    """Returns the figures of *boards* for which there is enough data.
+
+    If the drawing library is not installed, there are none, and ``problem`` is the reason.
+    """
     marks = families(boards)
     if problem := lacking():
         return Drawings(problem=problem)
@@ -70,7 +74,10 @@ def drawn(boards: Sequence[Board]) -> Drawings:
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
-    """Writes every figure as SVG, and as PNG if *png*; returns the files. Makes no folder if there is no figure."""
+    """Writes every figure to *folder* as SVG, and with *png* also as PNG; returns the paths of the files.
+
+    The folder is made if there is at least one figure.
+    """
     written = []
     for name, picture in drawings.files().items():
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,7 +91,7 @@ def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[P
 
 
 def _caption(board: Board, kind: str) -> str:
-    """Returns a caption: what a figure shows, and which entries it lacks."""
+    """Returns the caption of the scatter plot of *board* by *kind* (size or date): what it shows, and what it lacks."""
     shown = [entry for entry in board.ranked if entry.kind == "model"]
     shown_lines = "Lines: 90% intervals by paper. " if any(entry.low is not None for entry in shown) else ""
     shown_lines += "Grey: the human baseline with its interval. " if board.human and board.human.low is not None else ""
@@ -99,6 +106,6 @@ def _caption(board: Board, kind: str) -> str:
 
 
 def _plain(metric: str) -> str:
-    """Returns the name of a metric for a file name; an examiner's name may hold any character."""
+    """Returns the name of a metric as a part of a file name; an examiner's name may hold any character."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
     return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"

@@ -1,4 +1,4 @@
-"""Marks of model families in figures: a colour, and a shape for readers who do not see all colours.
+"""Chooses the marks of model families in figures: a colour, and a shape for readers who do not see all colours.
 
 The colours follow Okabe and Ito, each with a contrast of 3:1 or more on the light and the dark page.
 """

@@ -14,7 +14,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The name of the point with *index*, shifted by *dx*, *dy* pixels."""
+    """The place for the name of the point with *index*: *dx*, *dy* pixels from it, aligned as *align* says."""
 
     index: int
     align: Literal["left", "right", "center"]
@@ -35,9 +35,10 @@ def placed(
     height: float,
     blocked: Sequence[Box] = (),
 ) -> list[Label]:
-    """Returns a label for each point that has room for one; the points are tried from the top down.
+    """Returns a label for each of *points* (x, y) that has room for its name; points at the top are tried first.
 
-    *blocked*: left, top, right, bottom of each box that is occupied already. All values in pixels.
+    *width*, *height*: size of the plot. *blocked*: left, top, right and bottom of each box that is occupied already.
+    All values are in pixels.
     """
     occupied: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points]
     occupied += blocked

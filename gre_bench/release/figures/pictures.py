@@ -10,7 +10,7 @@ INK, GRID, BAND = "#1b2126", "#8b949e", "#8a8f98"
 
 
 def as_svg(chart: Any) -> str:
-    """Returns *chart* as SVG, drawn in the text colour of the page that embeds it."""
+    """Returns *chart*, a chart of altair, as SVG, drawn in the text colour of the page that embeds it."""
     import vl_convert
 
     themed = (
@@ -34,7 +34,7 @@ def as_svg(chart: Any) -> str:
 
 
 def as_png(picture: str) -> bytes:
-    """Returns an SVG of `as_svg` as PNG at twice its size, dark on white."""
+    """Returns *picture*, an SVG that `as_svg` made, as PNG at twice its size, dark on white."""
     import vl_convert
 
     return vl_convert.svg_to_png(
@@ -44,7 +44,7 @@ def as_png(picture: str) -> bytes:
 
 
 def lacking() -> str:
-    """Returns why nothing can be drawn, with the remedy; empty if the libraries are installed."""
+    """Returns why nothing can be drawn, with the remedy; an empty string if the libraries are installed."""
     try:
         altair()
     except SettingsError as error:

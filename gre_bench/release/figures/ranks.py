@@ -1,4 +1,4 @@
-"""Plots ranks from metric to metric: who falls as the synopsis tells more of the paper."""
+"""Plots the ranks of candidates from metric to metric, such as from GEM to GEM-S, where a synopsis is given."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Returns the ranks of the main group from metric to metric; None for fewer than two metrics or names."""
+    """Returns a chart of the main group's ranks, one column per board; None for fewer than two boards or candidates."""
     alt = altair()
     lines = [
         {"metric": board.title, "rank": entry.rank, "name": entry.candidate.rpartition("/")[2],

@@ -24,14 +24,14 @@ BILLIONS = "parameters, billions"
 
 
 def by_size(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Returns score against parameters (billions, logarithmic); None if fewer than two models state them."""
+    """Returns a chart of scores against parameters (billions, logarithmic); None if fewer than two models have both."""
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
     return _scatter(board, values, marks, BILLIONS, "log") if len(values) > 1 else None
 
 
 def by_date(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Returns score against the release date of models; None if fewer than two models state it."""
+    """Returns a chart of scores against the release dates of models; None if fewer than two models have both."""
     entries = [entry for entry in board.ranked if entry.kind == "model"]
     values = [(entry, entry.released.year + (entry.released.timetuple().tm_yday - 1) / 365) for entry in entries
               if entry.released]  # fmt: skip
@@ -60,7 +60,7 @@ def _scatter(
     y = alt.Y("mean:Q", title=f"{board.title}, {board.unit}", scale=scale)
     points = [
         {"x": value, "mean": entry.mean, "low": entry.low, "high": entry.high, "family": entry.family or "other",
-         "name": entry.candidate, "said": f"{spoken(entry)}; {_told(value, title)}"}
+         "name": entry.candidate, "said": f"{spoken(entry)}; {_in_words(value, title)}"}
         for entry, value in values
     ]  # fmt: skip
     colour = alt.Color("family:N", scale=alt.Scale(domain=list(marks), range=_all(marks, "colour")), legend=None)
@@ -83,7 +83,7 @@ def _all(marks: Mapping[str, Mark], attribute: str) -> list[str]:
     return [getattr(mark, attribute) for mark in marks.values()]
 
 
-def _told(value: float, title: str) -> str:
+def _in_words(value: float, title: str) -> str:
     """Returns the position of a point on the axis of *title*, in words."""
     return f"{value:g} billion parameters" if title == BILLIONS else f"{title} {int(value)}"
 
@@ -113,7 +113,10 @@ def _names(
     kind: str,
     human: Entry | None,
 ) -> list[Any]:
-    """Returns layers with names beside the points, for those that have room."""
+    """Returns layers of the chart with names beside those points that have room for one.
+
+    *span*, *ys*: the ends of the two axes. *kind*: of the x axis, log or linear.
+    """
 
     def across(value: float) -> float:
         low, high, at = (math.log(end) if kind == "log" else end for end in (*span, value))

@@ -26,9 +26,10 @@ STATES = ("scored", "excluded", "failed", "missing")
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A note on a board in a few words; *lines* and *facts* are its details.
+    """A note on a board in a few words, the *name*; *lines* and *facts* (name and value) are its details.
 
-    *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain beside it.
+    *verdict* decides its colour. *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain
+    beside it.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Badge:
 
 
 def badges(board: Board, contents: Contents) -> list[Badge]:
-    """Returns the badges of *board*: warnings first, then what its numbers rest on."""
+    """Returns the badges of *board*: its validation and warnings first, then ties, the AUC and the signature."""
     shown = []
     if board.validation:
         detail = next((row.detail for row in contents.validations if row.title == board.title), "")
@@ -76,18 +77,18 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
 
 
 def groups(boards: Sequence[Board]) -> list[str]:
-    """Returns the groups of candidates on *boards*, sorted."""
+    """Returns the names of the groups of candidates on *boards*, sorted; the main group has no name."""
     return sorted({entry.group for board in boards for entry in board.entries if entry.group})
 
 
 def present(entries: Sequence[Entry]) -> dict[str, bool]:
-    """Returns which fields of *entries* have a value in any entry."""
+    """Returns for each field of `Entry` whether any of *entries* has a value for it."""
     names = Entry.__dataclass_fields__
     return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
 
 
 def passage(boards: Sequence[Board]) -> list[str]:
-    """Returns the terms to explain to a reader of *boards*."""
+    """Returns the keys of `TERMS` that the passage on how to read *boards* must explain, in order."""
     has = present([entry for board in boards for entry in board.entries])
     kinds_shown = {entry.kind for board in boards for entry in board.entries}
     is_needed = {
@@ -104,21 +105,21 @@ def passage(boards: Sequence[Board]) -> list[str]:
 
 
 def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Returns the kinds of candidates on a board with their names; empty if there is only one kind."""
+    """Returns the kinds of candidates among *entries*, each with its name for readers; empty if there is one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
     present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
     return present_kinds if len(present_kinds) > 1 else []
 
 
 def verdict(validation: str) -> str:
-    """Returns a board's validation as one of pass, fail, undecided, unvalidated."""
+    """Returns pass, fail, undecided or unvalidated for a board's outcome of *validation* in words."""
     if validation.startswith("validated"):
         return "pass"
     return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
 
 
 def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
-    """Returns every change that was tried with any metric, by family, degradations first."""
+    """Returns an effect of every change that was tried with any metric, by family of changes, degradations first."""
     by_change = {effect.change: effect for row in validations for effect in row.effects}
     families = sorted({effect.family for effect in by_change.values()})
     return {family: [item for item in by_change.values() if item.family == family] for family in families}
@@ -130,25 +131,25 @@ def effect(row: Validation, change: str) -> Effect | None:
 
 
 def effects_span(validations: Sequence[Validation]) -> tuple[float, float]:
-    """Returns the axis on which all effects are drawn: its least and largest value."""
+    """Returns the ends of the axis on which the effects of all *validations* are drawn."""
     ends = [end for row in validations for item in row.effects for end in (item.low, item.high) if end is not None]
     return span_of(ends)
 
 
 def years_span(history: History) -> tuple[float, float]:
-    """Returns the axis on which all differences of a history are drawn."""
+    """Returns the ends of the axis on which all differences of *history* are drawn."""
     years = [year for _, line in history.lines for year in line]
     return span_of([end for year in years for end in (year.difference, year.low, year.high) if end is not None])
 
 
 def latest_first(history: History) -> list[tuple[str, tuple[Year, ...]]]:
-    """Returns the lines of *history*, the largest difference of the latest edition first."""
+    """Returns the lines of *history* (candidate and its years), the largest difference in the latest edition first."""
     latest = {name: years[-1].difference for name, years in history.lines}
     return sorted(history.lines, key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
 def moves(history: History) -> dict[str, dict[str, YearChange]]:
-    """Returns the changes of *history* by pair of editions, then by candidate."""
+    """Returns the changes of *history* by pair of editions, such as ``ICLR-2024 → ICLR-2025``, then by candidate."""
     by_editions: dict[str, dict[str, YearChange]] = {}
     for item in history.changes:
         by_editions.setdefault(f"{item.earlier} → {item.later}", {})[item.candidate] = item
@@ -156,7 +157,7 @@ def moves(history: History) -> dict[str, dict[str, YearChange]]:
 
 
 def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
-    """Returns the number of pairs by board and state."""
+    """Returns the number of pairs among *outcomes* by title of the board, then by state."""
     by_board: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
         counts = by_board.setdefault(outcome.title, dict.fromkeys(STATES, 0))
@@ -165,7 +166,7 @@ def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
 
 
 def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
-    """Returns the tests of a claim by verdict and reason, so that metrics with the same outcome share one line."""
+    """Returns the *tests* of a claim by (verdict, reason), so that metrics with the same outcome share one line."""
     found: dict[tuple[str, str], list[ClaimTest]] = {}
     for test in tests:
         found.setdefault((test.verdict, test.why), []).append(test)
@@ -173,12 +174,12 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
 
 
 def few_papers(stratum: Stratum) -> str:
-    """Returns a warning where the intervals of a *stratum* rest on few papers, else an empty text."""
+    """Returns a warning if intervals of *stratum* rest on few papers, else an empty string."""
     return _few(dict(stratum.values)) if stratum.tables else ""
 
 
 def few_in_years(history: History) -> str:
-    """Returns a warning where the differences of an edition rest on few papers, else an empty text."""
+    """Returns a warning if the differences of an edition in *history* rest on few papers, else an empty string."""
     by_edition: dict[str, int] = {}
     for year in (year for _, line in history.lines for year in line if year.papers):
         by_edition[year.edition] = max(year.papers or 0, by_edition.get(year.edition, 0))
@@ -186,7 +187,7 @@ def few_in_years(history: History) -> str:
 
 
 def few_on(boards: Sequence[Board]) -> str:
-    """Returns a warning where the intervals of one of *boards* rest on few papers, else an empty text."""
+    """Returns a warning if the intervals of one of *boards* rest on few papers, else an empty string."""
     return _few({board.title: board.papers for board in boards if board.papers})
 
 

@@ -1,4 +1,4 @@
-"""Positions of values on a drawn axis, in percent of its width, and the round values that mark it."""
+"""Computes positions of values on a drawn axis, in percent of its width, and the round values that mark it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 Span = tuple[float, float]
 
 FEWEST = 2
-"""The fewest ticks on an axis. Steps are 1, 2 or 5 times a power of ten, the largest that gives this many."""
+"""The fewest ticks on an axis. Their step is the largest 1, 2 or 5 times a power of ten that gives so many."""
 
 
 def across(value: float, span: Span) -> str:
@@ -22,7 +22,7 @@ def breadth(low: float, high: float, span: Span) -> str:
 
 
 def ticks(span: Span) -> list[float]:
-    """Returns two to five round values within *span*, far enough from its ends for their labels to fit."""
+    """Returns two to five round values within the axis *span*, far enough from its ends for their labels to fit."""
     low, high = span
     edge = 0.06 * (high - low)
     step = 10.0 ** math.ceil(math.log10(high - low))
@@ -35,7 +35,7 @@ def ticks(span: Span) -> list[float]:
 
 
 def span_of(values: Sequence[float]) -> Span:
-    """Returns an axis that holds zero and all *values*, with a margin."""
+    """Returns the ends of an axis that includes zero and all *values*, with a margin."""
     low, high = min((*values, 0.0)), max((*values, 0.0))
     edge = 0.06 * ((high - low) or 1.0)
     return low - edge, high + edge

@@ -1,4 +1,4 @@
-"""The data of a board on a page, whether it comes from a release or from a published table."""
+"""The data of a board on a page, from a release or from a published table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A warning about an entry: its badge of one or two words, its meaning here, and its severity."""
+    """A warning about an entry: its badge of a few words, one sentence that explains it, and its severity."""
 
     name: str
     text: str
@@ -19,14 +19,13 @@ class Flag:
 class Entry:
     """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
 
-    *rank_low*, *rank_high*: ranks that the tests allow. *tied*: not told apart from the next below.
-    *difference*: from the human baseline, paired by paper; *p*: its p-value, Holm-corrected where *p_is_holm*.
-    *above_chance*: above its own reviews of other papers; *above_chance_p* is Holm-corrected where
-    *above_chance_p_is_holm*.
-    *tokens*: read and written for it. *unparsable*: share of its reviews whose judgments say nothing.
-    *at_length*: score at the human mean length; *extrapolated*: none of its reviews is that long or that short.
+    *rank_low*, *rank_high*: the range of ranks that the tests allow. *tied*: whether no test tells it from a neighbour.
+    *difference*: from the human baseline, paired by paper; *p*: its p-value, Holm-corrected if *p_is_holm*.
+    *above_chance*: score less that of its own reviews of other papers; *above_chance_p* is Holm-corrected if
+    *above_chance_p_is_holm*. *tokens*: read and written for it. *unparsable*: share of its reviews without a judgment.
+    *at_length*: score at the human mean length; *extrapolated*: whether all its reviews are longer, or all shorter.
     *parameters* in billions; *cutoff*: last day of its training texts; *released*: first day on which anybody could use
-    it. *group*: of related candidates, to filter by. *href*: its own page, if it has one.
+    it. *group*: a group of related candidates, to filter by. *href*: the address of its own page, if it has one.
     """
 
     candidate: str
@@ -68,7 +67,7 @@ class Entry:
 
     @property
     def ranks(self) -> str:
-        """Returns the rank with the range that the tests allow: ``2 (1–4)``."""
+        """Returns the rank with the range that the tests allow, such as ``2 (1–4)``; an empty string without a rank."""
         if self.rank is None:
             return ""
         alone = self.rank_low is None or self.rank_low == self.rank_high
@@ -79,10 +78,10 @@ class Entry:
 class Board:
     """All candidates under one metric and signature, in order: ranked ones best first, then the others.
 
-    *validation*: the outcome of its validation, in words. *order*: what the tests say of the ranks. *exposed*: who may
-    have learnt from the reviews, and how large the effect is. *about*: names and values of what the numbers rest on.
-    *place*: position of the metric in the catalogue. *papers*: the fewest papers behind an interval of a ranked
-    candidate.
+    *validation*: the outcome of its validation, in words. *auc*: the AUC with its interval, as text. *order*: sentences
+    about ties. *exposed*: sentences on the LMs that may have been trained on the reviews. *about*: the parts of the
+    signature, as names and values. *place*: position of the metric in the catalogue. *papers*: the fewest papers behind
+    an interval of a ranked candidate.
     """
 
     metric: str
@@ -100,7 +99,7 @@ class Board:
 
     @property
     def human(self) -> Entry | None:
-        """Returns the human baseline, or None if it has no score."""
+        """Returns the entry of the human baseline; None if it is not on the board or has no score."""
         return next((entry for entry in self.entries if entry.kind == "human" and entry.mean is not None), None)
 
     @property
@@ -110,7 +109,10 @@ class Board:
 
     @property
     def span(self) -> tuple[float, float]:
-        """Returns the axis of the board, which holds all scores and intervals, and zero unless all are far from it."""
+        """Returns the ends of the board's axis, which includes all scores and intervals.
+
+        It includes zero too, unless all values are far above it.
+        """
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
         if low < 0 or low < 0.4 * high:
@@ -120,7 +122,7 @@ class Board:
 
     @property
     def digits(self) -> int:
-        """Returns the number of decimals that all its scores are shown with."""
+        """Returns the number of decimals with which all scores of the board are shown."""
         largest = max((abs(entry.mean) for entry in self.entries if entry.mean is not None), default=1.0)
         return 1 if largest >= 100 else 2 if largest >= 1 else 3
 

@@ -1,4 +1,4 @@
-"""The data for the script of a board's page: points of the scatter plot, scores of pairs, paired tests."""
+"""Writes the data for the script of a board's page: points of the scatter plot, scores of pairs, paired tests."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ DIGITS = 4
 
 
 def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[PaperLine]) -> str:
-    """Returns JSON: marks of families, papers, and each board's points, scores and tests.
+    """Returns JSON with the marks of families, the papers, and each board's points, scores and tests.
 
-    ``units``: the index of the paper for each (paper, reference). ``values``: each candidate's scores in that order
-    times ``scale``, joined by commas; a missing score is empty. ``tests``: indices of two candidates, difference, ends
-    of its 90% interval, p, papers.
+    *values*: the scores by signature, candidate and (paper, reference). In the JSON, ``units`` holds the index of the
+    paper for each (paper, reference). ``values`` holds each candidate's scores in that order times ``scale``, joined by
+    commas; a missing score is empty. ``tests``: indices of two candidates, difference, ends of its 90% interval, p,
+    papers.
     """
     index_of = {paper.paper_id: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
@@ -68,5 +69,5 @@ def _point(entry: Entry) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Returns *value* with six digits, more than its precision."""
+    """Returns *value* rounded to six significant digits, which is more than its precision."""
     return float(f"{value:.6g}")

@@ -20,14 +20,14 @@ from gre_bench.release.pages.rendering import candidate_page
 from gre_bench.store import Row
 
 STATED = ("Maker", "Size", "Came out", "Knowledge cutoff", "Price")
-"""Facts about a model that the card lists as unknown if nobody states them."""
+"""Facts about a model that its card lists as unknown if the models file does not state them."""
 EXTREMES = 5
 """Number of papers shown as best, and as worst."""
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
-    """One candidate's entry on the board of one metric."""
+class OnBoard:
+    """A candidate's entry on the board of one metric."""
 
     board: Board
     entry: Entry
@@ -44,7 +44,10 @@ class OnPaper:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """How often a candidate's judgments use each opening, per review, beside the human baseline's; by *writer*."""
+    """How often the judgments of a candidate's reviews, by *writer*, use each opening.
+
+    *reviews*: their number. *lines*: opening, its uses per review, and the uses per human review (None: no judgments).
+    """
 
     writer: str
     reviews: int
@@ -55,14 +58,15 @@ class Kinds:
 class CandidatePage:
     """The contents of a candidate's page.
 
-    *card*: pairs of a name and a value. *by*: the board behind the scores of the papers. *human*: name of the human
-    baseline, or None on its own page.
+    *card*: facts, as names and values. *under*: its entry on each board. *papers*: its scores by paper, the best lead
+    first; *by*: the title of the board that they are from. *kinds*: its judgments by kind, for each writer. *example*:
+    a review with its judgments. *human*: name of the human baseline, or None on its own page.
     """
 
     name: str
     kind: str
     card: tuple[tuple[str, str], ...]
-    under: tuple[Under, ...]
+    under: tuple[OnBoard, ...]
     papers: tuple[OnPaper, ...]
     by: str
     kinds: tuple[Kinds, ...] = ()
@@ -71,7 +75,7 @@ class CandidatePage:
 
     @property
     def warnings(self) -> dict[Flag, list[str]]:
-        """Returns each warning once, with the metrics to which it applies."""
+        """Returns the distinct warnings, each with the titles of the boards where it applies."""
         titles: dict[Flag, list[str]] = {}
         for under in self.under:
             for flag in under.entry.flags:
@@ -80,12 +84,12 @@ class CandidatePage:
 
     @property
     def best(self) -> tuple[OnPaper, ...]:
-        """Returns the papers on which it leads most."""
+        """Returns the papers on which the candidate leads most over the human baseline; at most `EXTREMES`."""
         return self.papers[:EXTREMES]
 
     @property
     def worst(self) -> tuple[OnPaper, ...]:
-        """Returns the papers on which it is furthest behind; none of them is among the best."""
+        """Returns the papers on which it is furthest behind the human baseline, the worst first, without `best`."""
         return self.papers[EXTREMES:][::-1][:EXTREMES]
 
 
@@ -98,7 +102,11 @@ def write_candidates(
     values: Mapping[str, Values],
     papers: Sequence[PaperLine],
 ) -> None:
-    """Writes the page of every candidate of the *boards* to the new *folder*."""
+    """Writes the page of every candidate of *boards* to the new *folder*.
+
+    *connection*: the release's database. *name*: the release. *values*: the scores by signature, candidate and (paper,
+    reference).
+    """
     folder.mkdir()
     lines = {paper.paper_id: paper for paper in papers}
     examples = {row["candidate"]: row for row in rows(connection, "examples")}
@@ -108,7 +116,7 @@ def write_candidates(
     for row in candidates:
         candidate = row["candidate"]
         under = tuple(
-            Under(board, entry) for board in boards for entry in board.entries if entry.candidate == candidate
+            OnBoard(board, entry) for board in boards for entry in board.entries if entry.candidate == candidate
         )
         first = next((item for item in under if item.entry.mean is not None), None)
         page = CandidatePage(
@@ -126,7 +134,7 @@ def write_candidates(
 
 
 def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
-    """Returns the known facts about a candidate; the unknown ones of a model share one line."""
+    """Returns the known facts about a candidate as names and values; one line lists what is unknown of a model."""
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
@@ -157,7 +165,10 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
 
 
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:
-    """Returns a candidate's papers, the largest lead over the human baseline first; the baseline's own by score."""
+    """Returns a candidate's scores by paper, the largest lead over the candidate *human* first.
+
+    Without a lead, on the page of the human baseline, the highest score comes first. *lines*: the papers by id.
+    """
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]
     return sorted(scored, key=lambda item: (item.lead is None and bool(ahead),

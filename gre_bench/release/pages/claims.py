@@ -1,4 +1,4 @@
-"""Sentences about a candidate's flags, a board's order, and who may have read the reviews before."""
+"""Writes sentences about a candidate's flags, a board's order, and LMs that may have been trained on the reviews."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields which neighbours no test tells apart, and how many more papers would; or why nothing is tested."""
+    """Yields a sentence for each two neighbours on *board* that no test tells apart, with the papers still needed.
+
+    If the order was not tested, the sentences say why.
+    """
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
     if len(ranked) > 1 and all(row["tests"] is None for row in ranked):
@@ -29,7 +32,10 @@ def order(board: Sequence[Row]) -> Iterator[str]:
 
 
 def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
-    """Yields which models behind the scores may have learnt from the reviews, and what such candidates gain."""
+    """Yields a sentence for each LM behind the scores that may have been trained on the reviews.
+
+    A further one says how much higher contaminated candidates score than others, if *gap* is known.
+    """
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
         if mine and row["status"] in ("contaminated", "unknown"):

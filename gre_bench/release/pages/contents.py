@@ -9,7 +9,10 @@ from gre_bench.release.pages.board import Board
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of one change of reviews on a metric: standardised mean difference d with its 95% interval."""
+    """The effect of one change of reviews on a metric: standardised mean difference *d* with its 95% interval.
+
+    *problem*: why there is no effect, where *d* is None.
+    """
 
     change: str
     title: str
@@ -23,7 +26,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """A metric's effects, in the order of the changes, and its validation record."""
+    """The validation of one metric: its verdict, one line of detail, and the effects in the order of the changes."""
 
     title: str
     verdict: str
@@ -33,10 +36,10 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """A candidate's difference from the human baseline in one edition under one metric; None if it is not in it.
+    """A candidate's difference from the human baseline in one edition under one metric, with its 90% interval.
 
-    *above_chance*: its score minus that of its own reviews of other papers, with the upper end of the interval.
-    *papers*: those that the difference rests on.
+    The values are None if the candidate is not in the edition. *above_chance*: its score less that of its own reviews
+    of other papers; *above_chance_high*: the upper end of its interval. *papers*: the number behind the difference.
     """
 
     edition: str
@@ -68,7 +71,8 @@ class YearChange:
 class History:
     """Differences of candidates from the human baseline, edition by edition; raw scores of two years do not compare.
 
-    *changes*: those of every candidate that is in two editions.
+    *title*: of the metric. *lines*: each candidate and its differences, one per edition. *changes*: the change of every
+    candidate from one of its editions to the next.
     """
 
     title: str
@@ -87,9 +91,9 @@ class StratumCell:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A way to divide papers, such as by decision: its *values* and how many papers each has, the largest first.
+    """A way to divide papers, such as by decision: its values, each with its number of papers, the largest first.
 
-    *tables*: the title of a metric, and by candidate its score for each value, or None.
+    *tables*: for each metric its title, and for each candidate its score for each value (None: no score).
     """
 
     name: str
@@ -101,8 +105,9 @@ class Stratum:
 class ClaimTest:
     """A claim tested under one metric: its verdict (holds, does not hold, cannot be told) and the reasons.
 
-    *needed*: estimated number of papers for a verdict. *why*: the reason if it cannot be told. *comparisons*: name,
-    value, ends of its 95% interval, and papers; the claim says that the value is above zero.
+    *needed*: estimated number of papers that would give a verdict. *why*: the reason if it cannot be told.
+    *comparisons*: name, value, both ends of its 95% interval, and number of papers; the claim says that each value is
+    above zero.
     """
 
     metric: str
@@ -114,7 +119,7 @@ class ClaimTest:
 
 @dataclass(frozen=True, slots=True)
 class ClaimLine:
-    """A paper's claim in words, its place in the paper, and its tests on this board."""
+    """A claim of a published paper: what it says, where it is in the paper, and its tests on these boards."""
 
     says: str
     source: str
@@ -124,7 +129,10 @@ class ClaimLine:
 
 @dataclass(frozen=True, slots=True)
 class PaperLine:
-    """A paper in the list: its page, its title, and its numbers of pairs."""
+    """A paper in the list of papers: its page, its title, its numbers of pairs, and mean scores under the first board.
+
+    *human*: the score of the human baseline; *best*: that of the best model, *best_candidate*.
+    """
 
     paper_id: str
     href: str
@@ -150,9 +158,11 @@ class PairOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The contents of a release's page, without the pages of single papers.
+    """The contents of the page of a release's boards.
 
-    *downloads*: address, name and contents of each file beside the page. *citation*: BibTeX.
+    *published*: the release and its date, in words. *facts*, *provenance*: names and values. *lead*, *remarks*: text
+    before the boards. *errata*: day, release and text. *downloads*: address, name and description of each file beside
+    the page. *rights*: lines on licences. *citation*: BibTeX.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The facts in the head and the foot of a page, as pairs of a name and a value."""
+"""Gathers the facts in the head and the foot of a page, as pairs of a name and a value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from gre_bench.release.pages.board import Board
 
 
 def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the facts in the head: how much was measured, and by which evaluation LM."""
+    """Returns the facts in the page's head: numbers of models, metrics, papers and pairs, and the evaluation LMs.
+
+    *about* is the manifest.
+    """
     names = {entry.candidate for board in boards for entry in board.entries if entry.kind == "model"}
     pairs = max((entry.expected or 0 for board in boards for entry in board.entries), default=0)
     shown = (("Models", len(names)), ("Metrics", len(boards)), ("Papers", about.get("papers", 0)),
@@ -20,7 +23,7 @@ def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str,
 
 
 def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the facts in the foot: dates, versions, texts, snapshots, seeds and tables of the release."""
+    """Returns the facts in the foot, from the manifest *about*: date, version, texts, snapshots, seeds and tables."""
     lines = [("made", about["created_at"]), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
     lines += [("texts", about["texts"])]
     lines += [("snapshot", snapshot["digest"]) for snapshot in about.get("snapshots", ())]

@@ -1,4 +1,4 @@
-"""The notation of numbers, names and scores on a page. Every function returns an empty text for None."""
+"""Formats numbers, names and scores for a page. A function that takes a number returns an empty string for None."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gre_bench.release.pages.board import Entry
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Returns a signed number with a true minus, with *digits* decimals or as many as it needs."""
+    """Returns *value* with a sign (a true minus) and *digits* decimals; None: one decimal from 100 on, else two."""
     if value is None:
         return ""
     decimals = _digits(value) if digits is None else digits
@@ -16,41 +16,41 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, its maker in a weaker colour; a line may break before each ``+``."""
+    """Returns a candidate's name as HTML, with its maker in a weaker colour; a line may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
 
 
 def plain(value: float | None, digits: int | None = None) -> str:
-    """Returns a number without a plus sign."""
+    """Returns *value* as `number` does, but without a plus sign."""
     return "" if value is None else f"{value:.{_digits(value) if digits is None else digits}f}".replace("-", "−")
 
 
 def count(value: float | None) -> str:
-    """Returns a count with thousands separators."""
+    """Returns *value* as a whole number with thousands separators."""
     return "" if value is None else f"{value:,.0f}"
 
 
 def percent(share: float | None) -> str:
-    """Returns a share of one in percent; a small share is shown as less than 0.1%."""
+    """Returns *share* (0 to 1) in percent; a share below 0.1% is shown as ``< 0.1%``."""
     if share is None:
         return ""
     return "< 0.1%" if 0 < share < 0.001 else f"{100 * share:.1f}%" if share else "0%"
 
 
 def bare(value: float | None) -> str:
-    """Returns a number for a table to sort by."""
+    """Returns *value* with nine decimals at most, as the key by which a page's script sorts a table."""
     return "" if value is None else repr(round(float(value), 9))
 
 
 def chance(p: float | None) -> str:
-    """Returns a p-value as text."""
+    """Returns the p-value *p* with three decimals, or ``< 0.001``."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def billions(value: float | None) -> str:
-    """Returns a number of parameters given in billions."""
+    """Returns *value*, a number of parameters in billions, such as ``70 B``."""
     return "" if value is None else f"{value:g} B"
 
 

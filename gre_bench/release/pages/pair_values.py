@@ -1,4 +1,4 @@
-"""The scores of all pairs, which a page uses to compare candidates, and the paired tests by paper."""
+"""Reads the scores of all pairs, with which a page compares candidates, and tests candidates in pairs, by paper."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gre_bench.stats.pair_tests import PairTest, pair_tests
 Unit = tuple[str, str]
 """Ids of a paper and a reference."""
 Values = Mapping[str, Mapping[Unit, float]]
-"""The score of each pair, by candidate."""
+"""Candidate → (paper, reference) → score."""
 
 
 def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
-    """Returns the scores of all pairs, by signature shown on the page."""
+    """Returns the scores of all pairs by signature, for the signatures that the page shows."""
     by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
     for row in rows(connection, "pair_values"):
         scores = by_signature.setdefault(row["signature_id"], {}).setdefault(row["candidate"], {})
@@ -26,7 +26,10 @@ def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, di
 
 
 def comparisons(values: Values) -> list[PairTest]:
-    """Returns the test of each two candidates with two papers in common; p is not corrected."""
+    """Returns the paired test by paper of every two candidates that share two or more papers.
+
+    Their field *p* is not corrected for the number of tests.
+    """
     try:
         return _tested(values, list(values))
     except ValueError:
@@ -40,7 +43,7 @@ def comparisons(values: Values) -> list[PairTest]:
 
 
 def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns the mean score of each paper."""
+    """Returns the mean of *values*, one candidate's scores, for each paper."""
     scores_of: dict[str, list[float]] = {}
     for (paper, _), value in values.items():
         scores_of.setdefault(paper, []).append(value)
@@ -48,7 +51,7 @@ def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
 
 
 def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns the mean difference on each paper, over the pairs that both have."""
+    """Returns for each paper the mean of *own* less *other*, over the references that both were scored against."""
     return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 
 

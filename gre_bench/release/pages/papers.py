@@ -1,4 +1,4 @@
-"""Writes one page per paper: scores, reviews beside their judgments, and which tokens became predictable."""
+"""Writes one page per paper: scores, reviews beside their judgments, and by how much each token gained probability."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gre_bench.store import Row
 
 @dataclass(frozen=True, slots=True)
 class ScoreCell:
-    """The mean score of a candidate under a metric, or why there is none."""
+    """The mean score of a candidate on a paper under one metric, or why there is none."""
 
     mean: float | None
     why: str = ""
@@ -28,7 +28,7 @@ class ScoreCell:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """A candidate's scores, one per board; *href*: its page."""
+    """A candidate's scores on a paper, one per board; *href*: the address of its page."""
 
     candidate: str
     kind: str
@@ -37,8 +37,11 @@ class CandidateScores:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A review and its judgments by *writer*, if they may be shown; *role* is candidate, reference or None."""
+class ShownReview:
+    """A review of a paper and its judgments by *writer*, as far as they may be shown.
+
+    *role*: candidate or reference, for a human review; None for others. *review*: its text; *lines*: its judgments.
+    """
 
     review_id: str
     candidate: str
@@ -50,7 +53,12 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class PaperPage:
-    """The contents of a paper's page. *heat*: the boards whose scores are sums over tokens, for the heat maps."""
+    """The contents of a paper's page.
+
+    *lines*: the candidates' scores. *heat*: the boards with heat maps, whose scores are sums over tokens; *candidates*
+    and *references* name the reviews in these maps. *withheld*: whether the words of a reference may not be shown.
+    *said*: the reviews.
+    """
 
     paper_id: str
     title: str | None
@@ -61,22 +69,25 @@ class PaperPage:
     candidates: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     withheld: bool = False
-    said: tuple[Said, ...] = ()
+    said: tuple[ShownReview, ...] = ()
 
     def words_of(self, review_id: str) -> str | None:
         """Returns the text of the review *review_id*, or None if it may not be shown."""
         return next((item.review for item in self.said if item.review_id == review_id), None)
 
     @property
-    def by_candidates(self) -> tuple[Said, ...]:
-        """Returns the reviews by candidates, the human baseline first; references are shown with their tokens."""
+    def by_candidates(self) -> tuple[ShownReview, ...]:
+        """Returns the reviews except the references of the heat maps, which are shown there."""
         return tuple(item for item in self.said if item.role != "reference" or item.review_id not in self.references)
 
 
 def write_papers(
     connection: duckdb.DuckDBPyConnection, folder: Path, name: str, edition: str, boards: Sequence[Board]
 ) -> int:
-    """Writes the page of every paper of the *boards* to the new *folder*; returns their number."""
+    """Writes the page of every paper of *boards* to the new *folder*; returns the number of pages.
+
+    *connection*: the release's database. *name*: the release.
+    """
     folder.mkdir()
     papers = {row["paper_id"]: row for row in rows(connection, "papers")}
     said = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
@@ -109,15 +120,15 @@ def _paper(paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequen
         )
         for name in order
     )
-    warm = [row for row in pairs if row["gains"]]
-    heat = tuple(board for board in boards if any(row["signature_id"] == board.signature_id for row in warm))
-    references = tuple(sorted({row["reference_id"] for row in warm}))
+    with_gains = [row for row in pairs if row["gains"]]
+    heat = tuple(board for board in boards if any(row["signature_id"] == board.signature_id for row in with_gains))
+    references = tuple(sorted({row["reference_id"] for row in with_gains}))
     page = PaperPage(
         paper["paper_id"], paper["title"], paper["abstract"], tuple(boards), lines, heat,
-        tuple(name for name in order if any(row["candidate_id"] == name for row in warm)), references,
-        any(row["pieces"] is None for row in warm), tuple(_said(said)),
+        tuple(name for name in order if any(row["candidate_id"] == name for row in with_gains)), references,
+        any(row["pieces"] is None for row in with_gains), tuple(_said(said)),
     )  # fmt: skip
-    return page, json.dumps([_heat(board, warm, references) for board in heat], separators=(",", ":"))
+    return page, json.dumps([_heat(board, with_gains, references) for board in heat], separators=(",", ":"))
 
 
 def _cell(pairs: Sequence[Row]) -> ScoreCell:
@@ -127,12 +138,13 @@ def _cell(pairs: Sequence[Row]) -> ScoreCell:
     return ScoreCell(None, next((row["reason"] or row["state"] for row in pairs), "not planned").replace("_", " "))
 
 
-def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
-    """Returns the text pieces of each reference (None: withheld) and the gains of each pair.
+def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
+    """Returns the data of the heat map of *board*: the pieces of text of each reference, and each pair's gains.
 
-    Gains are in tenths of a nat, joined by commas.
+    *with_gains*: the pairs of a paper whose tokens have gains. Pieces are None if the text may not be shown. A pair's
+    gains are in tenths of a nat, one per token of the reference, joined by commas.
     """
-    rows_of_board = [row for row in warm if row["signature_id"] == board.signature_id]
+    rows_of_board = [row for row in with_gains if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}
     return {
         "metric": board.metric,
@@ -150,7 +162,7 @@ def _heat(board: Board, warm: Sequence[Row], references: Sequence[str]) -> Mappi
     }
 
 
-def _said(said: Sequence[Row]) -> Iterator[Said]:
+def _said(said: Sequence[Row]) -> Iterator[ShownReview]:
     for row in said:
         lines = tuple(line.strip() for line in (row["judgments"] or "").splitlines() if line.strip())
-        yield Said(row["review_id"], row["candidate"], row["role"], row["review"], row["writer"], lines)
+        yield ShownReview(row["review_id"], row["candidate"], row["role"], row["review"], row["writer"], lines)

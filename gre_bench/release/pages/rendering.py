@@ -1,4 +1,4 @@
-"""Renders pages from templates, under a content policy that lets a page send no request."""
+"""Renders pages from templates, each with a content security policy under which it can send no request."""
 
 from __future__ import annotations
 
@@ -56,24 +56,27 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def board_page(contents: Contents, drawings: Drawings, data: str = "") -> str:
-    """Returns the page of all boards; *data*: JSON of `board_data`, which its script plots and compares."""
+    """Returns the HTML of the page of all boards; *data* is the JSON of `board_data` for its script."""
     values = {"contents": contents, "marks": families(contents.boards), "drawings": drawings}
     return _page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values,
                  ranks=Markup(drawings.ranks or ""))  # fmt: skip
 
 
 def candidate_page(name: str, edition: str, candidate: Any) -> str:
-    """Returns the page of one candidate of the release *name*."""
+    """Returns the HTML of the page of one candidate (`CandidatePage`) of the release *name*."""
     return _page("candidate.html", ("page.js",), "", name=name, edition=edition, candidate=candidate)
 
 
 def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
-    """Returns the page of one paper; *gains*: JSON."""
+    """Returns the HTML of the page of one paper (`PaperPage`); *gains* is the JSON of its heat maps."""
     return _page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=paper)
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the page of ``gre-bench view``: the *editions* of the folder *state*. The page polls its own server."""
+    """Returns the HTML of the page of ``gre-bench view``, with the *editions* of the folder *state*.
+
+    Unlike other pages, it may send requests, to its own server.
+    """
     data = json.dumps(list(editions))
     return _page(
         "overview.html", ("page.js", "overview.js"), data, "connect-src 'self'; ", state=state, editions=editions
@@ -101,7 +104,7 @@ def _hash(text: str) -> str:
 
 
 def _without_controls(value: object) -> object:
-    """Returns a value for a page without the terminal controls that a title may contain."""
+    """Returns *value*, without control characters if it is a string; a title may contain some."""
     if not isinstance(value, str):
         return value
     clean = without_controls(value)

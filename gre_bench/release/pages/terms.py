@@ -1,4 +1,4 @@
-"""The terms of a board, each explained once: beside its column, or in the passage on how to read the page."""
+"""Explains each term of a board once, beside its column or in the passage on how to read the page."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ TERMS: Mapping[str, tuple[str, str]] = MappingProxyType({
     "released": ("Came out", "First day on which anybody could use the model."),
     "cutoff": ("Cutoff", "Last day that the texts the model learnt from can be from, where its makers state it."),
 })  # fmt: skip
-"""Key → name and explanation."""
+"""Key of a term → its name on the page and its explanation."""
 
 PASSAGE = (
     "score", "nats", "evaluation_lm", "writer", "signature", "assw", "interval", "human", "difference", "p",

@@ -12,9 +12,10 @@ COLUMNS = ("model", "benchmark", "value")
 
 
 def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
-    """Returns values by benchmark and model from a CSV (model, benchmark, value), and the number of blank entries.
+    """Returns the values in a CSV file by benchmark, then by model, and the number of entries without a value.
 
-    `SourceError` names an unusable line, or a second value for the same model and benchmark.
+    The file *path* has the columns model, benchmark and value. Raises `SourceError` for an unusable line, or a second
+    value for the same model and benchmark.
     """
     values: dict[str, dict[str, float]] = {}
     blank = 0

@@ -19,7 +19,11 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 
 
 def ranked(one: Side, other: Side) -> dict[str, Any]:
-    """Returns the consistency of two boards, per metric; with a published board, also the scores side by side."""
+    """Returns how consistently two boards rank candidates, for each metric that both have.
+
+    If one of them is a published board, the result also has the scores side by side. Raises `SettingsError` if they
+    have no metric in common.
+    """
     rows = comparison.consistency(one.figures, other.figures)
     metrics = [row.metric for row in rows]
     if not rows:
@@ -40,7 +44,7 @@ def ranked(one: Side, other: Side) -> dict[str, Any]:
 
 
 def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
-    """Returns whether the *run* has the evaluation LM and the writer of the published *table*."""
+    """Returns whether *run* has the evaluation LM and the writer of the published *table*, in all of *metrics*."""
     models = load_models()
     wanted = published.LMS.get(table.name)
     if wanted is None or not run.signatures:
@@ -60,7 +64,11 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, 
 
 
 def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
-    """Returns correlations of the one board in *sides* with the *benchmarks* of a file, and those in print."""
+    """Returns the correlations of a board with other benchmarks, beside those that Xu et al. 2025 print in table 5.
+
+    *sides* must hold this one board. *benchmarks*: the CSV file of `read_benchmarks`. Raises `SettingsError` for other
+    *sides*, `SourceError` for an unusable file.
+    """
     if len(sides) != 1 or sides[0].kind != "board":
         raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")
     values, blank = read_benchmarks(benchmarks)

@@ -22,10 +22,10 @@ SHOWN_PAPERS = 3
 def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
     """Returns one row per metric: the paired test of the two *names*, papers won and lost, and the largest differences.
 
-    *above_chance*: the same test on scores above each candidate's own chance, if these were scored. Raises
-    `SettingsError` for an unknown candidate. *p* is valid for one question asked beforehand. *board*: the same test as
-    one of the board's family, with the Holm-corrected *p_holm* and the number of *tests*; None unless both are ranked
-    together.
+    In a row, *p* is not corrected, so it is valid if these two candidates were chosen beforehand. *board*: the same
+    test, Holm-corrected (*p_holm*) over the number of *tests* of the board; None unless both are ranked in one group.
+    *above_chance*: the same test on scores above each candidate's own chance, if these were scored. *problem*: why
+    there is no test. Raises `SettingsError` for an unknown candidate, or if *names* are not two.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -54,28 +54,28 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
     if lost := [name for name in names if name not in planned]:
         raise SettingsError(f"edition {store.key}: {signature['metric']} has no pair of candidate {', '.join(lost)}")
     scored = [row for row in rows if row["state"] == "scored"]
-    told = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
+    compared = {"metric": signature["metric"], "signature_id": signature["signature_id"]}
     try:
         (test,) = _tested(scored)
     except ValueError:
-        return told | {"problem": "fewer than two papers on which both are scored"}
+        return compared | {"problem": "fewer than two papers on which both are scored"}
     test = test if test.first == names[0] else test.flipped()
-    found = leads(scored, names)
-    order = sorted(found, key=lambda paper: found[paper])
-    won, lost = ([paper for paper in order if found[paper] * sign > 0] for sign in (1, -1))
-    return told | asdict(test) | {
+    differences = leads(scored, names)
+    order = sorted(differences, key=lambda paper: differences[paper])
+    won, lost = ([paper for paper in order if differences[paper] * sign > 0] for sign in (1, -1))
+    return compared | asdict(test) | {
         "problem": None,
         "won": len(won),
         "lost": len(lost),
-        "most": [{"paper_id": paper, "difference": found[paper]} for paper in won[::-1][:SHOWN_PAPERS]],
-        "least": [{"paper_id": paper, "difference": found[paper]} for paper in lost[:SHOWN_PAPERS]],
+        "most": [{"paper_id": paper, "difference": differences[paper]} for paper in won[::-1][:SHOWN_PAPERS]],
+        "least": [{"paper_id": paper, "difference": differences[paper]} for paper in lost[:SHOWN_PAPERS]],
     }  # fmt: skip
 
 
 def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the corrected p of the two among all tests of their *board*, as the refresh corrects it.
+    """Returns the p-value of the test of the two *names*, corrected by Holm over their *board*, and the tests' number.
 
-    None unless both are ranked together.
+    None unless both are ranked in one group.
     """
     groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
     if len(groups) < 2 or groups[0] != groups[1]:
@@ -93,7 +93,7 @@ def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence
 
 
 def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the test of the two candidates' scores above their own chance; None without two papers."""
+    """Returns the paired test of the two candidates' scores above chance; None if they share fewer than two papers."""
     rows = store.read(CANDIDATE_PAIRS, signature_id=specific_id, candidates=list(names))
     scored = [row for row in rows if row["state"] == "scored"]
     if len({row["candidate_id"] for row in scored}) < 2:
@@ -106,7 +106,10 @@ def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[
 
 
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
-    """Returns the mean difference on each paper, over the pairs that both have."""
+    """Returns for each paper the mean score of the first of *names* less that of the second.
+
+    Only references against which both were scored count. *scored*: their pairs.
+    """
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}
     for (name, paper, reference), value in values.items():
@@ -117,7 +120,7 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
 
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
-    """Returns the test of the candidates in *scored*; raises ValueError unless they share two papers."""
+    """Returns the paired tests of all candidates in *scored*; raises ValueError if two share fewer than two papers."""
     papers, candidates, references = (
         [row[name] for row in scored] for name in ("paper_id", "candidate_id", "reference_id")
     )

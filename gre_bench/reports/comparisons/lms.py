@@ -1,8 +1,8 @@
 """Compares two evaluation LMs on the same pairs of one edition: do they rank candidates in the same order?
 
 Their scores have different signatures, so they are not compared directly. Quantities without a unit are compared:
-ranks of candidates, their correlations, and leads over the human baseline in standard errors. For each two candidates
-it says which one each LM ranks first (Student's test by paper, Holm-corrected, 5%).
+ranks of candidates, their correlations, and leads over the human baseline in standard errors. The candidates are also
+tested in pairs by each LM (Student's test by paper, Holm-corrected, 5%), and the results are counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "templ
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Pairs that both LMs have scored, as columns of equal length; *values*: the scores by each LM."""
+    """Pairs that both LMs have scored, as columns of equal length; *values* has one column of scores for each LM."""
 
     candidates: Sequence[str]
     papers: Sequence[str]
@@ -37,14 +37,21 @@ class Shared:
 
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
-    """Returns whether each of *names* is an evaluation LM (or a signature's id) of the edition and no candidate."""
+    """Returns whether every one of *names* names an evaluation LM or a signature of the edition, and none a candidate.
+
+    A signature may be named by the beginning of its id.
+    """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = {row["candidate_id"] for row in store.read(CANDIDATES)}
     return all(_of(name, signatures) for name in names) and not candidates & set(names)
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
-    """Returns one row per metric that both of *names* have scored; raises `SettingsError` if there is none."""
+    """Compares two evaluation LMs, or signatures, on an edition; returns one row per metric that both have scored.
+
+    *names*: names of the LMs, or beginnings of signatures' ids. *metrics*: those to compare, None for all. Raises
+    `SettingsError` if they have no metric, or fewer than two pairs, in common.
+    """
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
     sides = [_of(name, planned) for name in names]
@@ -58,7 +65,7 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
 
 
 def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns the signatures of the evaluation LM *name*, or whose id begins with *name*; the latest planned first."""
+    """Returns the signatures whose id begins with *name*, or else those of the evaluation LM *name*, in their order."""
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 
@@ -66,7 +73,10 @@ def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
 def _closest(
     metric: str, one: Sequence[SignatureRow], other: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns the two signatures of *metric* that differ least besides the LM; the latest planned if several do."""
+    """Returns the two signatures of *metric*, from *one* and *other*, that differ least in fields not about the LM.
+
+    Of several such pairs the first is returned. Raises `SettingsError` if both name the same signature.
+    """
     both = [(a, b) for a in one for b in other if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
     if not both:
@@ -81,7 +91,7 @@ def _differing(one: SignatureRow, other: SignatureRow) -> dict[str, list[Any]]:
 
 def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, Any]:
     kept = _shared(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (one, other)))
-    told = {
+    row = {
         "metric": one["metric"], "signature_ids": [one["signature_id"], other["signature_id"]],
         "lms": [{name: row[name] for name in LM} for row in (one, other)],
         "differ_in": _differing(one, other), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
@@ -90,16 +100,16 @@ def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, A
     try:
         tests = [pair_tests(column, kept.papers, kept.candidates, kept.references) for column in kept.values]
     except ValueError as problem:
-        return told | {"problem": str(problem)}
+        return row | {"problem": str(problem)}
     with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
-        told["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
+        row["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
     ranked = [ranks(column, kept.papers, kept.candidates) for column in kept.values]
     ahead = [leads(found, HUMAN) for found in tests]
-    told["candidates"] = [
+    row["candidates"] = [
         {"candidate": name, "ranks": [of[name] for of in ranked], "leads": [of.get(name) for of in ahead],
          **_by_pair(kept, name)} for name in sorted(ranked[0], key=lambda name: ranked[0][name])
     ]  # fmt: skip
-    return told | {"order": asdict(orders(*tests, alpha=ALPHA))}
+    return row | {"order": asdict(orders(*tests, alpha=ALPHA))}
 
 
 def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Shared:
@@ -114,11 +124,14 @@ def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Share
 
 
 def _by_pair(kept: Shared, name: str) -> dict[str, Any]:
-    """Returns Spearman between the LMs over the pairs of one candidate; None if one of them does not vary."""
+    """Returns the number of pairs of the candidate *name*, and Spearman's coefficient of the two LMs' scores on them.
+
+    The coefficient is None for fewer than three pairs, or if the scores of an LM do not vary.
+    """
     from scipy.stats import spearmanr
 
-    mine = [place for place, candidate in enumerate(kept.candidates) if candidate == name]
-    one, other = ([column[place] for place in mine] for column in kept.values)
+    mine = [index for index, candidate in enumerate(kept.candidates) if candidate == name]
+    one, other = ([column[index] for index in mine] for column in kept.values)
     varies = len(mine) > 2 and len(set(one)) > 1 and len(set(other)) > 1
     found: Any = spearmanr(one, other) if varies else None
     return {"pairs": len(mine), "spearman": found and float(found.statistic)}

@@ -1,9 +1,9 @@
-"""Compares two releases: what changed, and what may be compared.
+"""Compares two releases metric by metric, as far as their scores may be compared.
 
-- Of one edition and signature: scores, ranks and pairs.
-- Of one signature, but another year or sample: differences to the human baseline and their change. Raw scores also
-  depend on the papers, and are not shown.
-- Of two signatures: ranks alone.
+- With the same edition and signature: scores, ranks and pairs.
+- With the same signature, but another year or sample: differences from the human baseline and their change. Raw scores
+  also depend on the papers, and are not shown.
+- With different signatures: ranks alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ _STATES = ("only_first", "only_second", "other_state", "other_score")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A release: its manifest, its signatures by metric, and by signature its board and differences."""
+    """A release in *folder*: its manifest *about*, and its *signatures* by metric.
+
+    By signature's id and candidate, *board* holds the rows of its board, *anchored* the differences from the human
+    baseline.
+    """
 
     name: str
     folder: Path
@@ -43,7 +47,11 @@ class Side:
 
 
 def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
-    """Returns what differs between two releases, after verifying each; raises `SourceError` for an altered one."""
+    """Verifies both releases and returns what differs between them: metrics, provenance and tables.
+
+    *names*: names of releases in the folder *state*, or folders. Raises `SettingsError` for an unknown release,
+    `SourceError` for an altered one.
+    """
     one, other = (_side(name, state) for name in names)
     pairs = changed_pairs(one.folder / DATABASE, other.folder / DATABASE)
     keys = ("release", "edition", "created_at", "texts", "papers")
@@ -85,14 +93,14 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
     same = ids[0] == ids[1]
     level = "ranks" if not same else "scores" if one.about["edition"] == other.about["edition"] else "differences"
     boards = one.board.get(ids[0], {}), other.board.get(ids[1], {})
-    told = [
+    candidates = [
         {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
         | (_both(boards, name, ("mean",)) if level == "scores" else {})
         | ({key: pairs[ids[0], name][key] for key in _STATES} if level == "scores" and (ids[0], name) in pairs else {})
         for name in dict.fromkeys((*boards[0], *boards[1]))
     ]
     if level == "differences":
-        _add_changes(told, one.anchored.get(ids[0], {}), other.anchored.get(ids[1], {}))
+        _add_changes(candidates, one.anchored.get(ids[0], {}), other.anchored.get(ids[1], {}))
     ranks = [{name: -float(row["rank"]) for name, row in board.items() if row["rank"] is not None} for board in boards]
     try:
         agreement = asdict(consistency(*ranks))
@@ -101,7 +109,8 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
     return {
         "metric": metric, "compares": level, "signature_ids": list(ids),
         "differ_in": _differing(*signed), "agreement": agreement,
-        "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards], "candidates": told,
+        "papers": [max((row["papers"] for row in board.values()), default=0) for board in boards],
+        "candidates": candidates,
     }  # fmt: skip
 
 
@@ -114,11 +123,14 @@ def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, .
     return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
 
 
-def _add_changes(told: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
-    """Adds to each of *told* both differences to the human baseline, and their change with its interval."""
+def _add_changes(candidates: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
+    """Adds to each row of *candidates* both differences from the human baseline, and their change with its p-value.
+
+    *one*, *other*: the differences in each release, by candidate.
+    """
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []
-    for row in told:
+    for row in candidates:
         sides = [side.get(row["candidate"]) for side in (one, other)]
         row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
         row["change"] = None

@@ -24,10 +24,10 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two things compared: its name and its figures.
+    """One of two boards, or of two sets of effects, that are compared: its name and its figures.
 
-    *left_out*: by name, why a candidate has no rank or a change no effect in the run. *signatures*: of a run's scores,
-    by metric; None for a published table.
+    *left_out*: for each candidate without a rank, or change without an effect, the reason. *signatures*: the signature
+    of each metric in a run; None for a published table.
     """
 
     name: str
@@ -38,13 +38,17 @@ class Side:
 
 
 def from_table(name: str) -> Side:
-    """Returns a published table; raises `SettingsError` if there is none of that name."""
+    """Returns the published table *name*, such as ``table6``; raises `SettingsError` if there is none of that name."""
     figures = published.load(name)
     return Side(name, "board" if published.kind(name) == "board" else "effects", figures)
 
 
 def from_run(name: str, kind: Kind, state: Path) -> Side:
-    """Returns an edition under *state*, or a file written by ``leaderboard --json`` or ``validate --json``."""
+    """Returns the board or the effects (*kind*) of an edition under *state*, or those in a file.
+
+    *name*: the edition's key, or a file written by ``gre-bench leaderboard --json`` or ``study validate --json``.
+    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, `SourceError` for another kind of file.
+    """
     if Path(name).is_file():
         found = _json(Path(name))
     elif name.lower().endswith(".json"):
@@ -67,7 +71,7 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
         raise UnfinishedError(f"edition {key} has no scores yet; run: gre-bench refresh --edition {key}")
     ids = [row["signature_id"] for row in signatures]
     if kind == "effects":
-        # Effects of the last plan; those of an earlier one if the last validated nothing.
+        # The effects under the signatures planned last; if there are none, all effects of the edition.
         effects = store.read(EFFECTS, signature_ids=ids) or store.read(EFFECTS, signature_ids=None)
         if not effects:
             raise SettingsError(f"edition {key} has no effects yet; run: gre-bench study validate --edition {key}")
@@ -96,7 +100,7 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
 
 
 def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* under the model names of the models file; unchanged if two of them would get the same name."""
+    """Returns *figures* named as in the models file; unchanged if two of them would then have the same name."""
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(one.metric, one.item) for one in named}) == len(named) else figures

@@ -1,6 +1,6 @@
 """Compares a study of examiners or of guidelines with a published table, cell by cell.
 
-A cell of the paper is one row for one LM; LMs are paired by the names of ``data/models.toml``, aliases included.
+A cell of a published table is one row for one LM. LMs are matched by the names and aliases in ``data/models.toml``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CONDITIONS = {title: name for name, title in VENUES.items()} | {title: name for
 def printed_study(table: str) -> Side:
     """Returns the published *table* of a study, such as ``001_table1``.
 
-    A figure's metric is the LM, and its item the row.
+    In each of its figures, *metric* names the LM and *item* the row.
     """
     with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
         figures = tuple(_figure(table, row) for row in csv.DictReader(lines, strict=True))
@@ -38,9 +38,11 @@ def printed_study(table: str) -> Side:
 
 
 def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
-    """Returns a study's results in the cells of *table*; *name*: its name, folder, or ``study.json``.
+    """Returns the results of the study *name* for the cells of *table*.
 
-    *every*: for a study of guidelines, include the conditions of the other table.
+    *name*: the study's name, its folder, or its ``study.json``. *every*: for a study of guidelines, include conditions
+    that *table* lacks. Raises `SettingsError` if there is no such study or it has no such cell, `SourceError` for a
+    file that is no record of a study.
     """
     found = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
     try:
@@ -64,7 +66,7 @@ def _figure(table: str, row: Mapping[str, str]) -> Figure:
 
 
 def _cell(table: str, row: str, column: str) -> tuple[str, str]:
-    """Returns the LM and the row of a study's table that a printed cell belongs to."""
+    """Returns the LM, and the name in a study's results, of the cell that *table* prints in *row* and *column*."""
     if table not in GUIDELINES:
         # Kotonya et al. print one column, for the LM of their submission.
         return (column if table.startswith("001") else "Orca-7B"), row

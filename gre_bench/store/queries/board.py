@@ -10,7 +10,10 @@ from gre_bench.store.queries.runs import SettingsRow
 
 
 class LeaderboardRow(TypedDict):
-    """One row per candidate of the requested signatures: validated metrics first, best first, unranked ones last."""
+    """One row per requested signature and candidate; validated metrics come first.
+
+    Within a signature the best candidate comes first, and candidates without a rank last.
+    """
 
     metric: str
     rank: int | None
@@ -96,11 +99,11 @@ LEADERBOARD = Query("leaderboard", LeaderboardRow)
 
 
 WHOLE_BOARD = Query("whole_board", LeaderboardRow)
-"""One row per candidate of the requested signatures, as in leaderboard; contaminated ones are ranked too."""
+"""The same rows as `LEADERBOARD`, but contaminated candidates are ranked too."""
 
 
 class RankedRow(TypedDict):
-    """One row per signature asked for, board and ranked candidate: group by group, best first."""
+    """One row per signature asked for, board, group and ranked candidate: group by group, best first."""
 
     signature_id: str
     board: str
@@ -133,10 +136,11 @@ BOARD_TEXTS = Query("board_texts", BoardTextRow)
 
 
 class JudgedCandidateRow(TypedDict):
-    """One row per candidate: its reviews judged by one writer.
+    """One row per candidate: what one writer made of its reviews.
 
-    Columns: how many were judged in vain, how many lines are no judgment, the median of lines per review, and the share
-    of a review's distinct words that its judgments keep.
+    *judged* counts the reviews that it read, *unparsable* those of them without a judgment. *lines* counts all lines
+    that it wrote, *strays* those that are no judgment. *median_lines* is the median of judgments per review. *covered*
+    is the mean share of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -152,7 +156,7 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 
 
 class TextLengthRow(TypedDict):
-    """One row per candidate of the boards and paper: words of the text that a metric reads (judgments or review)."""
+    """One row per paper and candidate on the boards: the number of words a metric reads (of judgments or review)."""
 
     candidate_id: str
     paper_id: str
@@ -163,7 +167,10 @@ BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
 
 
 class AnchoredRow(TypedDict):
-    """One row per signature and candidate that is no anchor: its difference from the mean of the anchors, by pair."""
+    """One row per signature and candidate: its mean difference, by paper, from the mean of the requested anchors.
+
+    Anchors are candidates that other candidates are compared with; they have no row themselves.
+    """
 
     metric: str
     signature_id: str
@@ -186,8 +193,9 @@ ANCHORED = Query("anchored", AnchoredRow)
 
 
 class StrataRow(TypedDict):
-    """`strata`: one row per signature, stratum, its value and candidate: scores in it, the value with most papers
-    first.
+    """One row per signature, stratum, value of the stratum and candidate: the candidate's scores on these papers.
+
+    Of a stratum's values, the one with most papers comes first.
     """
 
     signature_id: str
@@ -208,7 +216,7 @@ STRATA = Query("strata", StrataRow)
 
 
 class SampledStrataRow(TypedDict):
-    """`sampled_strata`: one row per stratum and value: how many sampled papers have it, versions of the PDF first."""
+    """One row per stratum and value: the number of sampled papers with this value; versions of the PDF come first."""
 
     stratum: str
     value: str
@@ -219,8 +227,10 @@ SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
 
 
 class CleanGapRow(TypedDict):
-    """One row per requested signature that has both in one group: contaminated candidates against the others of their
-    group, paired by paper and reference.
+    """One row per requested signature: the mean score of contaminated models less that of the other models.
+
+    They are compared within a group of candidates, by paper and reference. A signature without a group that has both
+    has no row.
     """
 
     metric: str
@@ -246,7 +256,10 @@ HUMAN_DIFFERENCES = Query("human_differences", HumanDifferenceRow)
 
 
 class ExposureRow(TypedDict):
-    """One row per role and name."""
+    """One row per role and name of an LM: whether it may have been trained on the reviews (*status*), and its dates.
+
+    The roles are candidate, evaluation LM and writer.
+    """
 
     role: str
     name: str

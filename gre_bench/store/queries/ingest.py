@@ -80,7 +80,7 @@ TEXT_STATES = Query("text_states", TextStateRow)
 
 
 class TextWordsRow(TypedDict):
-    """One row per paper, page and outcome: how many words on that page had it."""
+    """One row per paper, page and outcome of its words (*fate*): the number of words on the page with this outcome."""
 
     paper_id: str
     page: int

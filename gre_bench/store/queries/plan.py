@@ -54,9 +54,7 @@ CANDIDATES = Query("candidates", CandidateRow)
 
 
 class KnownCandidateRow(TypedDict):
-    """One row per candidate with reviews or planned pairs; candidates that stand for a single graded review do not
-    count.
-    """
+    """One row per candidate with reviews or planned pairs, except candidates that stand for a single graded review."""
 
     candidate: str
 
@@ -65,7 +63,7 @@ KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
 
 
 class CandidateModelRow(TypedDict):
-    """One row per model that is a candidate: the name by which the models file may know it."""
+    """One row per model that is a candidate: its name, under which the models file may list it."""
 
     model: str
 
@@ -84,7 +82,7 @@ CHANGE_MAKERS = Query("change_makers", ChangeMakerRow)
 
 
 class CandidateCountsRow(TypedDict):
-    """One row: how many records of a candidate there are."""
+    """One row: how many reviews, judgments and scores one candidate has, and its kind."""
 
     reviews: int
     judgments: int | None
@@ -127,11 +125,11 @@ PLANNED_SIGNATURES = Query("planned_signatures", SignatureRow)
 
 
 CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
-"""One row per signature that a candidate has planned pairs under."""
+"""One row per signature under which one candidate has planned pairs."""
 
 
 class PlannedCandidateRow(TypedDict):
-    """At most one row: a candidate."""
+    """At most one row: the requested candidate, if it is known."""
 
     candidate_id: str
     kind: CandidateKind
@@ -154,7 +152,7 @@ PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
 
 
 class WaitingTextRow(TypedDict):
-    """One row per reason for which pairs of a candidate wait for a text: the number of papers, and one message."""
+    """One row per reason why pairs of one candidate wait for a text: the number of papers, and an example message."""
 
     reason: str | None
     papers: int
@@ -165,8 +163,9 @@ WAITING_TEXTS = Query("waiting_texts", WaitingTextRow)
 
 
 class UncoveredRow(TypedDict):
-    """One row per candidate that lacks reviews of planned papers: the numbers of missing and planned ones, the first
-    three.
+    """One row per candidate that lacks reviews of planned papers.
+
+    *papers* counts the planned papers, *lacking* those without its review; *examples* holds up to three of the latter.
     """
 
     candidate: str

@@ -8,7 +8,7 @@ from gre_bench.store.queries import Query
 
 
 class AnySpanRow(TypedDict):
-    """One row if any answer of an evaluation LM is known."""
+    """One row if the store holds at least one prediction of the requested evaluation LM, else none."""
 
     known: int
 
@@ -17,7 +17,7 @@ ANY_SPAN = Query("any_span", AnySpanRow)
 
 
 class SpanRow(TypedDict):
-    """One row per known prediction among the requested ones."""
+    """One row per requested prediction of an evaluation LM that the store holds: its log-probabilities in nats."""
 
     prediction: str
     total: float
@@ -116,7 +116,10 @@ CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
 
 
 class ChancePairRow(TypedDict):
-    """One row per pair scored under a metric and under its specific form: both scores, and the pair's unit."""
+    """One row per pair with both a score (*value*) and a score above chance (*above*), in the metric's unit.
+
+    Pairs of one *unit*, a group of papers whose reviews are exchanged, depend on each other.
+    """
 
     candidate_id: str
     paper_id: str
@@ -141,9 +144,7 @@ BOARD_PAIRS = Query("board_pairs", BoardPairRow)
 
 
 class PairLogprobsRow(TypedDict):
-    """One row per scored pair of one signature of GEM: the two log-probabilities whose difference is its score, in
-    nats.
-    """
+    """One row per scored pair of one signature of GEM: two log-probabilities (nats), whose difference is its score."""
 
     paper_id: str
     candidate_id: str

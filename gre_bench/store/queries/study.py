@@ -9,7 +9,7 @@ from gre_bench.store.queries import Query
 
 
 class SeparationRow(TypedDict):
-    """One row per requested signature that has a separation."""
+    """One row per requested signature with an AUC: how well it separates two kinds of pairs, *same* and *other*."""
 
     metric: str
     signature_id: str
@@ -26,7 +26,7 @@ SEPARATION = Query("separation", SeparationRow)
 
 
 class EffectRow(TypedDict):
-    """One row per metric and change of the requested signatures (all, if null)."""
+    """One row per metric and change of the requested signatures, or of all if none is named: the change's effect."""
 
     metric: str
     signature_id: str
@@ -61,7 +61,7 @@ EFFECTS = Query("effects", EffectRow)
 
 
 class AgreementRow(TypedDict):
-    """One row per metric and coefficient of the requested signatures."""
+    """One row per metric and coefficient of the requested signatures: the correlation of scores with human grades."""
 
     metric: str
     signature_id: str
@@ -92,7 +92,7 @@ AGREEMENTS = Query("agreements", AgreementRow)
 
 
 class ValidationRow(TypedDict):
-    """One row per requested signature (all, if null): the outcome of its validation."""
+    """One row per validated signature among the requested ones, or among all if none is named: the outcome."""
 
     metric: str
     signature_id: str

@@ -9,7 +9,10 @@ from gre_bench.store.queries import Query
 
 
 class WhyPairRow(TypedDict):
-    """One row per planned pair of one signature and candidate: its score and where it comes from, or why none."""
+    """One row per planned pair of one signature and candidate.
+
+    It has a score, its predictions and the run that made it, or else the reason why there is no score.
+    """
 
     paper_id: str
     reference_id: str
@@ -25,7 +28,7 @@ WHY_PAIRS = Query("why_pairs", WhyPairRow)
 
 
 class WhyPaperRow(TypedDict):
-    """One row: a paper, where its text came from, and the snapshot."""
+    """One row: a paper, where its text came from, and the snapshot that held it."""
 
     paper_id: str
     title: str
@@ -72,7 +75,7 @@ WHY_SPANS = Query("why_spans", WhySpanRow)
 
 
 class WhyRunRow(TypedDict):
-    """One row per run that scored pairs of one signature and candidate: the last first."""
+    """One row per run that scored pairs of one signature and candidate, the last run first."""
 
     run_id: str
     command: str
@@ -86,7 +89,10 @@ WHY_RUN = Query("why_run", WhyRunRow)
 
 
 class MovedReviewRow(TypedDict):
-    """One row per paper: the review of another paper that stands for chance there."""
+    """One row per paper: the candidate's review of another paper that is scored here to measure chance.
+
+    *swap* names the group of papers that exchange their reviews.
+    """
 
     paper_id: str
     review_id: str

@@ -8,7 +8,7 @@ from gre_bench.store.queries import Query
 
 
 class JudgmentsRow(TypedDict):
-    """One row per review and writer."""
+    """One row per review and writer: the judgments that the writer made of the review."""
 
     review_id: str
     writer: str
@@ -19,8 +19,10 @@ JUDGMENTS = Query("judgments", JudgmentsRow)
 
 
 class DescribedJudgmentsRow(TypedDict):
-    """One row per candidate of the given reviews: how many have judgments, their median of lines, the share of words
-    kept.
+    """One row per candidate of the requested reviews.
+
+    *reviews* counts them, *judged* those with judgments. *median_lines* is the median number of lines of the judgments;
+    *covered* is the mean share of a review's distinct words that they keep. *longest_id* names the longest.
     """
 
     candidate_id: str
@@ -35,7 +37,7 @@ DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
 
 
 class JudgedExampleRow(TypedDict):
-    """One row per candidate and writer: the first judgment of its longest set of judgments in the sample."""
+    """One row per candidate and writer: the first line of the candidate's longest judgments in the sample."""
 
     candidate_id: str
     writer: str
@@ -46,7 +48,7 @@ JUDGED_EXAMPLES = Query("judged_examples", JudgedExampleRow)
 
 
 class SynopsisRow(TypedDict):
-    """One row per paper with a synopsis of this kind by this writer."""
+    """One row per paper with a synopsis of the requested kind by the requested writer."""
 
     paper_id: str
     text: str
@@ -56,7 +58,7 @@ SYNOPSES = Query("synopses", SynopsisRow)
 
 
 class AskedForRow(TypedDict):
-    """One row per candidate and writer that was asked for reviews; the item of a review ends in its candidate."""
+    """One row per candidate, writer that was asked for its reviews, and whether a request was answered (*wrote*)."""
 
     candidate: str
     writer: str
@@ -67,7 +69,7 @@ ASKED_FOR = Query("asked_for", AskedForRow)
 
 
 class UnwrittenRow(TypedDict):
-    """One row per text that a writer was asked for in vain, with its task."""
+    """One row per text that a writer was asked for and did not deliver: the outcome, and whether it is final."""
 
     item: str
     outcome: str
@@ -95,8 +97,9 @@ TEXT_OUTCOMES = Query("text_outcomes", TextOutcomesRow)
 
 
 class OutcomesRow(TypedDict):
-    """One row per candidate, purpose and LM: the outcomes of the requested texts and grades, by the last attempt at
-    each.
+    """One row per candidate, purpose and LM: how many of the requested texts and grades had each outcome.
+
+    The last attempt at a text or grade counts.
     """
 
     candidate: str

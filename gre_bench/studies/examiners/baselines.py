@@ -1,4 +1,4 @@
-"""Baselines in the examiners' table that use no LM: length, ROUGE-L and BERTScore of a text against its source."""
+"""Computes the baselines of the examiners' table: length, ROUGE-L and BERTScore of a text against its source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gre_bench.studies.examiners.settings import Baseline
 
 
 def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
-    """Returns the column of the metric *name* over *items*; each text is compared with its source as reference."""
+    """Returns the column of grades that the metric *name* gives to *items*; each text is compared with its source."""
     started = time.monotonic()
     cases = [Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items]
     scores = _metric(name, embedder).score(cases)

@@ -1,6 +1,7 @@
 """Estimates the requests and the cost of a study of examiners, and which limits it may exceed; sends nothing.
 
-Chats that write instructions are not counted. Examiners with such instructions are listed without an estimate.
+Chats in which an LM writes an examiner's instructions are not counted. The examiner's own chats are estimated with
+placeholder instructions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from gre_bench.writing.examiner import open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns requests, tokens and cost by LM, without retries; a chat that several examiners share counts for each."""
+    """Returns the numbers of texts and examiners, and a row of requests, tokens and cost for each LM (`quoted`).
+
+    Retries are not counted. A chat that several examiners share counts for each of them. Raises the errors of
+    `prepared`.
+    """
     material, _ = prepared(job)
     items, writer_context = material.items, job.writer_context
     chosen = grid(job.settings, material.kind, dict.fromkeys(job.settings.generated, "Not yet written."))
@@ -39,7 +44,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """Returns the chats that *examiner* needs about *items* with the LM *name*, for each sampling and its filter."""
+    """Returns the chats about *items* that *examiner* sends to the LM *name*, for each sampling and for its filter."""
     plain = open_examiner(name, writer_context)
     writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
     item_chats = [chat for item in items for chat in chats(examiner, item)]

@@ -1,6 +1,6 @@
-"""The grid of a study: its examiners, and which row of which published table each of them fills.
+"""Builds the grid of a study: its examiners, and which rows of published tables each of them fills.
 
-Rows of different tables share one examiner if they ask the same LM about the same texts in the same way.
+Rows of different tables share one examiner if it would grade in the same way for both.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ class Grid:
 
 
 def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
-    """Returns the grid of *settings* for items of kind *item*; *generated*: instructions written by an LM, by name."""
+    """Returns the grid of *settings* for items of kind *item*.
+
+    *generated*: the instructions that an LM has written, by examiner. Raises `SettingsError` for an examiner of another
+    kind of items, or with faulty options.
+    """
     examiners: dict[str, Examiner] = {}
     for name, tree in settings.examiners.items():
         own = examiner_of({"item": item} | tree, f"examiners.{name}")
@@ -54,7 +58,7 @@ def _key(examiner: Examiner) -> str:
     mass: Mass | None = (examiner.mass or "normalised") if examiner.aggregation == "logprob" else None
     scale = examiner.form.scale
     binning = examiner.binning.model_dump() if examiner.binning else None
-    # The random baseline asks nothing; only its template identifies it.
+    # The random baseline sends nothing; only its template identifies it.
     template = examiner.template if examiner.form.answer == "nothing" else examiner.form.answer
     return digest(
         [sha256(examiner), template, list(examiner.aspects), examiner.aggregation, mass, examiner.times,

@@ -1,4 +1,4 @@
-"""The input of an examiner study: texts with human scores, from a file or from an edition's graded reviews."""
+"""Reads the input of an examiner study: texts with human scores, from a file or from an edition's graded reviews."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS, PaperRow, Pap
 
 @dataclass(frozen=True, slots=True)
 class GradedItems:
-    """Texts to be graded; *source* identifies the material; *lacks*: why a text cannot be graded, by id."""
+    """Texts to be graded, all of one *kind*.
+
+    *source* identifies the material by digests. *lacks*: the reasons why some texts cannot be graded, by id.
+    """
 
     kind: ItemKind
     texts: Sequence[GradedText]
@@ -38,7 +41,10 @@ def from_file(path: Path, limit: int | None = None) -> GradedItems:
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedItems:
-    """Returns the first *limit* graded reviews of an edition, each with the text of its paper."""
+    """Returns the first *limit* reviews of the edition's graded papers, each with the text of its paper.
+
+    Raises `SettingsError` for a missing edition, `SourceError` for one without graded reviews.
+    """
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
@@ -59,14 +65,17 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
 
 
 def _whole(paper: PaperRow, read: PaperTextRow | None) -> str:
-    """Returns a paper as every LM reads it, with the text that the last run extracted; empty without text."""
+    """Returns a paper as every LM reads it, with the text extracted from its PDF if there is one.
+
+    Returns an empty string for a paper without text.
+    """
     text = (read and read["text"]) or paper["text"]
     known = Paper(paper["paper_id"], paper["title"], paper["abstract"] or (read and read["abstract"]), text)
     return known.whole if text else ""
 
 
 def lacks_of(texts: Sequence[GradedText]) -> dict[str, str]:
-    """Returns the reason by id for each text that cannot be compared with human scores."""
+    """Returns a reason for each of *texts* that cannot be compared with human scores, by id."""
     reasons = {}
     for text in texts:
         if text.human is None:

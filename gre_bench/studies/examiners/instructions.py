@@ -1,4 +1,4 @@
-"""Prompts that LMs write for a study, from scratch or to improve given ones (Kotonya et al. 2023, §3.2)."""
+"""Has LMs write an examiner's instructions, from scratch or to improve given ones (Kotonya et al. 2023, §3.2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from gre_bench.writing.catalog import WriterContext
 def instructions(
     settings: StudySettings, run: Steps, writer_context: WriterContext, kind: ItemKind
 ) -> tuple[dict[str, str], dict[str, Problem]]:
-    """Returns the instructions that LMs have written, by examiner, and the problem of each that has none."""
+    """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
+
+    Returns the written instructions by examiner, and by examiner the problem where no usable ones were written. *kind*:
+    of the items to grade.
+    """
     written: dict[str, str] = {}
     unsound: dict[str, Problem] = {}
     for name, generated in settings.generated.items():
@@ -34,7 +38,10 @@ def instructions(
 
 
 def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
-    """Returns columns for the examiners without instructions, with the problem as reason for every text."""
+    """Returns columns without a grade for the examiners in *unsound*, which have no instructions, one for each LM.
+
+    The problem of an examiner is the reason at every item.
+    """
     return [
         Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))
         for name, problem in unsound.items()

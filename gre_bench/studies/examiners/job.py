@@ -1,4 +1,4 @@
-"""The job of an examiner study, and the checks before it starts."""
+"""Defines the job of an examiner study, and checks it before the study starts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class ExaminerJob:
-    """A study: its *name*, its *settings*, and its texts: those of the file *items*, or an *edition*'s reviews.
+    """A study: its *name*, its *settings*, and its texts: those in the file *items*, or an *edition*'s graded reviews.
 
-    *again*: ask again if earlier runs got a refusal or an empty reply.
+    *limit*: only so many texts, None for all. *again*: send a request again if an earlier run got a refusal or an empty
+    reply.
     """
 
     name: str
@@ -34,15 +35,15 @@ class ExaminerJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """Returns the models file, the reply archive and the account that pays."""
+        """Returns what a text writer needs: the models file, the reply archive, the account and its budget."""
         return WriterContext(self.state / "replies", self.settings.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.settings.budget)  # fmt: skip
 
 
 def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
-    """Returns the texts to be graded, and the models.
+    """Checks *job*; returns the texts to be graded, and all LMs of the models file by name.
 
-    Raises `SettingsError` or `SourceError` if they cannot be used.
+    Raises `SettingsError` or `SourceError`, before anything is sent, if the study cannot be run.
     """
     if (job.items is None) == (job.edition is None):
         raise SettingsError("name the texts: --items FILE, or --edition EDITION for its graded reviews (one of them)")
@@ -68,6 +69,9 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
 
 
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
-    """Returns whether *examiner* asks an LM of the models file."""
+    """Returns whether *examiner* sends requests to an LM of the models file.
+
+    The random baseline does not, nor does an examiner that reads probabilities of the evaluation LM.
+    """
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm

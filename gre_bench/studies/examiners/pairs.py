@@ -1,7 +1,8 @@
-"""Preferences between texts about one source: pairs, each LM's report, and Elo and Bradley-Terry of the authors.
+"""Preferences between texts about one source: pairs, each LM's report, and ratings of the authors.
 
-Games are played by the humans (the higher human score wins), by each LM, and with a panel by the chair. The chair
-decides over all LMs that pass an exam: accuracy against the humans on pairs of the exam's texts.
+A pair is a game between two authors, the players. Humans decide it (the higher human score wins), and so does each LM.
+With a panel the chair decides it too, by a weighted vote of the LMs that pass an exam: accuracy against the humans on
+pairs of the exam's texts. Elo and Bradley-Terry ratings of the players follow from the games.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Report = dict[str, Any]
 
 
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pair]:
-    """Returns pairs of texts about one source by different players, in a seeded order.
+    """Returns pairs of *texts* about one source by different players, in a seeded order, at most ``settings.games``.
 
     Raises `SettingsError` if there are none.
     """
@@ -54,9 +55,10 @@ def reports(
     panel: PanelSettings | None,
     exam_texts: set[str],
 ) -> list[Report]:
-    """Returns the humans' games, each LM's report, and the chair's games if there is a *panel*.
+    """Returns a report of the games for the humans, for each LM, and with a *panel* for each rule of its chair.
 
-    *exam_texts*: ids of the texts of the panel's exam.
+    *said*: each LM's preferences, in the order of *pairs*. *texts*: the texts with human scores. *exam_texts*: ids of
+    the texts in the panel's exam.
     """
     human = {text.item_id: text.human for text in texts if text.human is not None}
     gold = [_human_score(pair, human) for pair in pairs]
@@ -136,9 +138,9 @@ def _game(pair: Pair, score: float) -> Game:
 
 
 def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
-    """Returns the report of *played* games.
+    """Returns the report *name* of the games *played*: their number, and Elo and Bradley-Terry ratings of the players.
 
-    Bradley-Terry has no strengths if a player has won or lost every game; *problem* then says so.
+    If a player has won or lost every game there are no Bradley-Terry ratings, and *problem* in the report says so.
     """
     games = list(played)
     report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}

@@ -1,4 +1,4 @@
-"""The panel of a study: its members and the texts of their exam (`gre_bench.examiners.panel.panel`)."""
+"""Convenes the panel of a study: its members and the texts of their exam (`gre_bench.examiners.panel.panel`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from gre_bench.studies.examiners.settings import PanelSettings
 
 
 def check_panel(settings: PanelSettings, chosen: Grid) -> None:
-    """Raises `SettingsError` for an unknown examiner, and for two prompts whose scores can never be equal."""
+    """Raises `SettingsError` if *settings* name an examiner that is not in the grid *chosen*.
+
+    Also raises it for an examiner and its second prompt if agreement means equal scores but their scales differ.
+    """
     for name in (*(settings.examiners or ()), *settings.second, *settings.second.values()):
         if name not in chosen.examiners:
             raise SettingsError(f"panel: no examiner {name}; there are: {', '.join(chosen.examiners)}")
@@ -31,7 +34,11 @@ def check_panel(settings: PanelSettings, chosen: Grid) -> None:
 def panel_of(
     settings: PanelSettings, material: GradedItems, chosen: Grid, columns: Sequence[Column]
 ) -> tuple[Panel, set[str]]:
-    """Returns the panel of the examiners among *columns*, and the ids of the texts in its exam."""
+    """Returns the panel of the examiners that graded *columns*, and the ids of the texts in its exam.
+
+    *material*: the texts; *chosen*: the study's grid. Raises `SettingsError` if a human score lies outside the range in
+    *settings*.
+    """
     known = [text for text in material.texts if text.item_id not in material.lacks]
     human = {text.item_id: text.human for text in known if text.human is not None}
     low, high = settings.human

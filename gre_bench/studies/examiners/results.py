@@ -1,8 +1,13 @@
-"""The files that an examiner study leaves in ``state/studies/examiners/NAME``.
+"""Writes the files of an examiner study to ``state/studies/examiners/NAME``.
 
-``grades.csv`` one row per examiner, LM and text · ``outcomes.csv`` one row per examiner and LM · ``differences.csv`` ·
-``tables.md`` all tables, also in the papers' layouts · ``rationales-*.csv`` sheets for a human to fill in ·
-``study.json`` settings, sources and all numbers. Each file is replaced in one step.
+grades.csv         one row per examiner, LM and text
+outcomes.csv       one row per examiner and LM
+differences.csv    one row per two examiners that are compared
+tables.md          all tables, also in the papers' layouts
+rationales-*.csv   sheets for a human to fill in
+study.json         settings, sources and all numbers
+
+Each file is replaced in one step.
 """
 
 from __future__ import annotations
@@ -41,7 +46,8 @@ KIND = "examiners"
 class Study:
     """All results of a study.
 
-    *signatures*: how each column was graded; *written*: instructions by LMs, by examiner.
+    *material*: its texts. *columns*: the grades by each examiner with each LM. *played*: the reports of
+    `pairs.reports`. *signatures*: how each column was graded. *written*: the instructions that LMs wrote, by examiner.
     """
 
     name: str
@@ -56,7 +62,10 @@ class Study:
 
 
 def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Computes the outcomes of *study*, writes its files, and returns the summary."""
+    """Computes the outcomes of *study*, writes its files under the folder *state*, and returns the summary.
+
+    The summary is also the contents of ``study.json``. Raises `SettingsError` if the folder holds another study.
+    """
     folder = study_folder(state, study.name, study.material.source, KIND)
     texts, settings = study.material.texts, study.settings
     human = {text.item_id: text.human for text in texts if text.human is not None}

@@ -1,4 +1,4 @@
-"""The settings of an examiner study: LMs, grid of examiners, panel and pairs. One TOML file."""
+"""The settings of an examiner study, one TOML file: LMs, grid of examiners, panel and pairs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Group(BaseModel):
 
 
 class GeneratedSettings(_Group):
-    """Instructions that an LM writes or improves: an examiner of template ``generated``."""
+    """An examiner with the template ``generated``, whose instructions an LM writes or improves."""
 
     model: str = Field(description="model of the models file that writes them")
     instructions: str | None = Field(
@@ -33,7 +33,11 @@ class GeneratedSettings(_Group):
 
 
 class PanelSettings(_Group):
-    """Peer review, after PRE: an exam by gold labels and by a second prompt, then the chair's weighted decision."""
+    """A panel of examiners, after PRE (peer review in evaluation).
+
+    The examiners take an exam with human scores and with a second prompt; then a chair combines the scores of those
+    that pass, with weights.
+    """
 
     examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
     human: tuple[float, float] = Field(description="lowest and highest possible human score")
@@ -69,7 +73,7 @@ class PairwiseSettings(_Group):
 
 
 class StudySettings(_Group):
-    """The LMs to ask, the examiners, and what to compare."""
+    """All settings of a study: the LMs, the examiners, and what is compared with them."""
 
     item: ItemKind | None = Field(default=None, description="summary or review; default: the kind of the items")
     models: tuple[str, ...] = Field(default=(), description="LMs of the models file; every examiner asks each of them")
@@ -109,7 +113,10 @@ class StudySettings(_Group):
 
 
 def load_study(path: Path) -> StudySettings:
-    """Returns the settings of the file *path*, with relative paths resolved from its folder; raises `SettingsError`."""
+    """Returns the settings in the TOML file *path*, or in the shipped file of that name.
+
+    Relative paths in the file start from its folder. Raises `SettingsError` for a missing or faulty file.
+    """
     path = settings_file(path)
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -125,7 +132,10 @@ def load_study(path: Path) -> StudySettings:
 
 
 def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
-    """Returns the settings of a plain *tree*; the error names *origin*, the key, and what is wrong."""
+    """Returns the settings in *tree*, a mapping as TOML gives it.
+
+    Raises `SettingsError`, which names *origin*, the key, and what is wrong with it.
+    """
     try:
         return StudySettings.model_validate(tree)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Tables of an examiner study as rows of text, for Markdown and for the terminal."""
+"""Makes the tables of an examiner study as rows of text, for Markdown and for the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEST = (
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table ready to print; the first *left* columns are texts."""
+    """A table ready to print; its first *left* columns hold texts and are aligned to the left."""
 
     title: str
     heads: tuple[str, ...]
@@ -34,7 +34,10 @@ class Sheet:
 
 
 def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
-    """Returns the table of all columns of the study, best agreement first; those without a coefficient last."""
+    """Returns the table of agreement with the human scores, one row per examiner and LM, the best first.
+
+    Rows without a coefficient come last. *tests*: the differences from the best and from length.
+    """
     order = sorted(
         results, key=lambda result: (result.kendall is None, -(result.kendall.value if result.kendall else 0.0))
     )
@@ -56,7 +59,7 @@ def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Differenc
 
 
 def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
-    """Returns the table of requests and costs by examiner."""
+    """Returns the table of replies, tokens and costs, one row per examiner and LM."""
     rows = tuple(
         (result.name, result.by or "–", str(result.replies),
                  share(result.unparsable / result.replies if result.replies else None),
@@ -77,7 +80,7 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
 
 
 def published_sheet(table: Table) -> Sheet:
-    """Returns a paper's table with the user's own columns before the published ones."""
+    """Returns a published table with the study's own columns before the published ones."""
     columns = (*table.own, *table.published)
     rows = tuple((*line.labels, *(_cell(line.cells.get(column)) for column in columns)) for line in table.lines)
     notes = tuple(
@@ -90,18 +93,18 @@ def published_sheet(table: Table) -> Sheet:
 
 
 def estimate(coefficient: Estimate | None) -> str:
-    """Returns a coefficient with its interval."""
+    """Returns *coefficient* with its interval as text; a dash for None."""
     return "–" if coefficient is None else f"{coefficient.value:+.3f} ({coefficient.low:+.3f}, {coefficient.high:+.3f})"
 
 
 def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
-    """Returns why texts have no grade, and why columns have no coefficient."""
+    """Returns a line for each reason why texts have no grade, and for each row without a coefficient."""
     lines = [f"{_title(result)}: {why} ({count})" for result in results for why, count in result.reasons.items()]
     return lines + [f"{_title(result)}: no coefficient: {result.problem}" for result in results if result.problem]
 
 
 def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
-    """Returns all *sheets* as Markdown, and why texts have no grade."""
+    """Returns all *sheets* as Markdown, followed by *reasons*, the lines on texts without a grade."""
     lines = []
     for sheet in sheets:
         rows = (sheet.heads, ("---",) * len(sheet.heads), *sheet.rows)
@@ -130,7 +133,7 @@ def _scores(result: ExaminerResult) -> str:
 
 
 def share(part: float | None) -> str:
-    """Returns a share of one in percent."""
+    """Returns *part*, a share from 0 to 1, in percent; a dash for None."""
     return "–" if part is None else f"{part:.1%}"
 
 

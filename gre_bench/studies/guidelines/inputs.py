@@ -1,4 +1,4 @@
-"""The input of a guideline study: papers with their texts, human ratings, and the user's own guidelines."""
+"""Reads the input of a guideline study: papers with their texts, human ratings, and the user's own guidelines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
 
 @dataclass(frozen=True, slots=True)
 class RatedPapers:
-    """Papers to be reviewed, and the human ratings of each; *source* identifies the material."""
+    """Papers to be reviewed: their texts (*contents*) and human ratings, both by paper.
+
+    *source* identifies the material by digests.
+    """
 
     contents: Mapping[str, str]
     human: Mapping[str, Sequence[float]]
@@ -30,9 +33,11 @@ class RatedPapers:
 
 
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
-    """Returns the papers of the file *papers* (format of ``import papers``) with the human ratings of *ratings*.
+    """Returns the papers in the file *papers* with the human ratings in the file *ratings*.
 
-    Only papers in both files are returned, in the order of *papers*. References and appendices are cut off.
+    *papers* has the format of ``gre-bench import papers``. Only papers in both files are returned, in the order of
+    *papers*, at most *limit*. References and appendices are cut off. Raises `SourceError` for a refused row, or if no
+    paper is in both.
     """
     human = read_human_ratings(ratings)
     imported = papers_from(papers, {})
@@ -50,7 +55,10 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
-    """Returns the papers of an edition with the ratings of their human reviews, from its last run."""
+    """Returns the papers of an edition that have rated human reviews, at most *limit*, with these ratings.
+
+    Raises `SettingsError` for a missing edition, `SourceError` for one without such papers.
+    """
     store = Store(state, edition)
     if not store.exists:
         raise no_edition(state, edition)
@@ -76,7 +84,11 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
-    """Returns the ratings in reviews written elsewhere, the human ratings by paper, and the digests of the files."""
+    """Reads reviews that were written elsewhere, with their ratings, from the files in *folder*.
+
+    Returns their ratings, the human ratings by paper, and the digests of the files by name. Raises `SourceError` for a
+    missing or faulty file.
+    """
     if not folder.is_dir():
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
     human = read_human_ratings(folder / HUMAN_FILE)
@@ -93,9 +105,10 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 
 
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
-    """Returns the conditions *names*; *files* hold the user's own guidelines by name.
+    """Returns the conditions *names*; if none are named, the one without a guideline and each of *files*.
 
-    Raises `SourceError` for a rubric whose guideline is no checklist of ten good and ten bad questions.
+    *files* hold the user's own guidelines, by name. Raises `SourceError` for a file that cannot be read, or a rubric
+    whose guideline is no checklist of ten good and ten bad questions.
     """
     texts = {}
     for name, path in files.items():
@@ -123,7 +136,7 @@ def _check_checklist(chosen: Condition) -> None:
 
 
 def _without_references(paper: Paper) -> str:
-    """Returns a paper as an LM reads it, without references; empty without text."""
+    """Returns *paper* as an LM reads it, without references and appendices; an empty string if it has no text."""
     body = body_of(paper.text or "")
     whole = replace(paper, abstract=paper.abstract or body.abstract, text=body.text)
     return whole.whole if body.text else ""

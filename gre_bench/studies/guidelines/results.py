@@ -1,8 +1,14 @@
-"""The files that a guideline study leaves in ``state/studies/guidelines/NAME``.
+"""Writes the files of a guideline study to ``state/studies/guidelines/NAME``.
 
-``ratings.csv`` one row per model, condition and planned paper · ``outcomes.csv`` one row per model and condition ·
-``differences.csv`` · ``tables.md`` in the paper's layout · ``distributions.svg`` · ``reviews.jsonl`` the texts ·
-``study.json`` settings, sources and all numbers. Each file is replaced in one step.
+ratings.csv        one row per model, condition and planned paper
+outcomes.csv       one row per model and condition
+differences.csv    one row per model and two conditions that are compared
+tables.md          the tables in the paper's layout
+distributions.svg  how often each rating was given
+reviews.jsonl      the texts
+study.json         settings, sources and all numbers
+
+Each file is replaced in one step.
 """
 
 from __future__ import annotations
@@ -32,7 +38,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Ratings and human ratings of the same papers; *source* identifies the material, *signatures* who rated how."""
+    """The results of a study: the LMs' ratings and the human ratings of the same papers.
+
+    *source* identifies the material by digests. *signatures*: how each LM rated under each condition. *seed*: of the
+    bootstrap.
+    """
 
     name: str
     source: Mapping[str, str]
@@ -43,9 +53,10 @@ class Study:
 
 
 def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
-    """Returns the folder of the study *name*, made if necessary.
+    """Returns the folder of the study *name* of a *kind* under *state*, and makes it if necessary.
 
-    Raises `SettingsError` if it holds a study of other material.
+    *source* identifies the material. Raises `SettingsError` for an unusable name, or if the folder holds a study of
+    other material.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")
@@ -66,7 +77,10 @@ def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = 
 
 
 def keep(study: Study, state: Path) -> dict[str, Any]:
-    """Computes the outcomes of *study*, writes its files, and returns the summary."""
+    """Computes the outcomes of *study*, writes its files under the folder *state*, and returns the summary.
+
+    The summary is also the contents of ``study.json``. Raises `SettingsError` if the folder holds another study.
+    """
     folder = study_folder(state, study.name, study.source)
     means = human_means(study.human)
     results = outcomes(study.ratings, means, seed=study.seed)
@@ -97,7 +111,7 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
 
 
 def outcome_row(outcome: ConditionResult) -> dict[str, Any]:
-    """Returns an outcome as one flat row."""
+    """Returns *outcome* as one row of values by column, for a CSV file."""
     whole = asdict(outcome)
     counts = {
         name: whole[name] for name in ("model", "condition", "planned", "scored", "excluded", "failed", "missing")
@@ -119,7 +133,7 @@ def put(path: Path, text: str) -> None:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns *rows* as CSV, with the columns of all of them; empty without rows."""
+    """Returns *rows* as CSV, with every column that any of them has; an empty string without rows."""
     listed = list(rows)
     names = list(dict.fromkeys(name for row in listed for name in row))
     out = io.StringIO()
@@ -160,7 +174,10 @@ def _message(ratings: Sequence[Rating], missing: int) -> str:
 def _draw(
     results: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
 ) -> None:
-    """Writes the picture; without the drawing library, a note in *summary* says so."""
+    """Writes the picture of the ratings' distributions to *folder*, and its path to *summary*.
+
+    If the drawing library is not installed, a note in *summary* says so instead.
+    """
     from gre_bench.guidelines.picture import draw
 
     try:

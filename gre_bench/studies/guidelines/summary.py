@@ -1,4 +1,4 @@
-"""Reads the summary of a guideline study, in memory or from its ``study.json``, back into its objects."""
+"""Converts the summary of a guideline study, in memory or from its ``study.json``, back to dataclasses."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gre_bench.guidelines.wording import Wording
 
 
 def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
-    """Returns the outcomes of a summary."""
+    """Returns the outcome of each model and condition in *summary*."""
     return [_outcome(row) for row in summary["outcomes"]]
 
 
 def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
-    """Returns the yardstick of a summary, or None."""
+    """Returns the reference values for an RMSE in *summary*; None if it has none."""
     row = summary["yardstick"]
     return Yardstick(**row | {"distribution": _counted(row["distribution"])}) if row else None
 
@@ -33,5 +33,5 @@ def _closeness(row: Mapping[str, Any]) -> Closeness:
 
 
 def _counted(distribution: Mapping[Any, int]) -> dict[int, int]:
-    """Returns *distribution* with integer ratings as keys; JSON turns keys into texts."""
+    """Returns *distribution* with integer ratings as keys, which JSON has turned into strings."""
     return {int(rating): count for rating, count in distribution.items()}

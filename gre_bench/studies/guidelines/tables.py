@@ -1,4 +1,4 @@
-"""Tables of a guideline study as Markdown, and the cells that the terminal tables share."""
+"""Makes the tables of a guideline study as Markdown, and the cells that the terminal's tables share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50:
 
 
 def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
-    """Returns the tables, the outcomes and the yardstick as Markdown."""
+    """Returns the published *tables*, the *outcomes* and the reference values *measure* as Markdown."""
     ends = ["## How close to the human means", "", *_rows(CLOSE, map(close_cells, outcomes)), ""]
     ends += [
         "## Ratings given, and how the reviews are worded",
@@ -33,7 +33,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
 
 
 def yardstick_lines(measure: Yardstick | None) -> list[str]:
-    """Returns lines with the reference values for an RMSE."""
+    """Returns lines that state the reference values *measure* for an RMSE; none if it is None."""
     if measure is None:
         return []
     lines = [
@@ -49,7 +49,10 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 
 
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """Returns the cell of *line* in *column* with its interval, between the marks of its rank in the row."""
+    """Returns the cell of *line* in *column* with its interval; marks enclose the lowest two of a row.
+
+    *lowest*, *second*: the marks before and after the lowest cell, and before and after the next.
+    """
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
@@ -58,7 +61,7 @@ def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[st
 
 
 def close_cells(outcome: ConditionResult) -> list[str]:
-    """Returns an outcome as the cells of `CLOSE`."""
+    """Returns the cells of *outcome* for the columns `CLOSE`."""
     close, cells = outcome.closeness, ["–", "–", "–"]
     if close:
         estimates = close.rmse, close.bias, close.spearman
@@ -67,7 +70,10 @@ def close_cells(outcome: ConditionResult) -> list[str]:
 
 
 def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
-    """Yields the human means rounded half down, then each outcome, as cells of `GIVEN`."""
+    """Yields rows of cells for the columns `GIVEN`: first the human means, then each of *outcomes*.
+
+    A human mean counts at the nearest whole rating, a half at the lower one.
+    """
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
     for outcome in outcomes:
@@ -79,7 +85,7 @@ def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -
 
 
 def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
-    """Returns why papers have no rating, one line for each model, condition and reason."""
+    """Returns one line for each model, condition and reason why papers have no rating."""
     return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 

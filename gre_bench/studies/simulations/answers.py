@@ -1,4 +1,4 @@
-"""The exact expected scores in a simulation, by enumeration, and an LM's divergence from the truth."""
+"""Computes exact expected scores in a simulation, by enumeration, and an LM's divergence from the truth."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gre_bench.studies.simulations.simulation import Array, Simulation
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """The divergence of P_LM(y | x, synopsis) from P in nats, the largest over (x, synopsis).
+    """How far an LM's P(y | x, synopsis) is from the simulation's, in nats: the largest divergence over (x, synopsis).
 
     *forward*: KL(truth ‖ LM), which the proof of Prop. 3.1 needs. *printed*: KL(LM ‖ truth), which the proposition
     prints (Xu et al. 2025, §3.1 and appendix B).
@@ -23,16 +23,18 @@ class Divergence:
 
 
 def expected_score(scores: Array, joint: Array) -> float:
-    """Returns Σ P(s, x, y) · score.
+    """Returns the expected score under the distribution *joint*, Σ P(s, x, y) · score, in the unit of *scores*.
 
-    *scores* has the shape of *joint* (synopses, reviews, reviews), or (reviews, reviews) without a synopsis.
+    *joint* has the shape (synopses, reviews, reviews), and so has *scores*, or (1, reviews, reviews) without a
+    synopsis.
     """
     return float((joint * scores).sum())
 
 
 def divergence(simulation: Simulation, lm: TabulatedLM, with_synopsis: bool) -> Divergence:
-    """Returns how far *lm*'s predictions of the reference from the candidate's review diverge from those of
-    *simulation*.
+    """Returns how far *lm* is from *simulation* in predicting the reference from the candidate's review.
+
+    *with_synopsis*: whether the synopsis is given too.
     """
     truth = conditionals(simulation.joint())
     places = slice(0, -1) if with_synopsis else slice(-1, None)

@@ -1,7 +1,7 @@
-"""The exact bias of an evaluation LM: its expected score minus the information, computed without sampling papers.
+"""Computes the exact bias of an evaluation LM: its expected score minus the information, without sampling papers.
 
-E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)), as means over s and (x, s). An LM whose
-marginal is worse than its conditional scores too high; one that misreads x scores too low.
+E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)). The divergences are means over s and (x, s).
+An LM whose marginal is worse than its conditional scores too high; one that misreads x scores too low.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Bias:
 
 
 def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
-    """Returns the bias of *lm*'s GEM, or GEM-S, for the candidate of *simulation*.
+    """Returns the bias of GEM by *lm*, or of GEM-S if *with_synopsis*, for the candidate of *simulation*.
 
     Raises `SpanError` if the LM refuses a text.
     """

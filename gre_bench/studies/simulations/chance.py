@@ -1,8 +1,8 @@
-"""Checks the level of the test against chance, and its power at a known effect.
+"""Checks the test for scores above chance in simulations: its level, and its power at a known effect.
 
-The candidate knows its papers with probability *share*; otherwise it writes as it would of any paper. The distribution
-of its reviews does not depend on the share. The expected excess over chance is therefore the share times that of a
-candidate who always knows. This latter excess is E[score] under the joint distribution, minus E[score] if the
+With probability *share* the candidate knows the paper it reviews; otherwise it reviews another, random paper. The
+distribution of its reviews does not depend on the share. The expected excess over chance is therefore the share times
+that of a candidate who always knows. This latter excess is E[score] under the joint distribution, minus E[score] if the
 candidate's review is independent of everything else.
 """
 
@@ -30,9 +30,9 @@ PROBED = 4000
 
 @dataclass(frozen=True, slots=True)
 class AgainstChance:
-    """The *p*-value of the test; *power*: the predicted probability that p < 0.05.
+    """The result of one test for scores above chance: its *p*-value, and *power*, the predicted P(p < 0.05).
 
-    *effect*: expected excess over chance in nats, 0 for a candidate who knows nothing.
+    *effect*: the expected excess over chance in nats, 0 for a candidate who knows nothing.
     """
 
     metric: str
@@ -43,13 +43,17 @@ class AgainstChance:
 
 
 def excess(scores: Array, joint: Array) -> float:
-    """Returns the expected score above chance, in nats; *scores* and *joint* are those of `expected_score`."""
+    """Returns the expected score above chance, in nats; *scores* and *joint* are as in `expected_score`."""
     of_x = joint.sum(axis=(0, 2), keepdims=True)
     return expected_score(scores, joint) - expected_score(scores, of_x * joint.sum(axis=1, keepdims=True))
 
 
 def try_chance(simulation: Simulation, metric: str, scores: Array, papers: int, seed: int) -> tuple[AgainstChance, ...]:
-    """Tests *papers* sampled papers for a candidate who knows nothing, and for one that the test should find in 80%."""
+    """Tests two candidates on *papers* sampled papers; returns both results.
+
+    One knows nothing. The other knows so large a share of the papers that the test should find it with a probability of
+    80%. *scores*: those of *metric* for every (synopsis, x, y).
+    """
     known = excess(scores, simulation.joint())
     spread = _spread(simulation, scores, 0.0, seed)
     units = papers // 2
@@ -68,7 +72,10 @@ def try_chance(simulation: Simulation, metric: str, scores: Array, papers: int, 
 
 
 def _differences(simulation: Simulation, scores: Array, share: float, papers: int, seed: int) -> tuple[Array, Numbers]:
-    """Returns scores above chance, shape (papers, references), and the swap that each paper is in."""
+    """Returns scores above chance, shape (papers, references), and for each paper the index of its swap.
+
+    A swap is a group of papers that exchange their reviews. *share*: how often the candidate knows the paper.
+    """
     names = [f"p{index}" for index in range(papers)]
     swaps = moves([Placed(name, name, frozenset((name,)), 1) for name in names], seed)
     index_of = {name: index for index, name in enumerate(names)}
@@ -94,21 +101,21 @@ def _of(scores: Array, papers: Papers, reviews: Numbers) -> Array:
 
 
 def _spread(simulation: Simulation, scores: Array, share: float, seed: int) -> float:
-    """Returns the standard deviation of the mean difference of a swap, from many papers."""
+    """Returns the standard deviation of the mean score above chance of a swap of two papers, from `PROBED` papers."""
     sources = np.arange(PROBED) ^ 1
     differences = _scored(simulation, scores, share, sources, seed + 750_000)
     return float(differences.reshape(PROBED // 2, -1).mean(axis=1).std(ddof=1))
 
 
 def _needed(units: int) -> float:
-    """Returns the standardised effect that Student's test over *units* finds with probability `POWER`."""
+    """Returns the effect, in standard errors, that Student's test over *units* finds with probability `POWER`."""
     from scipy.stats import t
 
     return float(t.ppf(1 - ALPHA / 2, units - 1) + t.ppf(POWER, units - 1))
 
 
 def _power(shift: float, units: int) -> float:
-    """Returns the probability that Student's two-sided test over *units* rejects at a standardised *shift*."""
+    """Returns the power of Student's two-sided test over *units* at an effect of *shift* standard errors."""
     from scipy.stats import nct, t
 
     edge = t.ppf(1 - ALPHA / 2, units - 1)

@@ -1,4 +1,4 @@
-"""An evaluation LM trained by counting the papers of a simulation."""
+"""Trains an evaluation LM by counting the reviews of sampled papers of a simulation."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gre_bench.studies.simulations.papers import Papers
 from gre_bench.studies.simulations.simulation import REVIEWS, SYNOPSES, Array
 
 PRIOR = 2.0
-"""Weight of the coarser distribution, in counted pairs."""
+"""Weight of the coarser distribution in backing off: as much as this number of counted pairs."""
 
 
 def counted_lm(papers: Papers, prior: float = PRIOR) -> TabulatedLM:
-    """Returns P(y | x, s) from the counts of (s, x, y) over the references of *papers*, backed off to coarser ones.
+    """Returns an LM whose P(y | x, s) is estimated from the counts of (s, x, y) over the references of *papers*.
 
-    P(y) backs off to the uniform distribution, P(y | x) and P(y | s) to P(y), P(y | x, s) to P(y | x): (count(·, y) +
-    prior · coarser(y)) / (count(·) + prior).
+    Each estimate backs off to a coarser one: (count(·, y) + prior · coarser(y)) / (count(·) + prior). P(y | x, s) backs
+    off to P(y | x). P(y | x) and P(y | s) back off to P(y), which backs off to the uniform distribution.
     """
     size = len(REVIEWS)
     counts = np.zeros((len(SYNOPSES), size, size))

@@ -1,4 +1,4 @@
-"""Results over many simulations: coverage of intervals, order of garbled candidates. Rows for tables and JSON."""
+"""Summarises many simulations as rows: coverage of intervals, order of garbled candidates, tests against chance."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from gre_bench.studies.simulations.chance import ALPHA, AgainstChance
 from gre_bench.studies.simulations.trial import BLUR, LEVEL, Covered, Ordered, Trial
 
 TOLERANCE = 0.02
-"""Allowed difference of coverage from nominal."""
+"""Allowed difference between an interval's coverage, or a test's power, and the nominal one."""
 
 LEVEL_TOLERANCE = 0.01
-"""Allowed difference of a test's level from nominal."""
+"""Allowed difference between a test's level and the nominal one."""
 
 Row = dict[str, Any]
 
 
 def exactness(trials: Iterable[Trial]) -> list[Row]:
-    """Returns by metric: mean true information in nats, and the largest error of the exact LM's expected score."""
+    """Returns one row per metric: the mean true information, and the largest error of the exact LM's expected score.
+
+    Both are in nats. *holds*: whether all errors are within rounding.
+    """
     trials = list(trials)
     truths = {"gem": lambda trial: trial.information, "gem_s_abstract": lambda trial: trial.conditional}
     return [
@@ -35,7 +38,7 @@ def exactness(trials: Iterable[Trial]) -> list[Row]:
 
 
 def coverage(trials: Iterable[Trial]) -> list[Row]:
-    """Returns by metric, quantity and interval: the share of simulations whose interval holds the truth.
+    """Returns one row per metric, quantity and kind of interval: how often the interval holds the truth.
 
     *verdict*: ``inside`` if the share is within 2 points of nominal; ``outside`` if it is beyond that by more than two
     standard errors; else ``unsure``.
@@ -61,10 +64,10 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
 
 
 def against_chance(trials: Iterable[Trial]) -> list[Row]:
-    """Returns by metric and candidate: the share of simulations that call the candidate above or below chance at 5%.
+    """Returns one row per metric and candidate: the share of simulations whose test rejects chance at 5%.
 
-    *expected*: 5% for a candidate who knows nothing, else the mean predicted power. *verdict*: as in `coverage`, within
-    1 point of the level or 2 points of the power.
+    *expected*: 5% for a candidate who knows nothing, else the mean predicted power. *verdict*: as in `coverage`; 1
+    point from the level, or 2 points from the power, are allowed.
     """
     groups: dict[tuple[str, str], list[AgainstChance]] = {}
     for trial in trials:
@@ -86,10 +89,10 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
 
 
 def ordering(trials: Iterable[Trial]) -> list[Row]:
-    """Returns by metric and LM: in how many simulations a garbled candidate's expected score is higher.
+    """Returns one row per metric and LM: in how many simulations a garbled candidate scores higher than the candidate.
 
-    *beyond_allowed*: higher by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out.
-    *beyond_printed*: higher by more than max KL(LM ‖ truth), the ε that the proposition prints.
+    *beyond_allowed*: it is higher by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out.
+    *beyond_printed*: it is higher by more than max KL(LM ‖ truth), the ε that the proposition prints.
     """
     groups: dict[tuple[str, str], list[Ordered]] = {}
     for trial in trials:

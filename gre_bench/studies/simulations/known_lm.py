@@ -1,7 +1,7 @@
 """Evaluation LMs of a simulation: one that knows its joint distribution, and two with a known divergence from it.
 
-They answer through the protocol of evaluation LMs, one token per line: log P(line | lines before, x, synopsis), by
-enumeration. A text outside the simulation is refused.
+They have the interface of evaluation LMs, and take each line of a review for one token. Its log-probability, log P(line
+| lines before, x, synopsis), follows by enumeration. A text outside the simulation is refused.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _IDS = tuple((*(2 * line + side for line, side in enumerate(verdict)), _END) for
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TabulatedLM:
-    """An LM given by its *table*: P(y | x, synopsis), shape (synopses + 1, reviews + 1, reviews).
+    """An LM defined by its *table* P(y | x, synopsis), shape (synopses + 1, reviews + 1, reviews).
 
-    The last x and the last synopsis stand for an absent one.
+    The last index of x, and of the synopsis, stands for an absent one.
     """
 
     name: str
@@ -42,7 +42,7 @@ class TabulatedLM:
         object.__setattr__(self, "_spans", _spans(self.table))
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns one span for each of *predictions*, or `SpanError` for a text outside the simulation."""
+        """Returns the log-probabilities of each of *predictions*; `SpanError` for a text outside the simulation."""
         return [self._one(prediction) for prediction in predictions]
 
     def _one(self, prediction: Prediction) -> SpanLogprob | SpanError:
@@ -57,12 +57,15 @@ class TabulatedLM:
 
 
 def exact_lm(simulation: Simulation, candidate: Array | None = None) -> TabulatedLM:
-    """Returns an LM that knows the joint distribution P(s, x, y); *candidate*, if given, replaces P(x | w)."""
+    """Returns an LM that knows the joint distribution P(s, x, y) of *simulation*.
+
+    *candidate*, if given, replaces the simulation's P(x | w).
+    """
     return TabulatedLM("exact", conditionals(simulation.joint(candidate)))
 
 
 def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
-    """Returns the exact LM with a *share* of a wrong channel mixed into P(y | x, ·); without x it is exact."""
+    """Returns an LM that is exact without x; with x, a *share* of its P(y | x, ·) is a random, wrong distribution."""
     table = conditionals(simulation.joint())
     wrong = np.random.default_rng([seed, 2]).dirichlet(np.full(len(REVIEWS), 0.3), table[:, :-1].shape[:2])
     table[:, :-1] = (1 - share) * table[:, :-1] + share * wrong
@@ -70,10 +73,10 @@ def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
 
 
 def blind_lm(simulation: Simulation, rare: float = 0.1, left: float = 1e-6) -> TabulatedLM:
-    """Returns the exact LM except for the candidate's commonest review: given it, one reply is almost impossible.
+    """Returns an LM that is exact, except that the candidate's commonest review makes one reply almost impossible.
 
-    That reply is the one whose probability is nearest to *rare*; a share *left* of its probability remains. KL(truth ‖
-    LM) is large, while KL(LM ‖ truth) hardly changes.
+    It is the reply whose probability is nearest to *rare*; a share *left* of its probability remains. KL(truth ‖ LM) is
+    therefore large, while KL(LM ‖ truth) is small.
     """
     table = conditionals(simulation.joint())
     rows = table[:, simulation.common_review()]
@@ -84,14 +87,14 @@ def blind_lm(simulation: Simulation, rare: float = 0.1, left: float = 1e-6) -> T
 
 
 def conditionals(joint: Array) -> Array:
-    """Returns P(y | x, synopsis) of P(s, x, y) > 0; the last x and the last synopsis stand for an absent one."""
+    """Returns the table P(y | x, synopsis) of a `TabulatedLM` from P(s, x, y), which must be positive everywhere."""
     with_absent = np.concatenate([joint, joint.sum(axis=0, keepdims=True)])
     with_absent = np.concatenate([with_absent, with_absent.sum(axis=1, keepdims=True)], axis=1)
     return np.asarray(with_absent / with_absent.sum(axis=2, keepdims=True))
 
 
 def _spans(table: Array) -> dict[tuple[int, int, int], SpanLogprob]:
-    """Returns all spans, by the indices of synopsis, x and y."""
+    """Returns the log-probabilities of all predictions, by the indices of synopsis, x and y."""
     cells = table.reshape(*table.shape[:2], *[2] * len(LINES))
     heads: list[Any] = [np.log(cells.sum(axis=tuple(range(line + 2, cells.ndim)))) for line in range(len(LINES) + 1)]
     spans = {}

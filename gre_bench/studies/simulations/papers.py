@@ -1,4 +1,4 @@
-"""Papers of a simulation: sampled reviews and synopses by index, and the cases that they make."""
+"""Samples papers of a simulation, as indices of reviews and synopses, and makes cases from them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ REFERENCES = 2
 class Papers:
     """Sampled papers as indices into `SYNOPSES` and `REVIEWS`.
 
-    *synopses* (papers,); *candidates* (papers, garblings + 1): the candidate's review, then the review after each pass
-    through Γ; *references* (papers, 2).
+    *synopses* has the shape (papers,), *references* (papers, 2), *candidates* (papers, garblings + 1). The first column
+    of *candidates* is the candidate's review; the next ones are this review after 1, 2, ... passes through the garbling
+    channel Γ.
     """
 
     synopses: Numbers
@@ -35,9 +36,10 @@ class Papers:
 
 
 def draw_papers(simulation: Simulation, count: int, seed: int, garblings: int = 0) -> Papers:
-    """Returns *count* papers sampled from *simulation*.
+    """Returns *count* papers sampled from *simulation* with *seed*.
 
-    References of one paper depend on each other only through its state.
+    *garblings*: how often each candidate's review is garbled. The references of a paper are independent given its
+    state.
     """
     random = np.random.default_rng([seed, 3])
     states = random.choice(len(simulation.states), size=count, p=simulation.states)
@@ -49,7 +51,7 @@ def draw_papers(simulation: Simulation, count: int, seed: int, garblings: int = 
 
 
 def cases_of(papers: Papers, with_synopsis: bool, garbled: int = 0) -> list[Case]:
-    """Returns the cases of one candidate, by paper and reference."""
+    """Returns the cases of the candidate whose review was garbled *garbled* times: one per paper and reference."""
     return [
         case_of(int(papers.synopses[paper]) if with_synopsis else None, int(x), int(y), f"p{paper}", f"r{index}")
         for paper, x in enumerate(papers.candidates[:, garbled])
@@ -59,18 +61,18 @@ def cases_of(papers: Papers, with_synopsis: bool, garbled: int = 0) -> list[Case
 
 @cache
 def all_cases(with_synopsis: bool) -> tuple[Case, ...]:
-    """Returns every (synopsis, x, y), y varying fastest; without synopsis every (x, y)."""
+    """Returns the case of every (synopsis, x, y), or of every (x, y) without synopsis; y varies fastest."""
     synopses: list[int | None] = [*range(len(SYNOPSES))] if with_synopsis else [None]
     indices = range(len(REVIEWS))
     return tuple(case_of(s, x, y, f"s{s}", f"y{y}") for s in synopses for x in indices for y in indices)
 
 
 def case_of(synopsis: int | None, x: int, y: int, paper_id: str, reference_id: str) -> Case:
-    """Returns the case of review *x* against reference *y*, given the synopsis if there is one."""
+    """Returns the case of review *x* against reference *y*, given *synopsis* if it is not None; all are indices."""
     synopsis_text = None if synopsis is None else SYNOPSES[synopsis]
     return Case(paper_id, f"x{x}", reference_id, "judgments", REVIEWS[x], REVIEWS[y], synopsis_text)
 
 
 def _pass(random: np.random.Generator, channel: Array, given: Numbers) -> Numbers:
-    """Returns a sample from the row of *channel* that each of *given* indexes."""
+    """Returns one sample (an index) for each of *given*, from the row of *channel* with that index."""
     return np.asarray((random.random((len(given), 1)) > channel.cumsum(axis=1)[given, :-1]).sum(axis=1))

@@ -14,9 +14,10 @@ COLOURS = {"counted": "#31639c", "cache-ngram": "#c2571a"}
 
 
 def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.FacetChart:
-    """Returns a chart of mean bias by number of training papers, with a band from least to largest; a panel per metric.
+    """Returns a chart of mean bias (nats) by number of training papers, with a band from least to largest.
 
-    *rows*: metric, lm, papers, mean, least, largest. *titles*: of the metrics.
+    There is one panel per metric. *rows*: those of `learning_curve`. *titles*: the title of each metric. Raises
+    `SettingsError` if the drawing library is not installed.
     """
     try:
         import altair

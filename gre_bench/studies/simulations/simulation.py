@@ -1,8 +1,8 @@
 """A finite simulation: a paper's hidden state, and reviews and a synopsis sampled from it through known channels.
 
-Given the state w of a paper, its synopsis s, the candidate's review x and every reference y are sampled independently
-from P(s | w), P(x | w) and P(y | w). A garbled candidate passes x on through a channel Γ, so the candidate dominates it
-in Blackwell's order (Xu et al. 2025, §3.1). Everything is finite, so information is a sum.
+Given the state w of a paper, three things are sampled independently: its synopsis s from P(s | w), the candidate's
+review x from P(x | w), and every reference y from P(y | w). A garbled candidate passes x on through a channel Γ, so the
+candidate dominates it in Blackwell's order (Xu et al. 2025, §3.1). Everything is finite, so information is a sum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LINES = (
     ("The reviewer appreciates the novelty of the idea.", "The reviewer questions how it differs from earlier work."),
     ("The reviewer suggests adding stronger baselines.", "The reviewer appreciates the thorough experiments."),
 )
-"""The two possible judgments on each line of a review."""
+"""For each line of a review, the two judgments that it may hold."""
 
 VERDICTS = tuple(product(range(2), repeat=len(LINES)))
 """Every review, as the index of its judgment on each line."""
@@ -39,10 +39,10 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """The distributions of a simulation with W states; each row is a distribution.
+    """The distributions of a simulation with W states of a paper; each row of an array is a distribution.
 
-    *states* P(w), shape (W,); *candidate* and *reference* (W, reviews); *synopsis* (W, synopses); *garbling* Γ
-    (reviews, reviews).
+    *states* is P(w), shape (W,). *candidate* is P(x | w) and *reference* P(y | w), shape (W, reviews). *synopsis* is
+    P(s | w), shape (W, synopses). *garbling* is the channel Γ, shape (reviews, reviews).
     """
 
     states: Array
@@ -52,12 +52,13 @@ class Simulation:
     garbling: Array
 
     def garbled(self, steps: int) -> Array:
-        """Returns P(x | w) of the candidate whose review passed *steps* times through Γ; 0: the candidate itself."""
+        """Returns P(x | w) after *steps* passes of the candidate's review through Γ; 0 steps leave it as it is."""
         return self.candidate @ np.linalg.matrix_power(self.garbling, steps)
 
     def joint(self, candidate: Array | None = None) -> Array:
-        """Returns P(s, x, y), shape (synopses, reviews, reviews); *candidate*, if given, replaces the simulation's P(x
-        | w).
+        """Returns P(s, x, y), shape (synopses, reviews, reviews).
+
+        *candidate*, if given, replaces the simulation's P(x | w).
         """
         of_x = self.candidate if candidate is None else candidate
         return np.einsum("w,ws,wx,wy->sxy", self.states, self.synopsis, of_x, self.reference)
@@ -67,9 +68,10 @@ class Simulation:
         return int((self.states @ self.candidate).argmax())
 
     def evading(self) -> Array:
-        """Returns P(x | w) of a candidate that replaces `common_review` by the review with the most similar P(y | x).
+        """Returns P(x | w) of a candidate who replaces the review `common_review` by another.
 
-        The candidate is garbled too, by a channel that moves one review. It gains if an LM misreads just that review.
+        The other is the review with the most similar P(y | x). This is also a garbling, by a channel that changes one
+        review. It gains if an LM misreads just that review.
         """
         joint = self.joint().sum(axis=0)
         of_y = joint / joint.sum(axis=1, keepdims=True)
@@ -82,7 +84,11 @@ class Simulation:
 
 
 def draw_simulation(seed: int, states: int = 6) -> Simulation:
-    """Returns a random simulation: reviewers tend to say what fits the state, some more clearly than others."""
+    """Returns a random simulation with *states* states of a paper.
+
+    Each state has a review and a synopsis that fit it. The channels emit these with random probabilities of 20 to 70%
+    (reviews) and 20 to 90% (synopses), else something random.
+    """
     random = np.random.default_rng([seed, 1])
     fitting = random.permutation(len(REVIEWS))[np.arange(states) % len(REVIEWS)]
     synopsis_of = random.permutation(states) % len(SYNOPSES)
@@ -110,8 +116,9 @@ def conditional_information(joint: Array) -> float:
 
 
 def _channel(random: np.random.Generator, fitting: Array, share: float) -> Array:
-    """Returns a channel that emits the *fitting* review with probability *share*, else a sample from a random
-    distribution.
+    """Returns a channel that emits the *fitting* output with probability *share*, else one from a random distribution.
+
+    *fitting* (inputs, outputs) has a 1 at the fitting output of each input.
     """
     rows, size = fitting.shape
     mixed = share * fitting + (1 - share) * random.dirichlet(np.full(size, 0.5), rows)

@@ -1,4 +1,4 @@
-"""Tries one simulation: intervals around its true information, and the scores that garbling must not raise."""
+"""Runs one trial in a simulation: intervals around its true information, and scores that garbling must not raise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gre_bench.studies.simulations.simulation import (
 )
 
 ScoreCases = Callable[[str, EvaluationLM, Sequence[Case]], list[float]]
-"""Metric name (``gem``, ``gem_s_abstract``), LM and cases → values in order, by the product's own scoring."""
+"""Metric name (``gem``, ``gem_s_abstract``), LM and cases → values in the cases' order, by the benchmark's scoring."""
 
 METRICS = {"gem": False, "gem_s_abstract": True}
 """Metric under test → whether it uses the synopsis."""
@@ -39,7 +39,10 @@ BLUR = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """An interval and the truth that it should hold; `holds` says whether it does."""
+    """An interval for a *quantity* under a *metric*, and its true value; `holds` says whether the interval contains it.
+
+    *interval*: the kind of interval.
+    """
 
     metric: str
     quantity: str
@@ -55,10 +58,10 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Expected scores in nats: the candidate's, then those of its garblings, and last that of `Simulation.evading`.
+    """Expected *scores* in nats by one LM: the candidate's, those of its garblings, last that of `Simulation.evading`.
 
-    Each garbling passed through Γ once more than the one before. *allowed*: how much higher a garbling may score: 0, or
-    the LM's ε. *printed_epsilon*: the ε that the proposition prints.
+    Each garbling passed through Γ once more than the one before. *allowed*: how much higher than the candidate a
+    garbling may score, 0 or the LM's ε. *printed_epsilon*: the ε that Prop. 3.1 prints.
     """
 
     metric: str
@@ -69,7 +72,7 @@ class Ordered:
 
     @property
     def excess(self) -> float:
-        """Returns how much the best garbling exceeds the candidate."""
+        """Returns the highest score of a garbling less the candidate's, in nats."""
         return max(self.scores[1:]) - self.scores[0]
 
     @property
@@ -81,7 +84,9 @@ class Ordered:
 class Trial:
     """The results of one simulation.
 
-    *errors*: by metric, how far an exact LM's expected score is from the information.
+    *information*: I(X; Y), and *conditional*: I(X; Y | S), in nats. *errors*: by metric, how far an exact LM's expected
+    score is from the information. *covered*: the intervals. *ordered*: the expected scores by each LM. *chance*: the
+    tests above chance.
     """
 
     seed: int
@@ -94,7 +99,10 @@ class Trial:
 
 
 def try_simulation(seed: int, papers: int, score: ScoreCases) -> Trial:
-    """Samples the simulation of *seed* and *papers* of its papers, and compares scores with the known truth."""
+    """Samples a simulation with *seed*, and *papers* papers of it, and compares their scores with the known truth.
+
+    *score*: the benchmark's own scoring.
+    """
     simulation = draw_simulation(seed)
     garbled = [simulation.garbled(steps) for steps in range(GARBLINGS + 1)]
     joints = [simulation.joint(candidate) for candidate in (*garbled, simulation.evading())]
@@ -129,19 +137,28 @@ def try_simulation(seed: int, papers: int, score: ScoreCases) -> Trial:
 
 
 def score_table(metric: str, lm: EvaluationLM, score: ScoreCases) -> Array:
-    """Returns the scores of every (synopsis, x, y), or of every (1, x, y) for a metric without synopsis."""
+    """Returns the scores by *lm* of every (synopsis, x, y), shape (synopses, reviews, reviews).
+
+    For a metric without synopsis, the shape is (1, reviews, reviews).
+    """
     values = score(metric, lm, all_cases(METRICS[metric]))
     return np.array(values).reshape(-1, len(REVIEWS), len(REVIEWS))
 
 
 def look_up(table: Array, papers: Papers, garbled: int) -> Array:
-    """Returns the scores of the papers' own cases, shape (papers, references), from the table of all cases."""
+    """Returns the scores of the sampled *papers*, shape (papers, references), from the *table* of all scores.
+
+    *garbled*: how often the candidate's review was garbled.
+    """
     synopses = papers.synopses if len(table) > 1 else np.zeros_like(papers.synopses)
     return np.asarray(table[synopses[:, None], papers.candidates[:, garbled, None], papers.references])
 
 
 def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Covered]:
-    """Returns the intervals that the leaderboard prints: one by pairs, and one clustered by paper."""
+    """Returns the two intervals of the leaderboard for the mean of *scores* (papers, references), with the *truth*.
+
+    One treats pairs as independent, the other is clustered by paper.
+    """
     flat = flat_interval(scores.ravel().tolist(), LEVEL)
     clustered = clustered_interval(
         scores.ravel().tolist(), np.repeat(np.arange(len(scores)), REFERENCES).tolist(), LEVEL

@@ -1,1 +1,1 @@
-"""Texts written by rule: judgments, synopses, summaries, controls."""
+"""Rules that write texts without an LM: judgments, synopses, summaries, reviews of controls."""

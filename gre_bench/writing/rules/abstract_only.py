@@ -1,7 +1,7 @@
-"""Writes a review from title and abstract alone, in ICLR 2023's form, by rule.
+"""Writes a review from title and abstract alone, in the form of ICLR 2023, by rule.
 
-It is the built-in replacement for an LM with D.3.3's prompt. The review holds the findings of the extractive reviewer
-of abstracts. Its third and fourth sections claim only what holds for any abstract.
+It is the built-in replacement for an LM with the prompt of Xu et al. 2025, D.3.3. The first two sections of the review
+come from the extractive rule for abstracts (`extractive`). The other two say only what holds for any abstract.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VERDICT = (
 
 
 def review_of(title: str, abstract: str) -> str:
-    """Returns the review in four sections; empty if there is no abstract."""
+    """Returns a review in four sections; empty if the extractive rule finds nothing in *abstract*."""
     parts: dict[Kind, Section] = {part.kind: part for part in split(extracted(title, abstract, None, "abstract"))}
     if not parts:
         return ""

@@ -1,9 +1,15 @@
-"""Patterns of clauses that judge, each with the words that follow "The reviewer criticizes" and the like.
+"""Patterns of clauses that judge, with the claims that they become after "The reviewer criticizes" and the like.
 
-Each row holds a pattern of the whole clause, its replacement, and the required kind of the part marked ``X``. If the
-part is of another kind, the row does not apply. Kinds: ``noun`` without a verb of its own, ``clause`` with one,
-``verb`` a base form (it becomes a gerund), ``wh`` a question ("how it works", "whether it works"), ``any``.
-`judgment_claims` makes the claim from ``X``.
+Each row holds a pattern of the whole clause, the claim, and the kind that the part marked ``X`` must have. If the part
+is of another kind, the row does not apply. The kinds are:
+
+- ``noun``: words without a verb of their own;
+- ``clause``: words with a verb;
+- ``verb``: words that begin with a base form, which becomes a gerund;
+- ``wh``: a question such as "how it works" or "whether it works";
+- ``any``: any words.
+
+`judgment_claims` fits ``X`` into the claim.
 """
 
 from __future__ import annotations
@@ -17,7 +23,7 @@ Part = Literal["noun", "clause", "verb", "wh", "any"]
 
 
 class Form(NamedTuple):
-    """A pattern with a group ``X``, the replacement of its match, and the kind of ``X``."""
+    """A pattern with a group ``X``, the claim that its match becomes (*made*), and the required kind of ``X`` (*part*)."""
 
     pattern: re.Pattern[str]
     made: str

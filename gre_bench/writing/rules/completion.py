@@ -1,7 +1,7 @@
-"""Replaces deleted sentences by rule with sentences that fit any review (the built-in replacement for D.3.2's prompt).
+"""Replaces deleted sentences of a review, by rule, with vague sentences that fit any review.
 
-They neither praise nor criticise nor name anything. The deleted content is therefore gone, while the length is
-restored.
+It is the built-in replacement for an LM with the prompt of Xu et al. 2025, D.3.2. The vague sentences neither praise
+nor criticise nor name anything. They restore the length of the review but not its content.
 """
 
 from __future__ import annotations
@@ -39,11 +39,14 @@ VAGUE = (
     "I put this down in the order of my notes.",
     "The manuscript turns to this at more than one place.",
 )
-"""Sentences of our own; each fits a review of any paper."""
+"""Vague sentences, each of which fits a review of any paper."""
 
 
 def completed(material: ChangeInput) -> str:
-    """Returns the review of *material* with a vague sentence for each deleted one; they repeat once all are used."""
+    """Returns the review of *material* with a vague sentence in place of each deleted one.
+
+    No vague sentence repeats until all have been used.
+    """
     chance = material.chance("completion")
     pieces = blanked(material).split(MISSING)
     fillers: list[str] = []

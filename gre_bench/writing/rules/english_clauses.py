@@ -1,6 +1,7 @@
-"""Where the verb of an English clause stands, and questions in the order of statements.
+"""Finds the verb of an English clause, and turns questions into statements.
 
-Lists and endings only; what they cannot tell is left, and the callers write nothing rather than a broken sentence.
+It uses only lists of words and their endings. Where these do not decide, the functions return a value that means
+"unknown", and callers then write nothing rather than a broken sentence.
 """
 
 from __future__ import annotations
@@ -32,19 +33,20 @@ from gre_bench.writing.rules.english_forms import (
 
 
 def finite(text: str) -> int:
-    """The place of the first word of *text* that is the verb of a clause with a subject before it; -1 if none is.
+    """Returns the index of the first word of *text* that is a finite verb after its subject; -1 if there is none.
 
-    A verb within "that", "which" and the like does not count, for it makes no sentence of what stands before.
+    The verb of a relative or subordinate clause ("that", "which" and the like) does not count, because such a clause
+    makes no sentence.
     """
     words = WORD.findall(text)
     low = [word.lower().replace("’", "'") for word in words]
     within = hung = False
-    for place, word in enumerate(low):
-        if word in _RELATIVES and place:
+    for index, word in enumerate(low):
+        if word in _RELATIVES and index:
             within = True
-        if _is_verb(low, place):
-            if not within and not (hung and low[place - 1] in ("and", "or")):
-                return place
+        if _is_verb(low, index):
+            if not within and not (hung and low[index - 1] in ("and", "or")):
+                return index
             hung, within = within or hung, False
     return -1
 
@@ -60,9 +62,9 @@ _RELATIVES = listed("that which who whom whose where whether how why what when i
 
 
 def dangles(text: str) -> bool:
-    """Whether *text* ends within a clause that "which", "how", "why" and the like open: no verb comes after them."""
+    """Whether *text* ends within an unfinished clause: no verb follows its last "which", "how", "why" or the like."""
     low = [word.lower() for word in WORD.findall(text)]
-    opened = max((place for place, word in enumerate(low) if word in _OPENING and place), default=-1)
+    opened = max((index for index, word in enumerate(low) if word in _OPENING and index), default=-1)
     if opened < 0 or low[opened + 1 : opened + 2] == ["to"]:
         return False
     return not any(
@@ -74,14 +76,14 @@ def dangles(text: str) -> bool:
 _OPENING = listed("which who whom whose where how why what whether because if when although while since")
 
 
-def _is_verb(low: Sequence[str], place: int) -> bool:
-    """Whether the word at *place* is likely a finite verb after its subject."""
-    word, before = low[place], _subject_end(low, place)
-    after = low[place + 1] if place + 1 < len(low) else ""
+def _is_verb(low: Sequence[str], index: int) -> bool:
+    """Whether the word at *index* of the lower-case words *low* is likely a finite verb after its subject."""
+    word, before = low[index], _subject_end(low, index)
+    after = low[index + 1] if index + 1 < len(low) else ""
     if not before or before == "to":
         return False
     if before in (",", ";"):
-        return place > 1 and (word in AUXILIARIES or (word in THIRD and word not in AMBIGUOUS))
+        return index > 1 and (word in AUXILIARIES or (word in THIRD and word not in AMBIGUOUS))
     if word in AUXILIARIES:
         return True
     if before in PREPOSITIONS or (before in DETERMINERS and before not in PRONOUNS):
@@ -97,31 +99,34 @@ def _is_verb(low: Sequence[str], place: int) -> bool:
     return word in VERBS and _is_plural(word, before, after)
 
 
-def _subject_end(low: Sequence[str], place: int) -> str:
-    """The word before *place*, adverbs passed over; empty for the first word."""
-    earlier = place - 1
+def _subject_end(low: Sequence[str], index: int) -> str:
+    """Returns the last word before *index* that is no adverb; empty for the first word."""
+    earlier = index - 1
     while earlier > 0 and (low[earlier] in _ADVERBS or low[earlier].endswith("ly")):
         earlier -= 1
-    return low[earlier] if place else ""
+    return low[earlier] if index else ""
 
 
 def _opens_object(word: str) -> bool:
-    """Whether what a verb governs can start with *word*."""
+    """Whether the object or complement of a verb can start with *word*."""
     return _opens_noun(word) or word in PREPOSITIONS or word.endswith("ing") or word in ("out", "up")
 
 
 def _opens_noun(word: str) -> bool:
-    """Whether a noun with its determiner, or a clause that stands for a noun, can start with *word*."""
+    """Whether a noun phrase, or a clause used as a noun, can start with *word*."""
     return word in DETERMINERS or word in ("that", "how", "why", "what", "whether", "it")
 
 
 def _ends_in_s(word: str) -> bool:
-    """Whether the last letter of *word* is the s of a third person or a plural."""
+    """Whether *word* ends with the s of a third person or a plural."""
     return word.endswith("s") and not word.endswith(("ss", "us", "is", "'s"))
 
 
 def _is_third(word: str, before: str, after: str) -> bool:
-    """Whether *word*, a third person by its form, is one between *before* and *after*, and no plural noun."""
+    """Whether *word*, which has the form of a third person, is a verb and no plural noun.
+
+    *before* and *after* are the words around it.
+    """
     opens, adjective = _opens_object(after), bool(ADJECTIVE.match(before))
     if after == "of" or (adjective and not opens):
         return False
@@ -129,7 +134,10 @@ def _is_third(word: str, before: str, after: str) -> bool:
 
 
 def _is_past(word: str, before: str, after: str) -> bool:
-    """Whether *word*, a past by its form, is one between *before* and *after*, and no participle."""
+    """Whether *word*, which has the form of a past tense, is a finite verb and no participle.
+
+    *before* and *after* are the words around it.
+    """
     if before in _AGENTS or word in _LINKING:
         return True
     if word not in _SAID_OF or before in (",", "and", "or", "not"):
@@ -140,7 +148,7 @@ def _is_past(word: str, before: str, after: str) -> bool:
 
 
 def _is_plural(word: str, before: str, after: str) -> bool:
-    """Whether *word*, the base form of a verb, is the verb of the plural *before*."""
+    """Whether *word*, the base form of a verb, is the verb of the plural subject *before*; *after* follows it."""
     pronoun = before in ("they", "we", "i", "you", "authors", "which")
     if not (pronoun or (_ends_in_s(before) and not before.endswith("ous"))):
         return False
@@ -148,18 +156,21 @@ def _is_plural(word: str, before: str, after: str) -> bool:
 
 
 def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
-    """ "the bound is tight" for "is" and "the bound tight": a question's words in the order of a statement; or ""."""
+    """Returns a question as a statement: "the bound is tight" for the auxiliary "is" and the rest "the bound tight".
+
+    If *negated*, "not" is added. Returns an empty text if the end of the subject cannot be found.
+    """
     words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
     auxiliary = auxiliary.lower()
-    place = _predicate(auxiliary, low)
-    if not place:
+    index = _predicate(auxiliary, low)
+    if not index:
         return ""
-    subject, predicate = " ".join(words[:place]), words[place:]
-    if negated and low[place] != "not":
-        predicate, low = ["not", *predicate], [*low[:place], "not", *low[place:]]
+    subject, predicate = " ".join(words[:index]), words[index:]
+    if negated and low[index] != "not":
+        predicate, low = ["not", *predicate], [*low[:index], "not", *low[index:]]
     if auxiliary not in DO:
         return " ".join([subject, auxiliary, *predicate])
-    verb = low[place]
+    verb = low[index]
     if verb == "not":
         return " ".join([subject, auxiliary, *predicate])
     formed = {"do": verb, "does": third(verb), "did": past(verb) if verb != "be" else "was"}[auxiliary]
@@ -167,36 +178,39 @@ def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
 
 
 def _predicate(auxiliary: str, low: Sequence[str]) -> int:
-    """Where what is said of the subject starts in the words *low* after an *auxiliary*; 0 if that is not to be told."""
-    return next((place for place in range(1, min(len(low), 16)) if _starts_predicate(auxiliary, low, place)), 0)
+    """Returns the index in *low* at which the predicate starts; 0 if it cannot be found.
+
+    *low* holds the lower-case words of a question after its *auxiliary*: the subject and the predicate.
+    """
+    return next((index for index in range(1, min(len(low), 16)) if _starts_predicate(auxiliary, low, index)), 0)
 
 
-def _starts_predicate(auxiliary: str, low: Sequence[str], place: int) -> bool:
-    """Whether what is said of the subject, which starts at 0, can start at *place*."""
-    word, before = low[place], low[place - 1]
-    pronoun = place == 1 and before in PRONOUNS
+def _starts_predicate(auxiliary: str, low: Sequence[str], index: int) -> bool:
+    """Whether the predicate can start at *index* of *low*, the words of a question after its *auxiliary*."""
+    word, before = low[index], low[index - 1]
+    pronoun = index == 1 and before in PRONOUNS
     if before in PREPOSITIONS or (before in DETERMINERS and not pronoun) or before in ("and", "or"):
         return False
     if word == "not" or (auxiliary in BE and word in ("a", "an", "the")):
         return True
     if pronoun and (before not in ("this", "that", "these", "those") or _stands_after_subject(word)):
         return True
-    if place == 1 and before in DETERMINERS:
+    if index == 1 and before in DETERMINERS:
         return False
     if auxiliary in MODALS | DO:
-        return word in VERBS and not (word in AMBIGUOUS and place + 1 < len(low) and low[place + 1] in VERBS)
+        return word in VERBS and not (word in AMBIGUOUS and index + 1 < len(low) and low[index + 1] in VERBS)
     if auxiliary in HAVE:
         return word in PARTICIPLES or word.endswith("ed")
-    return _is_adjective(word, low[place + 1] if place + 1 < len(low) else "")
+    return _is_adjective(word, low[index + 1] if index + 1 < len(low) else "")
 
 
 def _stands_after_subject(word: str) -> bool:
-    """Whether "this" before *word* is the whole subject, and no determiner of it."""
+    """Whether "this" before *word* is the whole subject, and not the determiner of a noun."""
     return word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
 
 
 def _is_adjective(word: str, following: str) -> bool:
-    """Whether *word* is an adjective or participle that no noun follows."""
+    """Whether *word* is an adjective or participle after which no noun comes; *following* is the next word."""
     if not (_SAID.match(word) or word in PARTICIPLES):
         return False
     if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):

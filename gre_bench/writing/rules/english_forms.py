@@ -1,4 +1,4 @@
-"""Small English: lists of words, and the forms of verbs by their endings. `english_clauses` finds verbs with them."""
+"""Lists of English words, and the forms of verbs by their endings, with which `english_clauses` finds verbs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def listed(words: str) -> frozenset[str]:
-    """The words of a list."""
+    """Returns the set of the words in *words*, which blanks separate."""
     return frozenset(words.split())
 
 
@@ -77,14 +77,14 @@ AMBIGUOUS = listed(
     "benefit support guarantee match aid plot run list state answer impact impacts account causes cause "
     "highlights highlight leaves"
 )
-"""Forms of verbs that are as often nouns."""
+"""Forms of verbs that are as often nouns, such as "results"."""
 
 ADJECTIVE = re.compile(r"\w+(?:al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ical)$")
 WORD = re.compile(r"[^\s,;:()\"]+|[,;:]")
 
 
 def third(verb: str) -> str:
-    """``compares`` for ``compare``."""
+    """Returns the third person of the base form *verb*: ``compares`` for ``compare``."""
     if verb in ("have", "be", "do", "go"):
         return {"have": "has", "be": "is", "do": "does", "go": "goes"}[verb]
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
@@ -93,7 +93,7 @@ def third(verb: str) -> str:
 
 
 def gerund(verb: str) -> str:
-    """``comparing`` for ``compare``."""
+    """Returns the gerund of the base form *verb*: ``comparing`` for ``compare``."""
     if verb in (
         "run",
         "put",
@@ -117,7 +117,7 @@ def gerund(verb: str) -> str:
 
 
 def past(verb: str) -> str:
-    """``compared`` for ``compare``."""
+    """Returns the past tense of the base form *verb*: ``compared`` for ``compare``."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
@@ -134,7 +134,7 @@ _BASES = {past(verb): verb for verb in VERBS if verb not in ("be", "have", "do")
 
 
 def participle_of(word: str) -> str:
-    """The verb whose past participle *word* is, or empty."""
+    """Returns the base form of the verb whose past participle is *word*; empty if none is known."""
     return _BASES.get(word, "")
 
 
@@ -143,17 +143,17 @@ PAST = {past(verb): verb for verb in VERBS if verb not in ("be", "have", "do", "
 
 
 def ends_with_verb(text: str) -> bool:
-    """Whether the last word of *text* is a verb that something should follow."""
+    """Whether the last word of *text* is a verb, so that *text* seems to lack its object."""
     last = text.split()[-1].lower()
     return last in AUXILIARIES or ((last in THIRD or last in VERBS) and last not in AMBIGUOUS)
 
 
 def is_noun(word: str) -> bool:
-    """Whether *word*, the form of a verb, is as often a noun."""
+    """Whether *word*, a form of a verb, is as often a noun (`AMBIGUOUS`)."""
     return word in AMBIGUOUS
 
 
 def lowered(text: str) -> str:
-    """*text* with a small first letter, unless its first word is an acronym or a name with capitals inside."""
+    """Returns *text* with a small first letter, unless its first word is an acronym or has a capital inside."""
     first = text.split(" ", 1)[0].split("-")[0].strip(",")
     return text[0].lower() + text[1:] if len(first) == 1 or first[1:].islower() or "'" in first else text

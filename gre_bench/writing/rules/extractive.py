@@ -1,8 +1,8 @@
-"""Reviewers by rule, which serve as controls: they show what finding cue words achieves without understanding.
+"""Writes reviews by rule, from cue words; they serve as controls that show what a score is worth.
 
-``full`` reads the whole paper: its claims, its stated limitations, the experiments it reports, and common items it
-never mentions (an ablation, error bars, code, cost). ``abstract`` reads title and abstract alone. It can only praise
-what they claim and ask for what they leave out.
+The kind ``full`` reads the whole paper: its claims, its stated limitations, the experiments it reports, and common
+items it never mentions (an ablation, error bars, code, cost). The kind ``abstract`` reads title and abstract alone. It
+praises their claims and asks for details that they leave out.
 """
 
 from __future__ import annotations
@@ -239,9 +239,10 @@ _COMMON = frozenset(
 
 
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
-    """Returns the review of the paper in four sections of listed sentences; empty if *kind* has nothing to read.
+    """Returns a review of the paper in four sections, each a list of sentences.
 
-    ``abstract`` never reads *text*; ``full`` needs it.
+    It is empty if the part of the paper that *kind* reads is absent: *text* for ``full``, *abstract* for ``abstract``.
+    The kind ``abstract`` never reads *text*.
     """
     if not (text if kind == "full" else abstract):
         return ""
@@ -265,7 +266,7 @@ def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) ->
 
 
 class _Words:
-    """The paper's own terms: its method, its main terms, the methods it compares with, its data."""
+    """The paper's own words: the name of its method, its main terms, its rival methods and its data sets."""
 
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
@@ -290,7 +291,10 @@ class _Words:
 
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns the strengths, weaknesses and questions found by cue in the whole text."""
+    """Returns strengths, weaknesses and questions, from cue words in *body*, the text of the paper.
+
+    *admitted* holds the weaknesses that the authors state themselves; the first four are repeated.
+    """
     present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
     strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
     weaknesses = [_retold(point) for point in admitted[:4]]
@@ -319,7 +323,7 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
 
 
 def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
-    """Returns the strengths, weaknesses and questions that title and abstract alone suggest."""
+    """Returns strengths, weaknesses and questions that need only the words of title and abstract."""
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
@@ -342,7 +346,7 @@ def _novelty(words: _Words) -> str:
 
 
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
-    """Returns *strong* with the strongest claims first; if empty, the first sentences that were read."""
+    """Returns the claims *strong*, the strongest first; if there are none, the first two sentences of the paper."""
     read = list(statements(abstract, body))
     weights = {statement.text: strength_weight(statement) for statement in reversed(read)}
     first = [statement.text for statement in read[:2]]
@@ -350,7 +354,7 @@ def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]
 
 
 def _retold(point: str) -> str:
-    """Returns the authors' sentence as a reviewer would retell it."""
+    """Returns the authors' sentence *point* in the third person: "we show" becomes "the authors show"."""
     for pattern, word in _PERSONS:
         point = pattern.sub(word, point)
     point = point.rstrip(" .?!")
@@ -358,7 +362,7 @@ def _retold(point: str) -> str:
 
 
 def _terms(text: str) -> list[str]:
-    """Returns the most frequent pairs of adjacent content words, most frequent first."""
+    """Returns the six most frequent pairs of adjacent content words in *text*, the most frequent first."""
     pairs: Counter[str] = Counter()
     for piece in re.split(r"[^\w\s-]+|\n", text):
         words = piece.split()

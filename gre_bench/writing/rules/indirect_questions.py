@@ -1,6 +1,6 @@
-"""Questions as they stand after "The reviewer questions": "how it scales" for "How does it scale?".
+"""Turns questions into indirect ones, for use after "The reviewer questions": "how it scales" for "How does it scale?".
 
-A question whose order cannot be told is left out.
+A question whose subject and verb cannot be found is left out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]
 
 
 def indirect(text: str) -> str:
-    """*text* as an indirect question; empty if it asks nothing."""
+    """Returns *text* as an indirect question; empty if it is no question or its subject cannot be found."""
     text = _JOINED.sub("", text, count=1) if _JOINED.match(text) else text
     before = None if WH.match(text) else _BEFORE.fullmatch(text)
     if before and (inner := indirect(before["Q"])):
@@ -73,7 +73,10 @@ def indirect(text: str) -> str:
 
 
 def _inverted(word: str, verb: str, rest: str, negated: bool) -> str:
-    """The indirect question of *word* ("how"), *verb* ("does") and *rest* ("it scale"); empty if it cannot be told."""
+    """Returns the indirect question of *word* ("how"), *verb* ("does") and *rest* ("it scale"): "how it scales".
+
+    If *negated*, "not" is added. The result is empty if the subject cannot be found.
+    """
     if word.startswith(("what ", "which ", "who", "how m")) and verb in BE and participle_of(rest.split()[0].lower()):
         return f"{word} {verb}{' not' if negated else ''} {rest}"
     if said := stated(verb, rest, negated):

@@ -1,6 +1,7 @@
-"""A clause of a review as what follows "The reviewer criticizes" and the like: a noun, "that ...", "how ...", a gerund.
+"""Turns a clause of a review into a claim, the words after "The reviewer criticizes" and the like.
 
-A clause that no rule puts into a sentence gives nothing, for a broken sentence would be worse than none.
+A claim is a noun phrase, a clause with "that", an indirect question or a gerund. If no rule gives a correct sentence,
+the claim is empty: a broken sentence would be worse than none.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from gre_bench.writing.rules.noun_claims import act_of, describes, noun_of, requ
 from gre_bench.writing.rules.review_clauses import Clause
 
 LONGEST_LINE = 30
-"""Words of a line after its opening, at most."""
+"""The largest number of words in a claim."""
 
 _LATE = 9
-"""Words that stay when a claim is cut, at least."""
+"""The smallest number of blanks before the cut when a claim is shortened."""
 
 _OPEN_QUOTE, _END_QUOTE = re.compile(r"(?<![\w.,)])['‘“](?=\w)"), re.compile(r"(?<=[\w.,)])(?<!s)['’”](?!\w)")
 _LATER = re.compile(rf"[;,:] (?:and |so |but |then )?(?:{VERB}|how|why|what|which|where)\b", re.I)
@@ -45,7 +46,7 @@ _HIDDEN_VERB = re.compile(
     r"(?:need|require|deserve) (?:to be|to |more |some |a |further |major |much |additional |improvement)",
     re.I,
 )
-"""Sentences whose verb could as well be a noun."""
+"""Beginnings of sentences whose verb `finite` cannot find, because it could as well be a noun."""
 _LATE_SUBJECT = re.compile(r"(?<=\w), (?:the authors|authors|we|it|they) (?:must|should|need|have to)\b")
 _LED = re.compile(r"that (?:because|since|if|while|although|when|as|though|given|despite|unlike)\b", re.I)
 _TAG = re.compile(r"[, ]+(?:right|correct|no|or not|why|am I right)$", re.I)
@@ -58,7 +59,7 @@ _PREDICATE = re.compile(
 
 
 def claim_of(clause: Clause, stance: Stance) -> str:
-    """What *stance* takes as its object, made of *clause*; empty if no rule makes a sentence of it."""
+    """Returns the claim of *clause* after "The reviewer" and *stance*; empty if no rule gives a correct sentence."""
     text = _bare(clause.text)
     if len(text) < 3:
         return ""
@@ -66,7 +67,7 @@ def claim_of(clause: Clause, stance: Stance) -> str:
 
 
 def _bare(text: str) -> str:
-    """*text* without what leads to it, labels, fillers and asides, the reviewer in the third person."""
+    """Returns *text* without lead-ins, labels, fillers and asides, and with the reviewer in the third person."""
     text = lexicon.ASIDE.sub("", text).strip(" \t-–—:;,*.?!\"'()[]<>•")
     for _ in range(3):
         text = lexicon.LEAD.sub("", text).strip(" ,:;")
@@ -85,7 +86,7 @@ def _third_person(adverb: str, verb: str) -> str:
 
 
 def _said(text: str, stance: Stance) -> str:
-    """The claim of a statement."""
+    """Returns the claim of *text*, which is a statement; empty if no rule gives one."""
     noun = request_of(text) if stance == "suggests" else noun_of(text, stance) or act_of(text, stance)
     if noun:
         return noun
@@ -101,7 +102,7 @@ def _said(text: str, stance: Stance) -> str:
 
 
 def _stated(text: str, stance: Stance) -> str:
-    """The claim of a statement that has the form of no pattern: most become what follows "that"."""
+    """Returns the claim of a statement that no pattern matches, mostly the statement after "that"; may be empty."""
     first, _, rest = text.partition(" ")
     first = first.lower().strip(",")
     if first in ("because", "since", "if", "while", "although", "when", "as", "though") and "," not in text:
@@ -120,9 +121,10 @@ def _stated(text: str, stance: Stance) -> str:
 
 
 def _without_subject(text: str, first: str, rest: str) -> str | None:
-    """The claim of *text*, the words *first* and *rest*, that starts with its verb: the paper is its subject.
+    """Returns the claim of *text* with "the paper" as its subject, if *text* starts with its verb.
 
-    None if it does not start so; empty if nothing follows the verb.
+    *first* and *rest* are its first word and the others. Returns None if it starts otherwise, and an empty text if
+    nothing follows the verb.
     """
     if first in AUXILIARIES or (first in THIRD and finite(text) < 0 and not rest.startswith("of ")):
         return f"that the paper {lowered(text)}" if rest else ""
@@ -134,7 +136,7 @@ def _without_subject(text: str, first: str, rest: str) -> str | None:
 
 
 def _asked(text: str, stance: Stance) -> str:
-    """The claim of a question."""
+    """Returns the claim of *text*, which is a question; empty if no rule gives one."""
     if stance in ("suggests", "questions"):
         for pattern, made, part in FORMS[stance]:
             if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
@@ -150,7 +152,11 @@ def _asked(text: str, stance: Stance) -> str:
 
 
 def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
-    """*text* as the part of a claim that it has to be, capitals kept in an *inner* one; empty if it is not."""
+    """Returns *text* in the form that the kind *part* needs within a claim; empty if *text* is of another kind.
+
+    *open_article* puts "the" before a noun that needs an article. *inner* says that *text* comes from within a clause,
+    so that its capital is kept.
+    """
     text = text.strip(" ,")
     first, _, rest = text.partition(" ")
     low = first.lower().strip(",")
@@ -234,25 +240,28 @@ _OPENERS = frozenset(
 
 
 def _parallel(text: str) -> str:
-    """*text* with the base forms after "and" as gerunds: "adding a study and comparing it"."""
+    """Returns *text*, the words after a gerund, with base forms after "and" or "or" as gerunds too.
+
+    "adding a study and compare it" thus becomes "adding a study and comparing it".
+    """
     words = text.split()
-    for place, (one, two) in enumerate(pairwise(words)):
-        later = words[place + 2] if place + 2 < len(words) else ""
+    for index, (one, two) in enumerate(pairwise(words)):
+        later = words[index + 2] if index + 2 < len(words) else ""
         if one in ("and", "or", "and/or") and two in VERBS and (later.lower() in _AFTER_VERB or not is_noun(two)):
-            words[place + 1] = gerund(two)
+            words[index + 1] = gerund(two)
         elif one in ("and", "or") and two.endswith("ly") and later in VERBS and not is_noun(later):
-            words[place + 2] = gerund(later)
+            words[index + 2] = gerund(later)
     return " ".join(words)
 
 
 def _shortened(text: str) -> str:
-    """*text*, or as much of it as makes a sentence where it is too long or broken; empty if nothing does."""
+    """Returns the claim *text*, cut where a phrase ends if it is too long or broken; empty if no cut makes it sound."""
     words = text.split()
     if len(words) <= LONGEST_LINE and (whole := _checked(text)):
         return whole
     text = " ".join(words[: LONGEST_LINE + 1])
-    for places in (lexicon.SOFT, lexicon.PHRASE):
-        for cut in reversed(list(places.finditer(text))):
+    for pattern in (lexicon.SOFT, lexicon.PHRASE):
+        for cut in reversed(list(pattern.finditer(text))):
             part = _checked(text[: cut.start()], cut=True) if text.count(" ", 0, cut.start()) >= _LATE else ""
             if part and not ends_with_verb(part):
                 return part
@@ -260,7 +269,10 @@ def _shortened(text: str) -> str:
 
 
 def _checked(text: str, cut: bool = False) -> str:
-    """*text* without what cannot end it; empty if something in it shows that it is no sentence."""
+    """Returns the claim *text* without final words that cannot end it; empty if it would make a broken sentence.
+
+    *cut* says that *text* is the beginning of a longer claim.
+    """
     words = text.split()
     asks = bool(WH.match(text))
     kept = frozenset() if not asks else BE if cut else BE | PREPOSITIONS

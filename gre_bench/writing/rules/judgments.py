@@ -1,9 +1,9 @@
-"""Judgments of a review by rule: no LM, the same lines every time (the embedded stand-in for Xu et al. 2025, C.1).
+"""Writes the judgments of a review by rule: without an LM, and with the same lines every time.
 
-Each evaluation of a review becomes one line. A log-linear model of a clause's words says whether the reviewer
-appreciates, criticizes, questions or suggests in it, or only describes; the clause's own content words are kept, for
-they carry the information, while first persons, connectives and citations go. List marks and line breaks decide
-nothing, and the order of sections only that of the lines.
+It is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1. Each judgment in the review becomes one
+line. A log-linear model of a clause's words decides whether the reviewer appreciates, criticizes, questions or suggests
+something in it, or only describes. The content words of the clause are kept, because they carry the information. First
+persons, connectives and citations are left out. List marks and line breaks have no effect.
 """
 
 from __future__ import annotations
@@ -32,23 +32,26 @@ __all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 WRITER = "rule-judgments-2"
 
 _SURE = 0.19
-"""Chance of a stance from which a clause has it; the four and "no judgment" share one."""
+"""Smallest probability at which a clause counts as having a stance; those of the five classes sum to 1."""
 
 _PLAIN = 0.5
-"""The same for praise in a clause that blames in so many words, and for a review that only sums up the paper."""
+"""Smallest probability of praise in a clause with words of blame, and of a stance if headings are ignored."""
 
 _ARGUES = 8
-"""Clauses from which a review is an argument, in which less certain judgments count where there are no others."""
+"""Number of clauses from which a review without certain judgments is read again for less certain ones."""
 
 _ALIKE = 0.7
+"""Share of common content words above which two lines say nearly the same."""
+
 _COMPARED = 100
+"""Number of earlier lines with which a line is compared."""
 
 
 def judgments_of(review: str) -> str:
-    """The judgments of *review*, one a line, each with one of the four openings; empty if nothing is judged.
+    """Returns the judgments of *review*, one on each line, each with one of the four openings; empty if there are none.
 
-    A review whose headings leave no room for judgments (all of it under "Summary") is read without them, and with less
-    certainty where that too finds nothing.
+    If nothing is found, as in a review that is all under the heading "Summary", it is read again without its headings.
+    If that finds nothing in a long review, less certain judgments count as well.
     """
     model, clauses = shipped(), clauses_of(review)
     if lines := _lines(model, clauses, _SURE):
@@ -59,39 +62,46 @@ def judgments_of(review: str) -> str:
 
 
 def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
-    """Lines in the order of the clauses; of lines that say nearly the same, the one whose stance is the surest."""
+    """Returns the lines of *clauses* in their order; *sure* is the smallest probability of a stance.
+
+    Of lines that say nearly the same, only the one with the most probable stance is kept.
+    """
     found = []
     for clause, chances in zip(clauses, model.probabilities(clauses), strict=True):
         if made := _line(clause, chances, sure):
             found.append((-float(chances[:NONE].max()), *made))
     kept: list[frozenset[str]] = []
     left = set()
-    for place in sorted(range(len(found)), key=lambda one: found[one][:2]):
-        words = found[place][2]
+    for index in sorted(range(len(found)), key=lambda index: found[index][:2]):
+        words = found[index][2]
         if not any(_same(words, other) for other in kept[-_COMPARED:]):
             kept.append(words)
-            left.add(place)
-    return [line for place, (_, line, _) in enumerate(found) if place in left]
+            left.add(index)
+    return [line for index, (_, line, _) in enumerate(found) if index in left]
 
 
 def _same(words: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two lines with these content words say nearly the same."""
+    """Whether two lines with the content words *words* and *other* say nearly the same."""
     shared = len(words & other)
     return words == other or (shared > 1 and shared > _ALIKE * min(len(words), len(other)))
 
 
 def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozenset[str]] | None:
-    """The line of *clause* in its likeliest stance that makes a sentence of it, and its content words."""
-    places = [int(place) for place in np.argsort(-chances[:NONE], kind="stable") if chances[place] >= sure]
-    if APPRECIATES in places and chances[APPRECIATES] < _PLAIN and lexicon.BLAMES.search(clause.text):
-        places = [CRITICIZES] if chances[CRITICIZES] >= sure / 2 else []
+    """Returns the line of *clause* and its content words; None if it judges nothing.
+
+    *chances* holds the probability of each class. The line takes the most probable stance that is at least *sure* and
+    gives a correct sentence.
+    """
+    stances = [int(stance) for stance in np.argsort(-chances[:NONE], kind="stable") if chances[stance] >= sure]
+    if APPRECIATES in stances and chances[APPRECIATES] < _PLAIN and lexicon.BLAMES.search(clause.text):
+        stances = [CRITICIZES] if chances[CRITICIZES] >= sure / 2 else []
     judges = chances[:NONE].sum() >= sure
     if judges and lexicon.WONDERS.search(clause.text):
-        places = [QUESTIONS, *places]
+        stances = [QUESTIONS, *stances]
     elif judges and lexicon.REQUESTS.search(lexicon.LEAD.sub("", clause.text)):
-        places = [SUGGESTS, *places]
-    for place in places:
-        if claim := claim_of(clause, STANCES[place]):
+        stances = [SUGGESTS, *stances]
+    for stance in stances:
+        if claim := claim_of(clause, STANCES[stance]):
             words = frozenset(word.lower() for word in lexicon.WORD.findall(claim)) - lexicon.FUNCTION
-            return (f"The reviewer {STANCES[place]} {claim}.", words) if words else None
+            return (f"The reviewer {STANCES[stance]} {claim}.", words) if words else None
     return None

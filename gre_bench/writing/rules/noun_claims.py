@@ -1,7 +1,6 @@
-"""Makes a clause about a thing into one noun: "the proofs are long" into "the long proofs", "X is not shown" into its
-lack.
+"""Turns clauses into noun phrases: "the proofs are long" into "the long proofs", "X is not shown" into "the lack of X".
 
-Judgments are usually worded as nouns. For a clause of another form, nothing is made here.
+Judgments are usually worded as noun phrases. The functions return an empty text for a clause of another form.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ _ACTS = {
         )
     )
 }
-"""Verbs, and the nouns of their actions."""
+"""Verbs with the nouns of their actions, each with its preposition."""
 
 _GIVES = listed("provide present introduce include report write state")
-"""Verbs whose object is judged, not the action."""
+"""Verbs after which the object is judged, not the action."""
 
 _UNDONE = listed("provided included given available present presented shown")
-"""Participles whose negation means that the thing itself is lacking, not its provision."""
+"""Participles whose negation means that the thing itself is lacking: "no code is provided" is a lack of code."""
 
 _QUALITY = {
     "novel": "novelty", "original": "originality", "reproducible": "reproducibility", "readable": "readability",
     "sound": "soundness", "technically sound": "technical soundness", "correct": "correctness",
 }  # fmt: skip
-"""Adjectives whose nouns are more usual before "of the method" than the adjectives before "method"."""
+"""Adjectives with their nouns, where "the novelty of the method" is more usual than "the novel method"."""
 
 _QUALITY_FOR = _QUALITY | {
     "important": "importance", "useful": "usefulness", "effective": "effectiveness", "relevant": "relevance",
@@ -67,7 +66,7 @@ _QUALITY_FOR = _QUALITY | {
     "robust": "robustness", "valuable": "value", "beneficial": "benefit", "close": "closeness", "simple": "simplicity",
     "crucial": "importance", "helpful": "helpfulness",
 }  # fmt: skip
-"""The same adjectives and others, before "for" or "to": "important for robotics"."""
+"""Adjectives with their nouns, before "for", "to" or "in": "the importance for robotics"."""
 _DENIED = {
     "clear": "unclear", "convincing": "unconvincing", "sufficient": "insufficient", "consistent": "inconsistent",
     "fair": "unfair", "necessary": "unnecessary", "realistic": "unrealistic", "surprising": "unsurprising",
@@ -104,7 +103,10 @@ _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", r
 
 
 def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
-    """Returns the noun that *text* is about, with what it says of it; empty if *text* has another form."""
+    """Returns ``the long proofs`` for ``the proofs are long``; empty if *text* is not of the form "subject is ...".
+
+    *stance* decides between forms: only criticism may be a negation.
+    """
     found = _SAYS.fullmatch(text)
     if not found:
         return ""
@@ -131,8 +133,9 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
 
 
 def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
-    """Returns ``the exploration of four tasks`` for ``the authors explore four tasks``; empty if *text* has another
-    form.
+    """Returns ``the exploration of four tasks`` for ``the authors explore four tasks``.
+
+    The result is empty if *text* has another form or *stance* is neither praise nor criticism.
     """
     found = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
     if not found or (found["N"] and stance == "appreciates"):
@@ -149,7 +152,10 @@ def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", 
 
 
 def _undone(subject: str, whole: str, said: str) -> str:
-    """Returns the criticized thing if *subject* is not *said*; empty if the words do not show it."""
+    """Returns the claim of "*subject* is not *said*", such as ``the unclear proof``; empty if no rule gives one.
+
+    *whole* is the subject with its article.
+    """
     if said in _UNDONE:
         return f"the lack of {whole}"
     if said in _DENIED:
@@ -164,7 +170,7 @@ def _undone(subject: str, whole: str, said: str) -> str:
 
 
 def _manner(adverb: str | None) -> str:
-    """Returns ``clear `` for ``clearly``; empty without an *adverb*."""
+    """Returns the adjective of *adverb* and a blank, ``clear `` for ``clearly``; empty if there is no adverb."""
     word = (adverb or "").strip().lower()
     if word in ("", "only", "also"):
         return ""
@@ -172,13 +178,13 @@ def _manner(adverb: str | None) -> str:
 
 
 def _article(thing: str) -> str:
-    """Returns *thing* with a small first letter, unless it is a name."""
+    """Returns *thing* with a small first letter, unless its first word has another capital, as names have."""
     first = thing.split(" ", 1)[0]
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
 
 def describes(said: str) -> bool:
-    """Whether *said* can stand before a noun: only adjectives, joined by commas, "and" and "but"."""
+    """Whether *said* can stand before a noun: it holds only adjectives, joined by commas, "and" and "but"."""
     words = re.split(r"[ ,]+", said.lower())
     if not words or len(words) > 7 or words[-1] in _DEGREE:
         return False
@@ -189,7 +195,7 @@ def describes(said: str) -> bool:
 
 
 def _thing(subject: str) -> str:
-    """Returns *subject* without its article; empty for a pronoun, or for more than a noun and its attributes."""
+    """Returns *subject* without its article; empty if it is a pronoun or more than a noun and its attributes."""
     words = subject.split()
     while words and words[0].lower() in _ARTICLES:
         words = words[1:]
@@ -216,7 +222,10 @@ _SHOULD = re.compile(
 
 
 def request_of(text: str) -> str:
-    """Returns ``moving the proofs to an appendix`` for ``the proofs should be moved to an appendix``; else empty."""
+    """Returns ``moving the proofs to an appendix`` for ``the proofs should be moved to an appendix``.
+
+    The result is empty if *text* has another form.
+    """
     found = _SHOULD.fullmatch(text)
     first = found["S"].split()[0].lower() if found else ""
     if not found or first in _NO_SUBJECT | PREPOSITIONS or finite(found["S"]) > 0 or " if " in found["R"]:

@@ -1,8 +1,8 @@
-"""Rephrases a review by rule in two styles (the built-in replacement for D.4.1's two LMs).
+"""Rephrases a review by rule in two styles (the built-in replacement for the two LMs of Xu et al. 2025, D.4.1).
 
-In each sentence, phrases are replaced by others of the same meaning (`rephrasing_lexicon`). A movable clause changes
-its place: "Although A, B." becomes "B, although A.", or "B because A." becomes "Because A, B.". Headings, list marks,
-formulas and line breaks stay, and so does every judgment. Text that no rule covers stays as it is.
+In each sentence, phrases are replaced by others of the same meaning (`rephrasing_lexicon`). Some clauses move:
+"Although A, B." becomes "B, although A.", or "B because A." becomes "Because A, B.". Headings, list marks, formulas and
+line breaks stay, and so does the meaning of each judgment. Text that no rule covers stays as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gre_bench.core.review_text import join, split
 from gre_bench.writing.rules.rephrasing_lexicon import PHRASES
 
 WRITERS = {1: "rule-rephrase-1", 2: "rule-rephrase-2"}
-"""The two styles, by their names in records and signatures."""
+"""Style → the name of its writer in records and signatures."""
 
 _LONGEST_SENTENCE = 2000
 _FRONT = re.compile(r"(Although|While|Since|Because|If|When|Though|Given that) ([^,;:?!]{8,200}), ([^:;?!]{8,300})\.")
@@ -32,7 +32,7 @@ _NAME = re.compile(r"I\b|[A-Z]\w*[A-Z\d]")
 
 
 def rephrased(review: str, style: int) -> str:
-    """Returns *review* rephrased in *style* 1 or 2; blanks stay as they are."""
+    """Returns *review* rephrased in *style* 1 or 2; white space between sentences stays as it is."""
     sections = split(review)
     return join(
         replace(
@@ -75,7 +75,7 @@ def _to_the_front(match: re.Match[str]) -> str:
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """Matches any phrase of the lexicon, longest first, with the article before it."""
+    """Returns a pattern that matches any phrase of the lexicon, longest first, with the article before it."""
     longest = sorted((phrase for phrase, _, _ in PHRASES), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 
@@ -106,5 +106,5 @@ def _capital(text: str) -> str:
 
 
 def _small(text: str) -> str:
-    """Returns *text* as the middle of a sentence; names, acronyms and "I" keep their first letter."""
+    """Returns *text* with a small first letter, for the middle of a sentence; names, acronyms and "I" keep theirs."""
     return text if _NAME.match(text) else text[:1].lower() + text[1:]

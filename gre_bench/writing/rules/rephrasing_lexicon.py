@@ -1,4 +1,4 @@
-"""The lexicon of `gre_bench.writing.rules.rephrasing`: phrases of reviews with a replacement in each style.
+"""The lexicon of `gre_bench.writing.rules.rephrasing`: phrases of reviews with a replacement in each of two styles.
 
 Every row is a phrase (lower case, whole words) with its replacements in the first and the second style. A replacement
 has the same part of speech and number, so the sentence around it stays correct.
@@ -17,7 +17,7 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
     ("previous work", "earlier work", "prior research"),
     ("existing work", "prior work", "earlier research"),
     ("the literature", "prior publications", "published research"),
-    # What papers do
+    # Verbs for the work of authors
     ("proposes", "puts forward", "introduces"),
     ("propose", "put forward", "introduce"),
     ("propose to", "set out to", "undertake to"),
@@ -52,7 +52,7 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
     ("requires", "needs", "calls for"),
     ("require", "need", "call for"),
     ("helps to", "serves to", "makes it easier to"),
-    # Things
+    # Nouns
     ("method", "approach", "technique"),
     ("methods", "approaches", "techniques"),
     ("approach", "method", "technique"),
@@ -85,7 +85,7 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
     ("my concerns", "my reservations", "my doubts"),
     ("the main issue", "the chief problem", "the principal difficulty"),
     ("typos", "spelling mistakes", "typographical errors"),
-    # How they are
+    # Adjectives and adverbs
     ("well written", "clearly written", "written with care"),
     ("well-written", "clearly written", "written with care"),
     ("easy to follow", "easy to read", "simple to understand"),
@@ -126,7 +126,7 @@ PHRASES: tuple[tuple[str, str, str], ...] = (
     ("can the authors", "could the authors", "are the authors able to"),
     ("needs to", "has to", "must"),
     ("should be", "must be", "ought to be"),
-    # What joins
+    # Connectives
     ("however", "nevertheless", "that said"),
     ("moreover", "furthermore", "besides"),
     ("furthermore", "moreover", "what is more"),

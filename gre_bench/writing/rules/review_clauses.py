@@ -1,7 +1,7 @@
-"""The clauses of a review, each with what may tell its stance; lists, prose and headings in one line give the same.
+"""Splits a review into clauses, each with the facts by which its stance is classified.
 
-A clause is a sentence, or a part of one that "but", "although" and the like set against the rest. List marks and
-line breaks are not looked at, so only words, the section and "?" tell clauses apart.
+A clause is a sentence, or a part of one between words such as "but" and "although". Lists, prose and headings within a
+line give the same clauses, because list marks and line breaks hardly matter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _LONGEST_SENTENCE = 2000
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """Its words without citations and markup, the section it stands in, and whether it is set against what precedes."""
+    """A clause of a review: its *text* without citations and markup, and the *kind* of its section.
+
+    *contrast* says that a word such as "but" sets it against the clause before it.
+    """
 
     text: str
     kind: Kind
@@ -30,27 +33,28 @@ class Clause:
 
     @property
     def asks(self) -> bool:
+        """Whether the clause is a question."""
         return self.text.rstrip(" \"')").endswith("?")
 
 
 def clauses_of(review: str) -> list[Clause]:
-    """The clauses of *review* in order; none of its references."""
+    """Returns the clauses of *review* in order, without those of its list of references."""
     return [clause for section in split(review) if section.kind != "references" for clause in _clauses(section)]
 
 
 def _clauses(section: Section) -> Iterator[Clause]:
     signs = [one.mark.strip(" ()\t>") for one in section.sentences]
     kind, citing = section.kind, False
-    for place, one in enumerate(section.sentences):
-        if place == 0 or one.mark.strip() or "\n" in section.sentences[place - 1].gap:
+    for index, one in enumerate(section.sentences):
+        if index == 0 or one.mark.strip() or "\n" in section.sentences[index - 1].gap:
             citing = bool(lexicon.REFERENCE.match(one.mark + one.text))
         if citing:
             continue
         if section.kind == "mixed" and "+" in signs:
-            kind = "strengths" if signs[place] == "+" else "weaknesses" if signs[place] == "-" else kind
+            kind = "strengths" if signs[index] == "+" else "weaknesses" if signs[index] == "-" else kind
         length, kind = heading_in(one.text, kind)
         text = _cleaned(one.text[length:])
-        if place == 0 and section.kind == "aspects" and len(text.split()) <= 3 and finite(text) < 0:
+        if index == 0 and section.kind == "aspects" and len(text.split()) <= 3 and finite(text) < 0:
             text = f"{text.rstrip('. ')} {section.name}"
         for part, contrast in _parts(text):
             if not lexicon.NO_JUDGMENT.search(part):
@@ -58,7 +62,7 @@ def _clauses(section: Section) -> Iterator[Clause]:
 
 
 def _cleaned(text: str) -> str:
-    """*text* in one line, without citations, formulas, markup and contractions."""
+    """Returns *text* on one line, without citations, long formulas and markup, and with contractions spelled out."""
     text = lexicon.CITATION.sub(_cited, text[:_LONGEST_SENTENCE].replace("---", " - "))
     text = lexicon.DRESS.sub("", text)
     text = lexicon.LATEX.sub("", lexicon.MATH.sub(lambda math: _symbol(math[0]), text)).replace("’", "'")
@@ -68,19 +72,25 @@ def _cleaned(text: str) -> str:
 
 
 def _cited(citation: re.Match[str]) -> str:
-    """Nothing in the place of a citation, or a mark that no line may hold where a preposition needs it."""
+    """Returns the replacement of a *citation*: nothing, or a placeholder if a preposition before it needs a noun.
+
+    A judgment may not contain the placeholder.
+    """
     before = citation.string[max(0, citation.start() - 12) : citation.start()].split()
     return " ¤" if before and before[-1].lower() in PREPOSITIONS else ""
 
 
 def _symbol(math: str) -> str:
-    """A short formula as it is; a mark in the place of a longer one, that no line may hold."""
+    """Returns a short formula without its dollar signs and backslashes, and a placeholder for a longer one.
+
+    A judgment may not contain the placeholder.
+    """
     inner = re.sub(r"[\\$]", "", math)
     return inner if len(inner) <= 12 else "¤"
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:
-    """What *text* joins, and whether each part is a contrast to the one before."""
+    """Splits the sentence *text* into clauses; returns each with whether it contrasts with the one before."""
     if (label := lexicon.LABEL.match(text)) and len(label[0].split()) > 1:
         return [(label[0].strip(" :)."), False), *_parts(text[label.end() :])]
     if text.endswith("?"):

@@ -1,6 +1,6 @@
-"""The words by which a review's clauses are cut and cleaned, for judgments by rule.
+"""Patterns by which the rule for judgments splits a review into clauses and cleans them.
 
-Patterns only; `review_clauses` and `judgment_claims` say what is done with them.
+`review_clauses` and `judgment_claims` use them and describe their effect.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ FURTHER = re.compile(
     r"\s*;\s+|,? and (?=(?:how|why|what|which|where|when|is|are|do|does|can|could) (?:is|are|do|does|did|can|could|the|it|this)\b)",
     ANY_CASE,
 )
-"""Between two questions of a sentence."""
+"""Matches the text between two questions of a sentence."""
 CONCESSION = re.compile(
     r"^(?:although|while|though|even though|whereas)\s+([^,]{12,200}),\s+(.{10,})$", ANY_CASE | re.S
 )
@@ -103,7 +103,7 @@ FUNCTION = listed(
     "the a an of to in for and or is are be that this it with as on by from at its their not which than into if "
     "when while but i.e e.g such more between whether how what paper authors work manuscript submission article"
 )
-"""Words that say little of what is judged."""
+"""Words that say little about the judged thing."""
 UNFINISHED = (
     FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}
 ) | listed(
@@ -117,25 +117,25 @@ WONDERS = re.compile(
     r"where|about)\b|\bunclear(?: to me)?,? (?:why|how|what|whether|if|which|when|where)\b",
     ANY_CASE,
 )
-"""What asks without a question mark."""
+"""Matches questions without a question mark."""
 NO_JUDGMENT = re.compile(
     r"\bthank(?:s|ful)?\b|^\W*(?:please )?(?:see|refer to) (?:the )?(?:above|below|strengths?|weakness\w*)\b|"
     r"^(?:\w+ )?(?:remarks?|(?:surrounding )?(?:paragraphs|passages?|pages))\b.*\b(?:remarks?|manuscript|part|section|topic|matter)\b",
     ANY_CASE,
 )
-"""Thanks, what only points elsewhere, and what is said of the review's own remarks."""
+"""Matches thanks, mere references to other parts of the review, and sentences about the review itself."""
 BLAMES = re.compile(
     r"\b(?:poor(?:ly)?|weak|unclear|insufficient|inadequate|questionable|unconvincing|confusing|missing|lacks?|lacking|wrong|"
     r"incorrect|flawed|crude|vague|(?:limited|restricted|narrow) (?:to|in)|not (?:novel|new|clear|convincing|enough))\b",
     ANY_CASE,
 )
-"""What blames whatever stands beside it."""
+"""Matches words of blame."""
 REQUESTS = re.compile(
     r"^(?:could|can|would|will) (?:you|the authors?)(?: \w+ly| please| also| maybe)* (?!(?:clarify|explain|elaborate|justify|discuss|comment|"
     r"describe|specify|know|see|have|state|tell|say|confirm|be|give|provide)\b)\w+",
     ANY_CASE,
 )
-"""What asks for something to be done."""
+"""Matches requests in the form of a question."""
 ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
 FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)(?!is\b|are\b|and\b|or\b|in\b|of\b)([a-z]+)\b")
 PERSONS = tuple(

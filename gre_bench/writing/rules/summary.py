@@ -1,7 +1,7 @@
-"""Sums up a review's strengths and its weaknesses in one phrase each, by rule.
+"""Sums up the strengths and the weaknesses in a review in one phrase each, by rule.
 
-It is the built-in replacement for D.4.2's summaries. Each phrase holds the first two points that the rule for judgments
-calls praised, or criticized, shortened and joined by "and".
+It is the built-in replacement for an LM with the prompts of Xu et al. 2025, D.4.2. Each phrase joins the first two
+claims that the review appreciates, or criticizes, according to its judgments by rule. Long claims are cut.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ WRITER = "rule-elongation-2"
 
 _NAMED = 2
 _LONGEST = 12
-"""The most words in a point."""
+"""The most words of a claim that are kept."""
 
 
 def summaries_of(review: str) -> tuple[str, str]:
-    """Returns the strengths and the weaknesses of *review*, each empty if there are none.
+    """Returns two phrases: the strengths and the weaknesses that *review* states; each is empty if there are none.
 
-    If nothing is criticized, the weaknesses are the suggestions or questions.
+    If the review criticizes nothing, its suggestions count as weaknesses, and if it has none, its questions.
     """
     lines = [line.removeprefix("The reviewer ").rstrip(".").split(" ", 1) for line in judgments_of(review).splitlines()]
     claims = {stance: [claim for said, claim in lines if said == stance] for stance in {said for said, _ in lines}}

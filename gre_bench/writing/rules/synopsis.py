@@ -1,7 +1,8 @@
-"""Finds by rule the strengths and weaknesses that a paper states about itself (the built-in replacement for C.4).
+"""Finds by rule the strengths and weaknesses that the authors of a paper state themselves.
 
-A strength is a sentence that claims a contribution or result of the authors. A weakness is one that states a limitation
-or leaves something to future work. They are the paper's own sentences without citations and connectives.
+It is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.4. A strength is a sentence that claims a
+contribution or result of the authors. A weakness is one that states a limitation or leaves something to future work.
+They are the paper's own sentences without citations and connectives.
 """
 
 from __future__ import annotations
@@ -103,14 +104,17 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a paper, trimmed, and its heading (lower case; empty before the first)."""
+    """A sentence of a paper (see `trimmed`), and the heading above it in lower case, empty before the first."""
 
     heading: str
     text: str
 
 
 def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
-    """Returns the author-stated strengths and weaknesses in the paper's order, at most `MOST` each, without repeats."""
+    """Returns the strengths and the weaknesses that the authors state, each at most `MOST` sentences.
+
+    Both are in the paper's order and without near repeats.
+    """
     candidates = list(statements(abstract, text))
     weak = _best(candidates, [weakness_weight(statement) for statement in candidates])
     strong = _best(
@@ -120,12 +124,15 @@ def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
-    """Returns both lists as the text of a synopsis: one point per line, a blank line between the lists."""
+    """Returns both lists as the text of a synopsis: one point on each line, a blank line between the lists."""
     return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
 
 
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
-    """Yields the sentences of abstract and body that can stand alone: no tables, captions, formulas, references."""
+    """Yields the sentences of *abstract*, then of the body *text*, up to its references.
+
+    Tables, captions and formulas are left out.
+    """
     for sentence in sentences(" ".join((abstract or "").split())):
         if point := trimmed(sentence):
             yield Statement("abstract", point)
@@ -142,7 +149,10 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
 
 
 def trimmed(sentence: str) -> str:
-    """Returns *sentence* without citations, list mark and opening connectives; empty if it is no plain sentence."""
+    """Returns *sentence* without citations, list mark and opening connectives, cut to about `LONGEST_POINT` words.
+
+    The result is empty if it is no plain sentence: a caption, mostly formulas, too short or far too long.
+    """
     text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
     text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")
     words = text.split()
@@ -158,7 +168,7 @@ def trimmed(sentence: str) -> str:
 
 
 def strength_weight(statement: Statement) -> float:
-    """Returns how strongly *statement* claims something for the authors' own work; zero or less: not at all."""
+    """Returns how strongly *statement* claims a strength of the authors' own work; 0 or less means not at all."""
     claim = _CLAIM.search(statement.text)
     results = len(set(match[0].lower() for match in _RESULT.finditer(statement.text)))
     if not claim and not (results and _OWN.search(statement.text)):
@@ -166,13 +176,15 @@ def strength_weight(statement: Statement) -> float:
     if _OTHERS.search(statement.text) and not claim:
         return 0
     weight = (
-        (2 if claim else 0) + min(results, 3) + (3 if statement.heading == "abstract" else _place(statement.heading))
+        (2 if claim else 0)
+        + min(results, 3)
+        + (3 if statement.heading == "abstract" else _heading_weight(statement.heading))
     )
     return weight - (2 if _ADMITS.search(statement.text) else 0)
 
 
 def weakness_weight(statement: Statement) -> float:
-    """Returns how strongly *statement* admits a weakness of the authors' own work; zero or less: not at all."""
+    """Returns how strongly *statement* admits a weakness of the authors' own work; 0 means not at all."""
     modest = bool(_MODEST.match(statement.heading))
     admits = {match[0].lower() for match in _ADMITS.finditer(statement.text)}
     strong = bool(_STRONG_ADMISSION.search(statement.text))
@@ -186,7 +198,10 @@ def weakness_weight(statement: Statement) -> float:
 
 
 def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
-    """Returns the `MOST` heaviest *statements* in the paper's order, without near repeats."""
+    """Returns at most `MOST` of *statements*, those of the largest positive *weights*, in the paper's order.
+
+    Near repeats are left out.
+    """
     kept: dict[int, frozenset[str]] = {}
     for index in sorted(range(len(statements)), key=lambda index: (-weights[index], index)):
         words = frozenset(word.lower() for word in _WORD.findall(statements[index].text))
@@ -197,12 +212,12 @@ def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str
     return [statements[index].text for index in sorted(kept)]
 
 
-def _place(heading: str) -> int:
+def _heading_weight(heading: str) -> int:
     return next((weight for name, weight in _PLACES if name in heading), 0)
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yields the paragraphs of *text* on one line each; headings start with "#"."""
+    """Yields the paragraphs of *text*, each on one line; headings start with "#"."""
     lines: list[str] = []
     for line in [*text.split("\n"), ""]:
         heading = _HEADING.match(line[:200]) if len(line) < 200 else None

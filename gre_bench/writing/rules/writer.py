@@ -1,7 +1,7 @@
-"""Writers by rule: no LM, no cost, the same text every time.
+"""Writers by rule: they need no LM, cost nothing and write the same text every time.
 
-``rule`` writes everything except reviews. The extractive reviewers write reviews, and ``rule-2`` rephrases in another
-style than ``rule``. They replace LMs where none is available. Their own names keep them apart from LMs.
+``rule`` writes everything except reviews. ``extractive-full`` and ``extractive-abstract`` write reviews. ``rule-2``
+rephrases in another style than ``rule``. They replace LMs where none is available.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gre_bench.writing.rules.synopsis import assw_text
 
 RULE = "rule"
 EXTRACTIVE: dict[str, extractive.Kind] = {"extractive-full": "full", "extractive-abstract": "abstract"}
-"""Reviewers by rule, which serve as controls."""
+"""The writers of reviews by rule, which serve as controls, each with what it reads."""
 
 STYLES = {RULE: 1, "rule-2": 2}
-"""Writer by rule that rephrases → its style."""
+"""Writer by rule that can rephrase → its style."""
 
 NAMES = (RULE, *EXTRACTIVE, *(name for name in STYLES if name != RULE))
 
@@ -38,7 +38,10 @@ _IDENTITIES = {
 
 
 class RuleTextWriter:
-    """The writer by rule of a *name* in `NAMES`."""
+    """A `TextWriter` by rule; *name* is one of `NAMES`.
+
+    `identity`, `reviews` and `changed` raise `SettingsError` for a task that this writer cannot do.
+    """
 
     def __init__(self, name: str):
         self.name = name
@@ -72,7 +75,8 @@ class RuleTextWriter:
 
     def _style(self, task: str) -> int:
         if self.name not in STYLES:
-            raise SettingsError(f"writer {self.name} does no {task}; writers by rule that do: {', '.join(STYLES)}")
+            known = ", ".join(STYLES)
+            raise SettingsError(f"writer {self.name} cannot do the task {task}; writers by rule that can: {known}")
         return STYLES[self.name]
 
     def _review(self, paper: Paper) -> Written:

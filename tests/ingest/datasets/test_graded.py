@@ -141,7 +141,7 @@ def test_title_and_abstract_need_to_stand_in_one_row_of_an_item(tmp_path):
 def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes, reason):
     found = graded(tmp_path, ROW | {"group": "g1"}, ROW | {"review_id": "r2", "review": "More."} | changes).imported
     assert [review.review_id for review in found.reviews] == ["r1"]
-    assert [(refusal.place, reason in refusal.reason) for refusal in found.refusals] == [(2, True)]
+    assert [(refusal.number, reason in refusal.reason) for refusal in found.refusals] == [(2, True)]
 
 
 @given(
@@ -170,7 +170,7 @@ def test_a_row_of_too_many_cells_is_refused_and_the_rest_taken(tmp_path):
     path.write_bytes('\ufeffitem_id,review,grade\np1,"one, two\nthree",A\np1,x,B,extra\n\np1,last,C\n'.encode())
     found = graded_from(path, {}, {}, domain_of("proposals")).imported
     assert [review.text for review in found.reviews] == ["one, two\nthree", "last"]
-    assert [(one.place, one.reason) for one in found.refusals] == [(2, "it has 4 cells, and the heading has 3")]
+    assert [(one.number, one.reason) for one in found.refusals] == [(2, "it has 4 cells, and the heading has 3")]
 
 
 def test_another_column_of_grades_needs_an_edition_of_its_own(tmp_path):

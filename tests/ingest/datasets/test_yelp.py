@@ -176,7 +176,7 @@ def test_a_restaurant_that_is_there_with_another_name_is_refused_with_its_review
 )
 def test_a_review_that_cannot_be_used_is_refused_with_its_place(tmp_path, line, reason):
     taken = drawn(tmp_path, [business("a")], [*(review("a", n) for n in range(3)), line])
-    assert [(refusal.place, refusal.item) for refusal in taken.refusals] == [(4, "review on line 4")]
+    assert [(refusal.number, refusal.item) for refusal in taken.refusals] == [(4, "review on line 4")]
     assert reason in taken.refusals[0].reason
     assert len(taken.reviews) == 2 and accounted(taken) == 4
 
@@ -192,7 +192,7 @@ def test_a_review_that_cannot_be_used_is_refused_with_its_place(tmp_path, line, 
 )
 def test_a_business_that_cannot_be_used_is_refused_with_its_place(tmp_path, row, reason):
     taken = drawn(tmp_path, [business("a"), row], [review("a", n) for n in range(3)])
-    assert (taken.refusals[0].place, taken.refusals[0].item) == (2, "business on line 2")
+    assert (taken.refusals[0].number, taken.refusals[0].item) == (2, "business on line 2")
     assert reason in taken.refusals[0].reason
 
 

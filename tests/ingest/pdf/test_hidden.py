@@ -198,8 +198,9 @@ def scanned(mode: int, extra: str = "") -> bytes:
         for page in paper:
             copy = scan.new_page(width=612, height=792)
             copy.insert_image((0, 0, 612, 792), pixmap=page.get_pixmap(dpi=100))
-            for x0, _, _, y1, word, *_ in page.get_text("words"):
-                copy.insert_text((x0, y1 - 2), word, fontsize=9, render_mode=mode)
+            for x0, _, x1, y1, word, *_ in page.get_text("words"):
+                size = (x1 - x0) / pymupdf.get_text_length(word, "tiro", 1)
+                copy.insert_text((x0, y1 - 2), word, fontname="tiro", fontsize=size, render_mode=mode)
         if extra:
             scan[0].insert_text(BLANK, extra, fontsize=9, render_mode=mode)
         return scan.tobytes()

@@ -411,7 +411,7 @@ def test_new_records_are_told_from_known_and_changed_ones():
     papers |= {"p": Paper("p", "T", "A", "its text", 3), "q": Paper("q", "another", "A")}
     changed = new_records(found, papers, {"r": Review("r", "p", "human", "other")})
     assert ([review.review_id for review in changed.reviews], changed.added, changed.unchanged) == (["s"], 1, 1)
-    assert [(refusal.place, refusal.item) for refusal in changed.refusals] == [(2, "paper q"), (1, "review r")]
+    assert [(refusal.number, refusal.item) for refusal in changed.refusals] == [(2, "paper q"), (1, "review r")]
 
 
 loose = st.one_of(

@@ -94,7 +94,7 @@ def test_a_row_that_cannot_be_used_is_refused_with_its_reason(tmp_path, changes,
     assert [review.review_id for review in taken.reviews] == ["good"]
     assert len(taken.refusals) == 1
     assert reason in taken.refusals[0].reason
-    assert taken.refusals[0].place == 1
+    assert taken.refusals[0].number == 1
 
 
 def test_a_lone_surrogate_is_refused(tmp_path):
@@ -104,7 +104,7 @@ def test_a_lone_surrogate_is_refused(tmp_path):
 
 def test_a_line_that_is_not_json_is_refused_and_the_rest_is_taken(tmp_path):
     taken = imported(tmp_path, "{oops", "[1]", REVIEW)
-    assert [refusal.place for refusal in taken.refusals] == [1, 2]
+    assert [refusal.number for refusal in taken.refusals] == [1, 2]
     assert len(taken.reviews) == 1
 
 
@@ -290,7 +290,7 @@ def test_a_row_without_a_row_number_is_refused_when_rows_are_chosen(tmp_path):
     rows = [{"row": value, "paper_id": f"p{n}", "slot": 1, "review": "x"} for n, value in enumerate([1, "1", None, 9])]
     taken = imported(tmp_path, *rows, papers=(), make_papers=True, rows=range(0, 5))
     assert [paper.paper_id for paper in taken.papers] == ["p0"]
-    assert [refusal.place for refusal in taken.refusals] == [2, 3]
+    assert [refusal.number for refusal in taken.refusals] == [2, 3]
 
 
 def test_parquet_with_an_index_with_odd_columns_or_without_rows_is_read(tmp_path):

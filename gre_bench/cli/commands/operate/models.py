@@ -96,7 +96,7 @@ def remove_model(name: Name) -> None:
 
 
 def _row(entry: Pretrained) -> dict[str, Any]:
-    """Returns an entry of the catalogue and its state on this machine: yes, no, or incomplete."""
+    """Returns an entry of the catalogue as a row, with its state on this machine: ``yes``, ``no`` or ``not whole``."""
     try:
         model = held(entry)
         state = "no" if model is None else "not whole" if model.fault() else "yes"
@@ -113,12 +113,15 @@ def _row(entry: Pretrained) -> dict[str, Any]:
 
 @contextmanager
 def _shown(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """Yields two callbacks: one prints a step, the other shows bytes done and total bytes as a bar on a terminal."""
+    """Yields two callbacks: one prints the text of a step, the other takes bytes done and total and draws a bar.
+
+    There is no bar without a terminal; neither does anything if *quiet*.
+    """
     if quiet or not screen.err.is_terminal:
         yield (lambda _: None) if quiet else screen.say, lambda done, total: None
         return
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeElapsedColumn()
-    # The bar has its own console: standard error is taken from loaders, so that they draw no bars.
+    # The bar has its own console, because standard error is redirected while models load, to hide their own bars.
     with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
         bars = [progress.add_task("", total=None)]
 

@@ -111,7 +111,10 @@ def publish(
 
 
 def _key(path: Path | None, *outside: Path) -> SigningKey | None:
-    """Returns the key in the file *path*; `SettingsError` if the file lies in one of the folders *outside*."""
+    """Returns the signing key in the file *path*, None if *path* is None.
+
+    Raises `SettingsError` if the file lies in one of the folders *outside*, from which it could be published.
+    """
     if path is None:
         return None
     from gre_bench.release.signing import signing_key
@@ -120,7 +123,10 @@ def _key(path: Path | None, *outside: Path) -> SigningKey | None:
 
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
-    """Returns a check to run before publishing: it scores *count* pairs again and compares."""
+    """Returns a check to run before publishing: it scores *count* pairs, sampled with *seed*, again.
+
+    The check raises an error if a score differs from the stored one.
+    """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
     configure_prefect(state)
@@ -146,7 +152,7 @@ def _note(
     state: Path,
     as_json: bool,
 ) -> None:
-    """Writes an erratum on a release to the log, or retires the release."""
+    """Writes the erratum *text* on a *release* to the log of its releases, and prints it; *retire*: retires it too."""
     from gre_bench.reports.publishing import release_store_of
 
     if text is None or release is None:

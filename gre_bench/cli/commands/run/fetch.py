@@ -92,7 +92,10 @@ def venue_settings(
     venue: str, year: int, papers: str | None, seed: int | None, file: Path | None, override: list[str] | None,
     host: str | None,
 ) -> configuration.Settings:  # fmt: skip
-    """Returns the settings of *venue* and *year*: those of *file*, overridden by the command line."""
+    """Returns the settings of a fetch of *venue* and *year*: those of *file*, overridden by the other parameters.
+
+    *papers*: a number of papers, or a file of paper ids. *seed*: that of the sample. *override*: texts ``key=value``.
+    """
     values: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.seed": seed}
     values |= _sample(papers)
     pairs = [f"{key}={value}" for key, value in values.items() if value is not None]
@@ -101,7 +104,7 @@ def venue_settings(
 
 
 def _sample(papers: str | None) -> dict[str, Any]:
-    """Returns the settings that ``--papers`` stands for: a number of papers, or a file of ids that are all taken."""
+    """Returns the settings that ``--papers`` stands for: a number of papers, or a file of ids that are all sampled."""
     if papers is None or papers.isdigit():
         return {"edition.papers": papers}
     from gre_bench.ingest.records.source_files import read_ids
@@ -111,7 +114,10 @@ def _sample(papers: str | None) -> dict[str, Any]:
 
 @contextmanager
 def _noticed(quiet: bool) -> Iterator[None]:
-    """Prints on standard error whom the fetch contacts, unless *quiet*, and when nothing answers."""
+    """Prints messages of the fetch on standard error within the block: the host it contacts, and missing answers.
+
+    With *quiet*, only warnings such as missing answers are printed.
+    """
 
     class Said(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -131,7 +137,10 @@ def _noticed(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _followed(status: Path, quiet: bool) -> Iterator[None]:
-    """Shows the fetch's progress, and the wait that the known limits cause; shows nothing without a terminal."""
+    """Shows the progress of the fetch, and the time it needs at the service's limits, until the block ends.
+
+    *status*: the fetch's status file. Shows nothing if *quiet*, or without a terminal.
+    """
     if quiet or not screen.err.is_terminal:
         yield
         return

@@ -175,8 +175,9 @@ def import_into(
 ) -> None:
     """Runs *work* on the locked store of *edition*, prints its report and exits.
 
-    The exit code is 2 if a row was refused, and 3 if every refused row may succeed later. Raises `SettingsError` if the
-    edition does not exist, unless *new*.
+    *work* takes the store, the run's id and the settings, and returns a report. *kind* names what is imported, *wait*
+    is in seconds. The exit code is 2 if a row was refused, and 3 if every refused row may succeed later. Raises
+    `SettingsError` if the edition does not exist, unless *new*.
     """
     from gre_bench.pipeline.runs.job import recorded
 

@@ -153,7 +153,7 @@ def texts(
 
 
 def _show_words(pages: Sequence[PageWords]) -> None:
-    """Prints a line for each fate of a file's words, with the pages."""
+    """Prints a table of what happened to a file's words (kept, hidden, dropped, and why), with the pages."""
     from gre_bench.ingest.pdf.words import MEANING, ranges, totals
 
     totals_by_fate = totals(pages)
@@ -170,7 +170,10 @@ def _show_words(pages: Sequence[PageWords]) -> None:
 
 
 def _show_fates(rows: Sequence[Row]) -> None:
-    """Prints in one line how many words of an edition's papers were kept, hidden and dropped."""
+    """Prints in one line how many words of an edition's papers were kept, hidden and dropped.
+
+    *rows* hold a number of words and their fate.
+    """
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row["fate"]] += row["words"]
@@ -187,7 +190,10 @@ def _bytes(file: Path) -> bytes:
 
 
 def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
-    """Returns the name and the PDF of *paper*: a file, or the id of a paper of the edition."""
+    """Returns the name and the bytes of the PDF of *paper*: a file, or the id of a paper of *edition*.
+
+    Raises `SettingsError` or `SourceError` if there is no such PDF.
+    """
     from gre_bench.ingest.snapshot.snapshot import Snapshot
     from gre_bench.pipeline.reading import snapshots
 
@@ -206,7 +212,7 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
 
 
 def _page(name: str, read: Any, pictures: list[Path]) -> str:
-    """Returns a page of HTML with the findings and the pictures."""
+    """Returns a page of HTML on the paper *name*, with the findings of *read* and the *pictures* of its pages."""
     rows = "".join(f"<li>{html.escape(screen.plain(finding.line(400)))}</li>" for finding in read.findings)
     notes = "".join(f"<p>{html.escape(screen.plain(note))}</p>" for note in read.notes)
     shown = "".join(f'<figure><img src="{picture.name}" alt="{picture.stem}"></figure>' for picture in pictures)

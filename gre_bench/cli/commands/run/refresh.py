@@ -61,7 +61,11 @@ def run_refresh(
     engine: bool = True,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Refreshes the edition of *chosen*, under Prefect if *engine*; returns the summary of the run."""
+    """Refreshes the edition of the settings *chosen*, and returns the summary of the run.
+
+    *engine*: run under Prefect instead of as plain functions. *quiet*: show no progress bar. *wait* is in seconds. The
+    others are as in `gre_bench.pipeline.runs.job.Job`.
+    """
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.pipeline.runs.unchanged import unchanged
 

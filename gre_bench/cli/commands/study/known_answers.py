@@ -48,7 +48,7 @@ def known_answers(
 
     Scores reviews of simulations. An evaluation LM that knows the simulation must give I(X; Y), and I(X; Y | S) with a
     synopsis. Intervals must cover the truth at their level. A garbled candidate must not score higher than the
-    original, or by at most ε = KL(truth ‖ LM). Trained LMs show their bias by the number of training papers.
+    original, or by at most ε = KL(truth ‖ LM). The bias of trained LMs is given by the number of their training papers.
 
     The exit code is 1 if an answer is wrong. That is: a wrong order or exact value; an interval by paper or of paired
     differences that misses its level by more than 2 points; or a test against chance that misses by more than 1 point.
@@ -71,9 +71,9 @@ def known_answers(
 
 
 def _is_right(report: dict[str, Any]) -> bool:
-    """Returns whether every required answer holds.
+    """Returns whether every required answer of *report* is right.
 
-    The flat interval may miss its level: it treats the pairs of a paper as independent.
+    The flat interval may miss its level, because it treats the pairs of a paper as independent.
     """
     exact = all(row["holds"] for row in (*report["exactness"], *report["ordering"]))
     chance = all(row["verdict"] != "outside" for row in report["chance"])

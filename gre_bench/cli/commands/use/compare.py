@@ -91,7 +91,7 @@ def compare(
 
 
 def _look_like_boards(names: Sequence[str]) -> None:
-    """Raises `SettingsError` for a name that can be no edition and is no file, such as a candidate's."""
+    """Raises `SettingsError` if one of *names* is neither a file nor written as an edition, such as a candidate."""
     for name in names:
         try:
             if not Path(name).exists():
@@ -106,7 +106,11 @@ def _look_like_boards(names: Sequence[str]) -> None:
 
 
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """Returns the two sides to compare: published tables and runs. A run gives its effects if a table holds effects."""
+    """Returns the sides to compare: first those of published *tables*, then those of *runs*.
+
+    A run's side holds effects of changes if a table does, else its board. Raises `SettingsError` if a table cannot
+    stand beside the runs.
+    """
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
             raise SettingsError(f"{tables[0]} stands beside one study: gre-bench compare --published {tables[0]} STUDY")
@@ -120,7 +124,10 @@ def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, 
 
 
 def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
-    """Compares two *sides*, or one with *benchmarks*; raises `SettingsError` if they cannot be compared."""
+    """Returns the comparison of two *sides*, or the correlations of one side with the file *benchmarks*.
+
+    Raises `SettingsError` if they cannot be compared.
+    """
     if benchmarks is not None:
         report = correlated(sides, benchmarks)
     elif len(sides) != 2:
@@ -139,7 +146,7 @@ def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
 
 
 def _within(edition: str, names: list[str], metrics: list[str] | None, state: Path, as_json: bool) -> None:
-    """Compares two candidates of one edition, or two of its evaluation LMs, and prints the result."""
+    """Compares *names*, two candidates of one edition or two of its evaluation LMs, and prints the result."""
     from gre_bench.cli.views.comparison_lms import show_lms
     from gre_bench.reports.comparisons.candidates import compare_candidates
     from gre_bench.reports.comparisons.lms import are_lms, compare_lms
@@ -152,7 +159,7 @@ def _within(edition: str, names: list[str], metrics: list[str] | None, state: Pa
 
 
 def _draw(table: str, folder: Path, as_json: bool) -> None:
-    """Writes the figures and the page of a published board."""
+    """Writes the figures and the page of the published *table* into *folder*, and prints their names."""
     from gre_bench.reports.plotting import plot_table
 
     show_written(plot_table(table, folder_to_write(folder)), table, as_json)

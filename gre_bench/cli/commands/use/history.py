@@ -59,7 +59,7 @@ def history(
 
 
 def _show_years(table: dict[str, Any], anchors: str) -> None:
-    """Prints one table: a line per candidate, and per year a column of differences to the anchors."""
+    """Prints one table: a line per candidate, and per year a column of differences to the candidates *anchors*."""
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
@@ -77,7 +77,10 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
 
 
 def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
-    """Returns a note on each year: why the candidate is not ranked, else whether it may have seen the reviews."""
+    """Returns a note on the years of a candidate: why it is not ranked, else whether it may have seen the reviews.
+
+    *years* has one row per edition (None: not scored). A note that holds for all years is given once.
+    """
     reasons: dict[str, str] = {}
     for key, row in zip(editions, years, strict=True):
         if row and row["kind"] == "control":

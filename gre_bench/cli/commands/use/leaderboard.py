@@ -73,7 +73,7 @@ IN_A_TEXT = (
     "metric", "rank", "candidate", "group_name", "mean", "low", "high", "difference", "difference_p_holm",
     "above_chance", "scored", "expected", "unranked",
 )  # fmt: skip
-"""The columns of a board in Markdown, which people read; the other formats have all."""
+"""The columns of a board in Markdown, which people read; the other formats have all columns."""
 
 
 def leaderboard(
@@ -151,7 +151,10 @@ def _kept(
 
 
 def _sorted(rows: list[LeaderboardRow], sort: str | None) -> list[LeaderboardRow]:
-    """Returns *rows* sorted by a column within each metric; rows without a value come last."""
+    """Returns *rows* sorted within each metric by *sort*, ``COLUMN`` or ``COLUMN:up``; rows without a value come last.
+
+    Raises `SettingsError` for an unknown column.
+    """
     if sort is None:
         return rows
     column, _, direction = sort.partition(":")

@@ -31,7 +31,7 @@ OnEdition = Annotated[
 ]  # fmt: skip
 Name = Annotated[
     str,
-    typer.Option("--as", metavar="NAME", help="Name on the board; the candidate to take if the file has several."),
+    typer.Option("--as", metavar="NAME", help="Name on the board; the candidate to use if the file has several."),
 ]
 Replace = Annotated[
     bool, typer.Option("--replace", help="Replace all reviews that the candidate has there with those of the file.")

@@ -51,7 +51,7 @@ def sql(
 
 
 def _in_json(value: Any) -> Any:
-    """Returns *value* for JSON, where NaN and infinities become their names."""
+    """Returns *value* with texts in place of NaN and infinities, which JSON lacks."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list):

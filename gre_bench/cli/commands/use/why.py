@@ -64,7 +64,7 @@ def why(
 
 
 def show(explanation: Why) -> None:
-    """Prints the score, its pairs, the details of one paper if asked, and whether each check holds."""
+    """Prints the score, its pairs, the details of the requested paper if any, and whether each check holds."""
     board, signature = explanation.board, explanation.signature
     if board and board["mean"] is not None:
         rank = f"rank {board['rank']}" if board["rank"] else board["unranked"]
@@ -102,7 +102,11 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
 
 
 def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
-    """Prints one pair; the candidate's texts only where they are *fresh*, not those of the pair before."""
+    """Prints one pair: its log-probabilities, the tokens that changed most, and its texts.
+
+    *fresh* says of the candidate's texts, ``x`` and ``moved``, whether they differ from the previous pair's. Only then
+    are they printed.
+    """
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
         tokens = counted(len(term["logprobs"]), "token")
@@ -137,12 +141,12 @@ def _moved(row: Row, title: str) -> bool:
 def _digests(explanation: Why) -> None:
     if explanation.paper:
         say("")
-        say(", ".join(f"{name} {value}" for name, value in _told(explanation.paper)))
+        say(", ".join(f"{name} {value}" for name, value in _values(explanation.paper)))
     for review in explanation.reviews:
-        say(", ".join(f"{name} {value}" for name, value in _told(review)))
+        say(", ".join(f"{name} {value}" for name, value in _values(review)))
 
 
-def _told(row: Row) -> list[tuple[str, Any]]:
+def _values(row: Row) -> list[tuple[str, Any]]:
     return [(name.removesuffix("_sha256"), _short(value)) for name, value in row.items() if value is not None]
 
 

@@ -90,7 +90,7 @@ def too_many(
 
 
 def browser_check() -> HttpResponse:
-    """Returns the page for anonymous requests, with status 200."""
+    """Returns the page, with status 200, that anonymous requests get."""
     page = (
         "<!DOCTYPE html>\n<html><head><title>Verifying your browser | OpenReview</title></head><body>…</body></html>\n"
     )

@@ -38,10 +38,11 @@ _CLOSED = Limit(36, 3600)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Affects request *first* of the kinds *on*, then every *every*-th after it (0: no other), *times* in total (0: no
-    end).
+    """A fault, and the schedule of the requests that it affects.
 
-    *seconds*: how long a closed window or a slow body lasts.
+    *on*: the kinds of requests that count. *first*: the number of the first affected request. *every*: how often a
+    later one is affected (every *every*-th; 0: none). *times*: how often in total (0: no end). *seconds*: how long a
+    closed window or a slow body lasts.
     """
 
     name: str
@@ -52,9 +53,9 @@ class Fault:
     times: int = 0
     seconds: float = 1.0
 
-    def affects(self, place: int) -> bool:
-        """Whether the fault affects the request at *place* (from 1) among those of its kinds."""
-        past = place - self.first
+    def affects(self, number: int) -> bool:
+        """Whether the fault affects the request *number* (from 1) among those of its kinds."""
+        past = number - self.first
         if past < 0 or (past and not self.every) or (self.every and past % self.every):
             return False
         return not self.times or not self.every or past // self.every < self.times
@@ -111,7 +112,7 @@ class Faults:
         self._lock = threading.Lock()
 
     def due(self, kind: str) -> list[Fault]:
-        """Returns the faults that affect this request."""
+        """Returns the faults that affect the next request of *kind*, which this call counts."""
         with self._lock:
             found = []
             for one in self.several:
@@ -156,7 +157,7 @@ def wire(triggered: Iterable[Fault]) -> Fault | None:
 
 
 def shortened(triggered: Iterable[Fault], query: Query) -> Query:
-    """Returns the *query* of a listing after the faults: shorter pages."""
+    """Returns the *query* of a listing, changed to ask for shorter pages if that fault is *triggered*."""
     if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
     return query
@@ -165,7 +166,10 @@ def shortened(triggered: Iterable[Fault], query: Query) -> Query:
 def corrupted(
     triggered: Iterable[Fault], answer: HttpResponse, query: Query, fixture_store: FixtureStore
 ) -> HttpResponse:
-    """Returns *answer* after the faults: changed notes, or broken JSON."""
+    """Returns *answer* with changed notes or broken JSON, if such faults are *triggered*.
+
+    *query* is the request's, and *fixture_store* has all notes.
+    """
     for one in triggered:
         if one.name == "bad-archive" and answer.kind == ZIP:
             place = len(answer.body) // 2
@@ -208,7 +212,7 @@ def _whole(query: Query, fixture_store: FixtureStore) -> list[Note]:
 
 
 def _edited(note: Note) -> dict[str, str]:
-    """Returns the longest text of a review with one more sentence."""
+    """Returns the longest text field of a review, by name, with one more sentence."""
     texts = {key: value.get("value") if isinstance(value, dict) else value for key, value in note["content"].items()}
     names = [key for key, text in texts.items() if isinstance(text, str)]
     longest = max(names, key=lambda key: len(str(texts[key])), default=None)

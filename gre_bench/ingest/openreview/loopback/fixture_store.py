@@ -108,7 +108,10 @@ class FixtureStore:
         return HttpResponse(data, kind=PDF)
 
     def archive(self, items: Sequence[str]) -> HttpResponse:
-        """Answers with a zip of the PDFs of up to 50 notes, ``<number>_pdf.pdf``; notes without a PDF are left out."""
+        """Answers with a zip of the PDFs of up to `BATCH` notes, each as ``<number>_pdf.pdf``.
+
+        Notes without a PDF are left out. A single note's PDF is sent without an archive, as the service does.
+        """
         if len(set(items)) > BATCH:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
         if len(set(items)) == 1:  # like the service, which then sends no archive
@@ -132,7 +135,10 @@ class FixtureStore:
             self._versions[note["id"]] = []
 
     def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
-        """Sets *fields* of a note's content to new plain values, now or at *at_ms*; keeps the version before."""
+        """Sets *fields* of a note's content to new plain values, and keeps the version before.
+
+        *at_ms*: when it was edited (epoch ms), None for now.
+        """
         at_ms = at_ms or int(time.time() * 1000)
         with self._lock:
             note, known = self._notes[note_id], self._known_versions(note_id)
@@ -209,9 +215,9 @@ class FixtureStore:
         return self._versions[note_id] or [self._version(self._notes[note_id], note_id, None)]
 
     def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
-        """Returns a version of *note* as the service lists it.
+        """Returns a version of *note* as the service lists it, with an id made from *named*.
 
-        The only version of an unedited note has the note's dates.
+        *at_ms*: its date (epoch ms). None: the note's own dates, as the only version of an unedited note has.
         """
         version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]
         dates = {key: at_ms or note[key] for key in ("tcdate", "cdate", "tmdate", "mdate") if note.get(key)}

@@ -55,7 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def log_message(self, format: str, *_: object) -> None:
-        """Requests are kept in a list, not printed."""
+        """Prints nothing, because the server keeps a list of all requests."""
 
     def _serve(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", 0)))

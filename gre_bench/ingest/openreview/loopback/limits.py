@@ -31,7 +31,10 @@ REPORTED_LIMITS: Mapping[str, Limit] = {
 
 
 class Windows:
-    """The windows of all kinds. A request sent after a refusal and before its window's end is *early*."""
+    """The windows of all kinds of requests.
+
+    *early* counts the requests sent after a refusal and before the end of its window.
+    """
 
     def __init__(self, limits: Mapping[str, Limit]):
         self.limits = limits
@@ -41,7 +44,10 @@ class Windows:
         self._made: Counter[str] = Counter()
 
     def take(self, kind: str) -> dict[str, str]:
-        """Returns the headers that state what is left of the *kind*; raises `Refused` with a 429 if nothing is left."""
+        """Counts a request; returns the headers that state what is left of its *kind*.
+
+        Raises `Refused` with a 429 if nothing is left.
+        """
         limit = self.limits.get(kind)
         if limit is None:
             return {}

@@ -23,7 +23,7 @@ _SORTED_BY = {"id", "number", "cdate", "mdate", "tcdate", "tmdate", "ddate"}
 
 
 def check(query: Query) -> None:
-    """Refuses a *query* with an unknown parameter, which would otherwise be ignored in silence."""
+    """Raises `Refused` for a *query* with an unknown parameter, which would otherwise be ignored in silence."""
     unknown = [key for key in query if key not in _PAGING | _FILTERS and not key.startswith("content.")]
     if unknown:
         raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
@@ -52,7 +52,10 @@ def fits(note: Note, query: Query, api: Api) -> bool:
 
 
 def ordered(notes: list[Note], sort: str) -> list[Note]:
-    """Returns *notes* sorted by the field and the direction of *sort*, such as ``tcdate:desc``."""
+    """Returns *notes* sorted by the field and the direction of *sort*, such as ``tcdate:desc``.
+
+    Raises `Refused` for an unknown field.
+    """
     field, _, way = sort.partition(":")
     if field not in _SORTED_BY:
         raise invalid("sort", f"sort must be one of {', '.join(sorted(_SORTED_BY))}")
@@ -60,7 +63,10 @@ def ordered(notes: list[Note], sort: str) -> list[Note]:
 
 
 def page(notes: list[Note], query: Query) -> list[Note]:
-    """Returns the notes after the cursor or the offset of *query*, up to its limit; all of them in a stream."""
+    """Returns the notes after the cursor or the offset of *query*, up to its limit; all of them in a stream.
+
+    Raises `Refused` for a limit above `PAGE` or an unknown cursor.
+    """
     limit, offset = number(query, "limit", PAGE), number(query, "offset", 0)
     if limit > PAGE:
         raise invalid("limit", f"limit must be <= {PAGE}", comparison="<=", limit=PAGE, invalidValue=limit)
@@ -78,7 +84,7 @@ def page(notes: list[Note], query: Query) -> list[Note]:
 
 
 def number(query: Query, key: str, default: int) -> int:
-    """Returns the whole number that *query* has under *key*."""
+    """Returns the whole number that *query* has under *key*, or *default*; raises `Refused` for anything else."""
     value = query.get(key, str(default))
     if not value.isdecimal():
         raise invalid(key, f"{key} must be integer", invalidValue=value)

@@ -56,7 +56,10 @@ _PERSON = "~Loopback_User1"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The only account; with a *code*, the login requires it as an authenticator app's."""
+    """The only account.
+
+    With a *code*, the login also requires that code, as if from an authenticator app.
+    """
 
     username: str
     password: str = field(repr=False)

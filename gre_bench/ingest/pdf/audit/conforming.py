@@ -1,4 +1,4 @@
-"""Makes MuPDF leave out what the format does not draw: layers by visibility expressions, and colours without ink."""
+"""Makes MuPDF leave out what ISO 32000-2 does not draw: layers that expressions hide, and colours without ink."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 NONE = re.compile(r"/Separation\s*/None(?![\w.-])|/DeviceN\s*\[((?:\s*/None(?![\w.-]))+)\s*\]")
 TOKEN = re.compile(r"\[|\]|/And|/Or|/Not|(\d+) \d+ R")
 DEEPEST = 20
-"""How deep nested arrays of a visibility expression are followed."""
+"""How deeply nested arrays of a visibility expression are read."""
 
 
 def conform(document: Any) -> bool:
     """Changes *document* (a PyMuPDF document, in memory only) so that MuPDF draws it as ISO 32000-2 says.
 
     Content of a layer membership that its expression (``/VE``) or policy (``/P``, 8.11.2.2) hides is no longer shown.
-    Returns True if there is any. Paint in the colorants ``/None`` (8.6.6.4, 8.6.6.5) becomes white, which on paper
-    equals no paint.
+    Returns whether there is such content. Paint in the colorants ``/None`` (8.6.6.4, 8.6.6.5) becomes white, which on
+    paper equals no paint.
     """
     on = layers_on(document)
     hidden = False
@@ -35,7 +35,7 @@ def conform(document: Any) -> bool:
 
 
 def layers_on(document: Any) -> dict[int, bool]:
-    """Returns for each layer of *document*, by its number, whether it is on when the file is opened."""
+    """Returns for each layer of *document*, by its object number, whether it is on when the file is opened."""
     groups = document.get_ocgs()
     if not groups:
         return {}
@@ -45,7 +45,10 @@ def layers_on(document: Any) -> dict[int, bool]:
 
 
 def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
-    """Whether a layer membership shows its content."""
+    """Whether the layer membership with the object number *xref* shows its content.
+
+    *on*: whether each layer is on, by its object number.
+    """
     kind, expression = document.xref_get_key(xref, "VE")
     if kind in ("array", "xref"):
         return _visible(document, expression, on)
@@ -57,7 +60,10 @@ def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
 
 
 def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
-    """Whether the content under a visibility *expression* is shown; a malformed expression hides nothing."""
+    """Whether the content under a visibility *expression* is shown; a malformed expression hides nothing.
+
+    *on*: whether each layer is on, by its object number.
+    """
     tokens = [(found.group(), found.group(1)) for found in TOKEN.finditer(expression)]
 
     def read(place: int, depth: int) -> tuple[bool, int]:
@@ -86,7 +92,10 @@ def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
 
 
 def _white(document: Any, found: re.Match[str], functions: dict[int, int]) -> str:
-    """Returns the start of a colour space with as many colorants as *found* has, all of which paint white."""
+    """Returns the start of a colour space with as many colorants as *found* has, all of which paint white.
+
+    *functions*: the object numbers of the colour functions, by their number of colorants; a new one is added.
+    """
     inks = len(re.findall("/None", found.group(1))) if found.group(1) else 1
     if inks not in functions:
         functions[inks] = document.get_new_xref()

@@ -51,8 +51,8 @@ INVISIBLE = frozenset(
 class Finding:
     """One hidden text, or one visible passage that instructs reviewers or models.
 
-    *page* counts from 1. *box* is the position: x0, y0, x1, y1 in points from the top left of the page as shown; for a
-    passage, the whole page. *instructs* names the rule by which the text addresses reviewers or models.
+    *page* counts from 1. *box* is the position: x0, y0, x1, y1 in points from the top left of the page as shown; for
+    ``actual_text``, the whole page. *instructs* names the rule by which the text addresses reviewers or models.
     """
 
     kind: Kind
@@ -82,7 +82,11 @@ def rounded(sides: Iterable[float]) -> Box:
 
 
 def readable(text: str) -> str:
-    """Returns *text* with tag characters as their ASCII twins, and other invisible characters as their numbers."""
+    r"""Returns *text* with its invisible characters made visible.
+
+    Tag characters become their ASCII twins. Others become escapes such as ``\u{200b}``, or a space if they are white
+    space.
+    """
     letters = []
     for letter in text:
         code = ord(letter)

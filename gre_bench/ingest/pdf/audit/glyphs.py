@@ -1,9 +1,10 @@
-"""Every character that a page of a PDF draws, visible or not, with all properties that decide its visibility."""
+"""Reads every character that a page of a PDF draws, visible or not, with the properties that decide its visibility."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,10 +19,12 @@ ENDLESS = 1e6
 class Glyphs:
     """The n characters of a page in reading order; boxes and origins in points from the top left of the page.
 
-    *blocks* are PyMuPDF's blocks of lines of spans of characters, in the same order. *extent* is the height of a letter
-    m in points, by the geometric mean of both directions. *painted*: whether the character is filled or stroked at all.
-    *clipping*: whether it clips what is drawn next. *direction*: that of its line (n × 2, of length 1). *even*: whether
-    that is from left to right. *solid*: whether it is a letter or digit. A *word* holds no white space.
+    *blocks*: PyMuPDF's nested blocks, lines and spans, in the same order. *extent*: the font size in points; if it
+    differs by direction, the geometric mean. *opacity*: from 0 to 1. *color*: red, green and blue (n × 3, of 255).
+    *painted*: whether the character is filled or stroked at all. *clipping*: whether it clips what is drawn next.
+    *direction*: that of its line (n × 2, of length 1). *even*: whether that direction is from left to right. *solid*:
+    whether it is a letter, a digit, or a sign that stands for letters, such as one in brackets. *line* and *word*:
+    numbers of its line and word. A character of white space has a word number of its own.
     """
 
     blocks: list[dict[str, Any]]
@@ -68,7 +71,8 @@ def glyphs_of(page: Any) -> Glyphs:
         text = "".join(char["c"][:1] or "\ufffd" for char in chars)
     table = np.repeat(np.array(spans, dtype=float).reshape(len(spans), 7), counts, axis=0)
     color, how = table[:, 2].astype(np.int64), table[:, 3].astype(np.int64)
-    solid = np.fromiter((letter.isalnum() for letter in text), dtype=bool, count=n)
+    known = {sign: sign.isalnum() or any(map(str.isalpha, normalize("NFKC", sign))) for sign in set(text)}
+    solid = np.fromiter((known[sign] for sign in text), dtype=bool, count=n)
     white = np.fromiter((letter.isspace() for letter in text), dtype=bool, count=n)
     line_of = table[:, 6].astype(np.int64)
     starts = np.ones(n, dtype=bool)
@@ -92,10 +96,10 @@ def glyphs_of(page: Any) -> Glyphs:
 
 
 def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns for each line of *glyphs* the number of visible words, and of words whose letters and digits are all
-    *hidden*.
+    """Returns for each line of *glyphs* its number of visible words, and its number of hidden words.
 
-    A piece without letter or digit, such as the leaders of a table of contents, is no word.
+    All letters and digits of a hidden word are marked by the mask *hidden*. A piece without letter or digit, such as
+    the leaders of a table of contents, is no word.
     """
     import numpy as np
 
@@ -111,7 +115,7 @@ def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def shown_as(page: Any) -> str:
-    """Returns the text of *page* as a reader extracts it that follows the file's replacements (ActualText)."""
+    """Returns the text of *page* as extracted by programs that follow the file's replacements (ActualText)."""
     return str(_text_page(page, followed=True).extractText())
 
 

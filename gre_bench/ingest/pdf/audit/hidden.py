@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from gre_bench.ingest.pdf.audit.findings import INVISIBLE, Finding, Kind, readable, rounded
 from gre_bench.ingest.pdf.audit.glyphs import Glyphs, glyphs_of
 from gre_bench.ingest.pdf.audit.ink import Ink, ink_of
-from gre_bench.ingest.pdf.audit.legibility import illegible
+from gre_bench.ingest.pdf.audit.legibility import illegible, unlike
 from gre_bench.ingest.pdf.audit.overprint import covers, overprinted
 from gre_bench.ingest.pdf.audit.stretches import (
     LETTERS,
+    PIECES,
     PROSE,
     by_word,
+    fragments,
     lettered,
     prose,
     text_of_strays,
@@ -31,14 +33,18 @@ if TYPE_CHECKING:
 
 PALE = 20
 """By how many of 255 steps text must differ from its ground in red, green or blue."""
-PALER, CONTRAST = 110, 1.3
+PALER, CONTRAST = 130, 1.3
 """Text is as good as invisible below both limits: steps of 255, and the contrast ratio (WCAG asks for 4.5)."""
+LEAST_CONTRAST = 1.06
+"""The contrast ratio below which text is as good as invisible, whatever its hue. Pure yellow on white has 1.07."""
 TINY = 0.95
 """Size in points that no reader makes out at any usual enlargement. Labels in shrunk figures are larger."""
 SMALL, RUNNING = 2.6, 8
 """Size in points, and words per line, that together mean hidden running text; no figure has both."""
 FINE = 3.6
 """Size in points at which an x has fewer than four pixels at 100 dots per inch: labels of figures, or sentences."""
+VOCABULARY = 20
+"""How many different words of four letters or more a page has in such print if it is text. Labels repeat."""
 SMALLER = 1.35
 """Size in points at which a line of a few letters suffices; labels of shrunk figures are only numbers at that size."""
 FAINT = 0.1
@@ -59,10 +65,10 @@ KINDS: tuple[Kind | None, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """A page as its readers see it. *hidden* marks characters to leave out; *scan* says whether it is a picture.
+    """A page as its readers see it. *hidden* marks characters to leave out; *scan* says whether the page is a scan.
 
-    *pictured* is the share of the page that pictures cover. *recognised* counts the characters that text recognition
-    laid invisibly over a scan's own writing; they are kept.
+    *pictured* is the share of the page that pictures cover. *recognised* counts the letters and digits that text
+    recognition laid invisibly over a scan's own writing; they are kept.
     """
 
     glyphs: Glyphs
@@ -88,17 +94,21 @@ def look_at(page: Any, number: int) -> Sight:
     unseen = np.isin(why, [_code(kind) for kind in ("unpainted", "transparent", "covered")])
     scan = pictured >= SCAN and bool(unseen[glyphs.solid].mean() > 0.5 if glyphs.solid.any() else True)
     if scan:
-        # By line: recognised words are often set wider than the writing they stand for.
+        # This is judged by line, because recognised words are often set wider than the writing they stand for.
         letters = glyphs.solid & unseen
         written = np.bincount(glyphs.line, letters & ink.contrasts(glyphs.box, WRITTEN))
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
+        recognised &= ~unlike(glyphs, ink_of(page, FINER), recognised)
         why = np.where(recognised, 0, why)
     found = tuple(_findings(glyphs, why, number))
     return Sight(glyphs, why > 0, found, scan, int(recognised[glyphs.solid].sum()), pictured)
 
 
 def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.int64]:
-    """Returns for each character the index of its kind in `KINDS`; 0 means visible."""
+    """Returns for each character the index of its kind in `KINDS`; 0 means visible.
+
+    *log* is PyMuPDF's list of the drawn objects with their boxes.
+    """
     import numpy as np
 
     band = _bands(glyphs)
@@ -107,11 +117,12 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     tiny = _tiny(glyphs)
     drawn = glyphs.painted & ~glyphs.clipping & ~outside & ~tiny
     why = np.zeros(len(drawn), dtype=np.int64)
-    unseen, pale, _ = _unseen(glyphs, ink, band, drawn)
-    strays = np.zeros(len(drawn), dtype=bool)
-    if unseen.any():
-        # Drawn again, larger: thin strokes leave little at a pixel a point.
-        surely, pale, strays = _unseen(glyphs, ink_of(page, FINER, _around(band[unseen])), band, drawn & unseen)
+    unseen, pale, strays = _unseen(glyphs, ink, band, drawn)
+    again = unseen | fragments(glyphs, strays, 3, 3)
+    strays[:] = False
+    if again.any():
+        # The page is drawn again, larger, because thin strokes leave almost no mark at the first scale.
+        surely, pale, strays = _unseen(glyphs, ink_of(page, FINER, _around(band[again])), band, drawn & again)
         unseen &= surely
     under = overprinted(glyphs, page, log)
     unpainted = glyphs.clipping & ~ink.contrasts(band, PALE) if glyphs.clipping.any() else glyphs.clipping
@@ -132,7 +143,11 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     why[outside] = _code("off_page")
     why[_packed(glyphs)] = _code("packed")
     rest = np.bincount(glyphs.line, glyphs.solid & (why == 0)) <= np.bincount(glyphs.line, glyphs.solid & (why > 0))
-    why[(strays | unsure) & (why == 0) & rest[glyphs.line]] = _code("illegible")
+    strays &= why == 0
+    both = strays | (unsure & (why == 0))
+    why[both & (rest[glyphs.line] | fragments(glyphs, strays, 3, 3) | fragments(glyphs, both, 2, PIECES))] = _code(
+        "illegible"
+    )
     why[np.fromiter((ord(letter) in INVISIBLE for letter in glyphs.text), dtype=bool, count=len(why))] = _code(
         "zero_width"
     )
@@ -142,18 +157,22 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
 def _unseen(
     glyphs: Glyphs, ink: Ink, band: NDArray[np.float64], among: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Returns which characters *among* those given are in words without a mark, or in the colour of their ground.
+    """Returns three masks of characters: unseen, pale and strays.
 
-    The second array marks those in the colour of their ground. The third marks strays: a few letters without a mark,
-    which mathematical signs are too, as they are positioned unlike letters. Words in the colour of their ground are
-    no strays, however short, nor are strays that are sentences together.
+    Unseen characters are in words that leave no mark or have the colour of their ground. Pale characters have the
+    colour of their ground. Strays are a few letters without a mark. Mathematical signs can be strays too, as they are
+    positioned unlike letters. Words in the colour of their ground are no strays, however short, nor are strays that
+    together form sentences.
+
+    The mask *among* selects the characters to check. *band* holds the box in which each is measured (n × 4, in points).
     """
     import numpy as np
 
     ground = ink.beneath(band)
     shown = ground + glyphs.opacity[:, None] * (glyphs.color - ground)
     step = np.abs(shown - ground).max(axis=1)
-    pale = among & ((step < PALE) | ((step < PALER) & (contrast(shown, ground) < CONTRAST)))
+    ratio = contrast(shown, ground)
+    pale = among & ((step < PALE) | ((step < PALER) & (ratio < CONTRAST)) | (ratio < LEAST_CONTRAST))
     lost = among & glyphs.solid & ~ink.marks(band)
     if not (pale | lost).any():
         return pale, pale, lost
@@ -164,7 +183,10 @@ def _unseen(
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the contrast ratio of colours (n × 3, steps of 255), from 1 to 21 (WCAG 2.2, with luminance of sRGB)."""
+    """Returns the n contrast ratios of *colour* to *ground* (n × 3 each, in steps of 255), from 1 to 21.
+
+    The formula is that of WCAG 2.2, with the luminance of sRGB.
+    """
     import numpy as np
 
     def luminance(colours: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -177,14 +199,16 @@ def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArra
 
 
 def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
-    """Returns the rectangle around all *boxes*, with a margin for letters that extend beyond their boxes."""
+    """Returns the rectangle around all *boxes*, in points, with a margin for letters that extend beyond their boxes."""
     (left, top), (right, bottom) = boxes[:, :2].min(axis=0) - MARGIN, boxes[:, 2:].max(axis=0) + MARGIN
     return float(left), float(top), float(right), float(bottom)
 
 
 def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
-    """Returns the middle of each character's lower half, where almost every letter has ink and its neighbours have
-    none.
+    """Returns for each character the box (n × 4, in points) in which its ink and ground are measured.
+
+    It is the middle of the lower half, where almost every letter has ink and its neighbours have none. For text that
+    does not run from left to right, it is the middle of the whole box.
     """
     import numpy as np
 
@@ -199,7 +223,7 @@ def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
 
 
 def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Whether each character is below the least size, or in a whole line of running text that is a little larger."""
+    """Whether each character is too small: below `TINY`, or a little larger in a line or sentence of running text."""
     import numpy as np
 
     small = glyphs.extent < SMALL
@@ -213,7 +237,18 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     alphabetic = lettered(glyphs)
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
-    return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
+    fine = glyphs.extent < FINE
+    text = fine if _vocabulary(glyphs, fine) >= VOCABULARY else _fine_prose(glyphs)
+    return (glyphs.extent < TINY) | (small & wordy) | text
+
+
+def _vocabulary(glyphs: Glyphs, fine: NDArray[np.bool_]) -> int:
+    """Returns the number of different words of at least four letters in *fine* characters, without signs and case."""
+    import numpy as np
+
+    places = np.flatnonzero(fine & lettered(glyphs))
+    parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
+    return len({"".join(glyphs.text[place] for place in part).lower() for part in parts if len(part) >= 4})
 
 
 def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
@@ -233,7 +268,7 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Whether each character shares the place of others: four or more without width, and the one before them."""
+    """Whether each character is one of four or more consecutive ones without width, or the one before them."""
     import numpy as np
 
     box = glyphs.box
@@ -248,7 +283,7 @@ def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _pictured(page: Any, log: list[Any]) -> float:
-    """Returns the share of the page that its pictures cover, each counted separately."""
+    """Returns the share of the page that its pictures cover, at most 1; overlapping pictures count separately."""
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
         if kind in ("fill-image", "fill-imgmask"):
@@ -259,7 +294,10 @@ def _pictured(page: Any, log: list[Any]) -> float:
 
 
 def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Finding]:
-    """Returns the hidden characters as texts; consecutive characters with the same reason form one text."""
+    """Returns the hidden characters as findings on page *number*.
+
+    Consecutive characters with the same kind in *why* (an index in `KINDS`) form one finding.
+    """
     import numpy as np
 
     found: list[Finding] = []

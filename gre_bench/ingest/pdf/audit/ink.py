@@ -1,4 +1,4 @@
-"""Draws a page as it is and without any text, to see which text leaves a mark."""
+"""Draws a page with and without its text, to see which text leaves a mark."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ class Ink:
         return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
 
     def letters(self, origin: NDArray[np.float64], *sides: NDArray[np.float64], channel: int) -> NDArray[np.float32]:
-        """Returns `shapes.samples` of letters at *origin*, with *sides* (advance and down) in points; channel 3 is the
+        """Returns the samples of n letters from the picture with text (n × samples, see `shapes.samples`).
+
+        *origin* and both *sides* (advance and down) are n × 2, in points. *channel*: 0 is red, 1 green, 2 blue, 3 their
         mean.
         """
         import numpy as np
@@ -51,7 +53,10 @@ class Ink:
         return samples(picture, origin * self.scale - np.array(self.corner), *(side * self.scale for side in sides))
 
     def contrasts(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.bool_]:
-        """Returns for each of *boxes* whether neighbouring pixels of the whole page differ by *least* in it."""
+        """Returns for each of *boxes* whether neighbouring pixels in it differ by at least *least* steps of 255.
+
+        The picture with text is measured.
+        """
         import numpy as np
 
         grey = self.whole.astype(np.int16).sum(axis=2) // 3
@@ -73,7 +78,10 @@ class Ink:
         return total / 5
 
     def rough(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.float64]:
-        """Returns for each of *boxes* the share of the ground's pixels that differ from a neighbour by *least*."""
+        """Returns for each of *boxes* the share of pixels that differ from a neighbour by *least* steps of 255 or more.
+
+        The picture without text is measured.
+        """
         import numpy as np
 
         grey = self.ground.astype(np.int16).sum(axis=2) // 3
@@ -126,7 +134,8 @@ def _drawn(shown: Any, matrix: Any, bounds: Any, with_text: bool) -> NDArray[np.
     mupdf.fz_clear_pixmap_with_value(pixels, 255)
     device = mupdf.fz_new_draw_device(matrix, pixels)
     if not with_text:
-        # MuPDF passes over what a device cannot do; clipping by text stays, as what is clipped is not text.
+        # MuPDF skips what a device has no function for. Clipping by text stays, because the clipped content is not
+        # text.
         device.m_internal.fill_text = None
         device.m_internal.stroke_text = None
     everything = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)

@@ -119,7 +119,7 @@ class Passage:
 
 
 def instructions_in(text: str, *, unseen: bool = False) -> list[Passage]:
-    """Returns the passages of *text* that instruct reviewers or models, in order, none inside another.
+    """Returns the passages of *text* that instruct reviewers or models, in order and without overlaps.
 
     *unseen*: no reader of the page sees the text, so an order alone suffices.
     """

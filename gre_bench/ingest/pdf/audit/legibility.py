@@ -1,4 +1,7 @@
-"""Finds letters that are drawn but cannot be read: by their pictures, or without references by their setting."""
+"""Finds letters that are drawn but cannot be read.
+
+Letters are compared with reference pictures. Where an alphabet has none, their positions and sizes decide.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from gre_bench.ingest.pdf.audit.shapes import (
     normal,
     surplus,
 )
-from gre_bench.ingest.pdf.audit.stretches import by_word, without_strays
+from gre_bench.ingest.pdf.audit.stretches import LETTERS, by_word, without_strays
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,15 +31,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ODDS = 4.0
-"""The sum of a word's log odds from which it is unreadable; for neighbouring such words, twice that."""
+"""The sum of the log odds of a word's letters above which it is unreadable; consecutive such words need twice that."""
 STRANGE = 0.1
 """The lowest mean rank of the letters of neighbouring unreadable words; readable but unusual typefaces stay below."""
 REST = 0.6
 """The share of a line's letters that must be unreadable for its other letters to count too."""
 SHORT = 3
 """The fewest letters of a word that is judged alone; consecutive shorter words are judged together."""
-FAINT = 36
-"""Steps of 255 that a reader needs between the lightest and darkest samples of letters, on average over a word."""
+FAINT, FAINTER, LITTLE = 36, 48, 4.1
+"""Steps of 255 that a reader needs between the lightest and darkest samples of letters, on average over a word. The
+second holds for type smaller than the third, in points.
+"""
 SMALL_TYPE = 7.5
 """Type up to this size in points is looked at again, enlarged: at 100 dots per inch it has few pixels."""
 FEW = 16
@@ -45,7 +50,7 @@ MOST = 0.75
 """The share of a line's letters that must be affected for the whole line to be unreadable."""
 NARROW = 0.09
 """The mean width of a line's letters, in units of their height, below which nobody can read them."""
-SHARED, CLOSE = 0.35, 0.4
+SHARED, CLOSE = 0.35, 0.45
 """Share of a width, and distance of baselines in units of the size, at which two letters collide."""
 ROW, REACH = 6.0, 12
 """Height in points of the rows in which colliding letters are sought, and how many of a row are compared with each."""
@@ -54,6 +59,12 @@ SMALL_PRINT = 3.6
 NOISE, NOISY = 60, 0.4
 """Steps of 255 between neighbouring pixels of the ground, and the share of such pixels on which no letter can be read.
 """
+HUES = 25
+"""The same steps for letters that only one of red, green and blue shows: readers see all three at once."""
+UNLIKE, MORE, WINDOW = 0.25, 0.15, 6
+"""No recognised text is that of the scan if the median of the mean ranks of neighbouring letters is above the first.
+Neighbours are not if theirs is above the median by the second. At least so many letters are judged together.
+"""
 MEAN, EACH = 3, (0, 1, 2)
 """Channels of a picture: their mean, and red, green and blue."""
 
@@ -61,20 +72,20 @@ MEAN, EACH = 3, (0, 1, 2)
 def illegible(
     glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], closer: Callable[[NDArray[np.bool_]], Ink]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Returns which characters *among* those given are drawn so that no reader can make them out, and the strays.
+    """Returns two masks of characters: those that no reader can make out, and strays.
 
-    Strays seem unreadable too, but are a few letters alone. *closer* draws the page again, enlarged, at the characters
-    given.
+    Strays seem unreadable too, but are only a few letters. The mask *among* selects the characters to check. *closer*
+    takes a mask of characters, and returns the page around them, drawn enlarged.
     """
     import numpy as np
 
     letters = _Letters.of(glyphs, among)
-    found = _by_setting(glyphs, ink, among, letters.pictured)
+    found = _by_setting(glyphs, ink, among, letters.pictured) | _disguised(glyphs, among)
     strays = np.zeros(len(found), dtype=bool)
     if not len(letters.places):
         return found, strays
     inside = letters.pictured | (among & ~glyphs.solid)
-    crowded = overlaid(glyphs, letters.pictured)
+    crowded = overlaid(glyphs, letters.pictured) | (letters.pictured & (ink.rough(glyphs.box, NOISE) > NOISY))
     if crowded.any():
         found |= without_strays(glyphs, by_word(glyphs, crowded, inside))
     bad = _unread(letters, ink, closely=False)
@@ -98,10 +109,11 @@ def illegible(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Letters:
-    """The n letters of a page that have references: *places* among its characters, alphabet and index in it.
+    """The n letters of a page that have reference pictures.
 
-    *unit* numbers the unit in which each is judged: a word, or several short ones. *sides* are advance and size in
-    points (n × 2 each). *pictured* marks the letters among all characters.
+    *places*: their indices among the page's characters. *alphabet* and *letter*: indices in `ALPHABETS` and in that
+    alphabet. *unit*: the number of the unit in which each is judged, a word or several short ones. *sides*: advance and
+    size in points (n × 2 each). *pictured*: the mask of these letters among all characters.
     """
 
     places: NDArray[np.int64]
@@ -126,6 +138,14 @@ class _Letters:
             glyphs.origin[places], _sides(glyphs, places), pictured,
         )  # fmt: skip
 
+    def boxes(self) -> NDArray[np.float64]:
+        """Returns the boxes of the letters above their base line (n × 4, in points)."""
+        import numpy as np
+
+        advance, down = self.sides
+        corners = np.stack([self.origin, self.origin + advance, self.origin - down, self.origin + advance - down])
+        return np.concatenate([corners.min(axis=0), corners.max(axis=0)], axis=1)
+
     def some(self, chosen: NDArray[np.bool_]) -> _Letters:
         advance, down = self.sides
         return _Letters(
@@ -134,8 +154,55 @@ class _Letters:
         )  # fmt: skip
 
 
+def _disguised(glyphs: Glyphs, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns the characters of words spelt in signs that stand for letters and are none, such as those in brackets.
+
+    What they look like cannot be checked, as no typeface of the references has them.
+    """
+    import numpy as np
+
+    signs = {sign for sign in set(glyphs.text) if not sign.isalnum() and letter_of(sign)[0] < 0}
+    other = among & glyphs.solid & np.fromiter((sign in signs for sign in glyphs.text), dtype=bool, count=len(among))
+    if other.sum() < LETTERS:
+        return np.zeros(len(among), dtype=bool)
+    return other & (np.bincount(glyphs.word, other)[glyphs.word] >= SHORT)
+
+
+def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns which characters *among* those given are laid over a scan whose writing is other letters.
+
+    Words of a line are judged together until they have `WINDOW` letters. The letters of text recognition do not lie
+    exactly on the writing: on true ones the mean rank of a page is 0.01 to 0.21.
+    """
+    import numpy as np
+
+    letters = _Letters.of(glyphs, among)
+    out = np.zeros(len(among), dtype=bool)
+    if not len(letters.places):
+        return out
+    rank = np.zeros(len(letters.places))
+    shape = normal(ink.letters(letters.origin, *letters.sides, channel=MEAN))
+    for number in range(len(ALPHABETS)):
+        of = np.flatnonzero(letters.alphabet == number)
+        if len(of):
+            rank[of], _ = compared(shape[of], number, letters.letter[of], SHIFTS)
+    word = glyphs.word[letters.places]
+    group = np.zeros(len(word), dtype=np.int64)
+    size = 0
+    for place in range(1, len(word)):
+        size += 1
+        new_line = letters.line[place] != letters.line[place - 1]
+        new = new_line or (word[place] != word[place - 1] and size >= WINDOW)
+        size = 0 if new else size
+        group[place] = group[place - 1] + new
+    means = np.bincount(group, rank) / np.bincount(group)
+    usual = float(np.median(means))
+    strange = (means > usual + MORE) | (usual > UNLIKE)
+    return among & np.isin(glyphs.word, word[strange[group]])
+
+
 def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns the number of each letter's unit, rising from 0: a word, or several short ones."""
+    """Returns for each letter the number of its unit, from 0: a word, or consecutive short words of a line."""
     import numpy as np
 
     word = glyphs.word[places]
@@ -148,10 +215,10 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
-    """Returns which *letters* are in an unreadable unit.
+    """Returns for each of *letters* whether it is in an unreadable unit.
 
-    *closely* also tests light letters on dark ground, letters that differ only in hue, underlined ones, and other
-    typefaces.
+    *closely*: units that seem unreadable are tried again: as light letters on dark ground, in each colour, above an
+    underline, and shifted as in other typefaces.
     """
     import numpy as np
 
@@ -175,7 +242,10 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
         strange = np.bincount(unit, odds) > ODDS
         if closely:
             strange &= _strange_stretches(some, unit, strange, rank, odds)
-        out[out] = (strange | (span < FAINT))[unit]
+        if channel != MEAN:
+            strange |= np.bincount(unit, ink.rough(some.boxes(), HUES) > NOISY) > 0.5 * np.bincount(unit)
+        little = np.bincount(unit, np.hypot(*some.sides[1].T)) < LITTLE * np.bincount(unit)
+        out[out] = (strange | (span < np.where(little, FAINTER, FAINT)))[unit]
     return out
 
 
@@ -183,7 +253,10 @@ def _strange_stretches(
     letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
     odds: NDArray[np.float64],
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Returns which units are in unreadable stretches of consecutive *strange* units of a line."""
+    """Returns for each unit whether it lies in an unreadable stretch of consecutive *strange* units of a line.
+
+    *unit*, *rank* and *odds* are given for each letter, *strange* for each unit.
+    """
     import numpy as np
 
     line = np.zeros(len(strange), dtype=np.int64)
@@ -196,7 +269,7 @@ def _strange_stretches(
 
 
 def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns advance and downward size of the letters at *places*, as vectors in points."""
+    """Returns advance and downward size of the letters at *places*, as vectors (n × 2 each) in points."""
     import numpy as np
 
     size = glyphs.box[places, 2:] - glyphs.box[places, :2]
@@ -211,8 +284,10 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
 
 
 def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the characters in lines of squeezed letters, and letters without references that cover one another or lie
-    in noise.
+    """Returns a mask of the characters in lines that cannot be read, judged by how their letters are placed.
+
+    The letters of such a line are squeezed. Or most of them lack references, and cover one another or lie in noise.
+    *pictured* marks the letters that have references.
     """
     import numpy as np
 
@@ -233,11 +308,13 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns those of *letters* that another letter is printed on; the same letter twice is bold print.
+    """Returns a mask of those *letters* that collide with another letter.
+
+    The same letter twice is bold print, if both belong to the same word. Else the letters of the shorter word collide.
 
     Two letters collide if they share `SHARED` of the narrower width, and their baselines are less than `CLOSE` of the
-    smaller size apart. Superscripts stand beside, not above. At most `REACH` letters of a row are compared with each,
-    so that a hostile page costs no more than its letters.
+    smaller size apart. Superscripts stand beside, not above. Each letter is compared with at most `REACH` others of its
+    row, so that the time grows in proportion to the letters.
     """
     import numpy as np
 
@@ -249,6 +326,7 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
     left, right = glyphs.box[places, 0], glyphs.box[places, 2]
     base, size = glyphs.origin[places, 1], glyphs.extent[places]
     code = np.fromiter((ord(glyphs.text[place]) for place in places), dtype=np.int64, count=len(places))
+    word, length = _spelling(glyphs, letters, places)
     row = np.floor(base / ROW).astype(np.int64)
     for shift in (0, 1):
         order = np.lexsort((left, (row + shift) // 2))
@@ -260,7 +338,26 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
             met = (band[:-step] == band[step:]) & (both > SHARED * np.maximum(width, 0.01))
             if not met.any():
                 break
-            met &= code[one] != code[other]
             met &= np.abs(base[one] - base[other]) < CLOSE * np.minimum(size[one], size[other])
-            out[places[one[met]]] = out[places[other[met]]] = True
+            apart = code[one] != code[other]
+            bold = ~apart & (word[one] == word[other])
+            out[places[one[met & ~bold & (apart | (length[one] <= length[other]))]]] = True
+            out[places[other[met & ~bold & (apart | (length[other] <= length[one]))]]] = True
     return out
+
+
+def _spelling(
+    glyphs: Glyphs, letters: NDArray[np.bool_], places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Returns a number for the spelling of the word of each letter at *places*, and how many *letters* it has."""
+    import numpy as np
+
+    at = np.flatnonzero(letters)
+    words = np.split(at, np.flatnonzero(np.diff(glyphs.word[at])) + 1)
+    numbers: dict[str, int] = {}
+    spelling = np.zeros(int(glyphs.word[-1]) + 1, dtype=np.int64)
+    for word in words:
+        text = "".join([glyphs.text[place] for place in word])
+        spelling[glyphs.word[word[0]]] = numbers.setdefault(text, len(numbers))
+    count = np.bincount(glyphs.word[at], minlength=len(spelling))
+    return spelling[glyphs.word[places]], count[glyphs.word[places]]

@@ -1,4 +1,4 @@
-"""Finds text under later drawing, by the order of drawing, which the finished page does not show."""
+"""Finds text that a later object covers, from the order of drawing, which the finished page does not show."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ MOST = 200
 
 
 def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
-    """Returns which characters are inside the box of something drawn after them; *log* is PyMuPDF's bbox log."""
+    """Returns a mask of the characters with their centre in a large object that is drawn after text there.
+
+    *log* is PyMuPDF's list of the drawn objects with their boxes (``page.get_bboxlog()``).
+    """
     import numpy as np
 
     middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
@@ -32,9 +35,10 @@ def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
 
 
 def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
-    """Returns the characters under a later drawing on which other text is printed at the same place.
+    """Returns a mask of the characters that a later object covers, and on which still later text is printed.
 
-    The finished page shows the ink of the later text there. Only the order of drawing reveals the earlier text.
+    The finished page shows the ink of the later text there. Only the order of drawing reveals the earlier text. Rotated
+    pages are not checked.
     """
     import numpy as np
 
@@ -67,7 +71,10 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
 
 
 def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns *found* widened to everything drawn in the same stroke, if most of that is found; else nothing of it."""
+    """Returns the mask of all characters drawn in one operation with found ones, if most of its letters are found.
+
+    *place_of* is each character's number in the order of drawing.
+    """
     import numpy as np
 
     out = np.zeros(len(found), dtype=bool)
@@ -80,7 +87,10 @@ def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.
 
 
 def _order(page: Any) -> dict[tuple[str, float, float], int]:
-    """Returns when each character was first drawn, by its letter and origin."""
+    """Returns each character's number in the order of drawing, by its letter and origin in points.
+
+    Of a character drawn twice in one place, the first number counts.
+    """
     found: dict[tuple[str, float, float], int] = {}
     for span in page.get_texttrace():
         for code, _, (x, y), _ in span["chars"]:
@@ -90,7 +100,10 @@ def _order(page: Any) -> dict[tuple[str, float, float], int]:
 
 
 def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]]:
-    """Returns order and box of each object that can cover a passage, without backgrounds drawn before all text."""
+    """Returns the `MOST` largest objects that can cover text: number in the order of drawing, and box in points.
+
+    Objects drawn before all text are backgrounds, which are left out.
+    """
     first = next((place for place, (kind, *_) in enumerate(log) if kind.endswith("-text")), len(log))
     found = [
         (place, box)
@@ -102,7 +115,7 @@ def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]
 
 
 def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
-    """Returns x0, y0, x1, y1 and order of the objects of one of *kinds*."""
+    """Returns an array with x0, y0, x1, y1 and number in the order of drawing of each object of one of *kinds*."""
     import numpy as np
 
     return np.array([(*box, place) for place, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float).reshape(

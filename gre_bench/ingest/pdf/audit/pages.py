@@ -18,7 +18,10 @@ SIGNS = 8
 
 
 def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> tuple[Sight, list[Finding], list[str]]:
-    """Returns what can be seen on *page*, the *number*-th; its findings; notes on parts that could not be checked."""
+    """Returns what can be seen on *page*, the *number*-th; its findings; notes on parts that could not be checked.
+
+    *faults* are the errors on a damaged page that become notes; other errors are raised.
+    """
     sight = look_at(page, number)
     findings, notes = [], []
     invisible = sum(finding.text.count("\\u{") for finding in sight.findings if finding.kind == "zero_width")
@@ -37,14 +40,14 @@ def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> t
 
 
 def judged(finding: Finding) -> Finding:
-    """Returns *finding* with the rule by which its text is an instruction, and its text cut to a usable length."""
+    """Returns *finding* with *instructs* set to the rule that its text matches, and the text cut to `LONGEST`."""
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
 
 
 def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
-    """Returns the passages of the visible text that instruct reviewers or models."""
+    """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
     text, places = _running(sight.glyphs, sight.hidden)
     found = []
     for passage in instructions_in(text):
@@ -57,7 +60,11 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
 
 
 def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
-    """Returns the visible text as one line, with words joined across line ends, and the index of each character."""
+    """Returns the visible text as one line, and for each of its characters the index in *glyphs*.
+
+    Words divided by a hyphen at a line's end are joined. *hidden* marks the characters to leave out. The index is None
+    for a space between lines.
+    """
     text: list[str] = []
     places: list[int | None] = []
     line = None

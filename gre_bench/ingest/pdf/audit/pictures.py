@@ -39,7 +39,10 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
 
 
 def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
-    """Returns *picture* on a new sheet, where marks can be drawn whatever the page does to drawings."""
+    """Returns *picture* (*scale* pixels per point) with the numbered findings of *listed* marked.
+
+    The marks are drawn on a new sheet, because the page's own transformations could displace them.
+    """
     import pymupdf
 
     with pymupdf.open() as sheet:

@@ -27,18 +27,21 @@ COLUMNS, ROWS = 6, 10
 ABOVE, BELOW = 0.78, 0.26
 """Top and bottom of a letter's picture, in units of its size from the base line."""
 SHIFTS = (-0.1, -0.05, 0.0, 0.05)
-"""The shifts of a closer look."""
+"""The shifts to the right that a closer look tries, in units of the size."""
 UPPER = 7
 """Rows above the base line, by which letters over a rule or underline are read."""
 SECOND = 0.085
-"""The rank of a letter that two others of an alphabet of 26 resemble more."""
+"""The highest rank at which at most two other letters of an alphabet of 26 are more alike than the letter itself."""
 BLANK = 3.0
 """The norm of the samples, in steps of 255, below which nothing is drawn."""
 
 
 @cache
 def letter_of(character: str) -> tuple[int, int]:
-    """Returns alphabet and index of *character*, ignoring case, accents and mathematical style; -1, -1 for others."""
+    """Returns the index of the alphabet of *character* in `ALPHABETS`, and its index in that alphabet.
+
+    Case, accents and mathematical style are ignored. Other characters have -1, -1.
+    """
     base = [part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part)]
     small = base[0].lower() if len(base) == 1 else ""
     for number, alphabet in enumerate(ALPHABETS):
@@ -49,10 +52,10 @@ def letter_of(character: str) -> tuple[int, int]:
 
 @cache
 def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = ROWS) -> NDArray[np.float32]:
-    """Returns pictures of the letters of an alphabet: letters × variants (case, face, height, shift) × samples.
+    """Returns reference pictures of an alphabet's letters: letters × variants (case, face, height, shift) × samples.
 
-    *shifts* are to the right, in units of the size, because italics are positioned differently in each typeface. Only
-    the upper *rows* of samples are taken.
+    *alphabet* is an index in `ALPHABETS`. *shifts* are to the right, in units of the size, because italics are
+    positioned differently in each typeface. Only the upper *rows* of samples are kept.
     """
     import numpy as np
     import pymupdf
@@ -88,8 +91,8 @@ def samples(
 ) -> NDArray[np.float32]:
     """Returns the darkness of n letters in a grey *picture* (height × width) at ROWS × COLUMNS places, in steps of 255.
 
-    *origin*, *advance* and *down* (a vector as long as the size) are n × 2, in pixels. Values between pixels are
-    interpolated linearly.
+    The result is n × (ROWS · COLUMNS), row by row. *origin*, *advance* and *down* (a vector as long as the size) are n
+    × 2, in pixels. Values between pixels are interpolated linearly.
     """
     import numpy as np
 
@@ -112,7 +115,7 @@ def samples(
 
 
 def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns samples with mean 0 and norm 1; all 0 if nothing is drawn."""
+    """Returns the samples *found* (n × samples) with mean 0 and norm 1 for each letter; all 0 if nothing is drawn."""
     import numpy as np
 
     out = found - found.mean(axis=1, keepdims=True)
@@ -125,10 +128,10 @@ def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
 def compared(
     found: NDArray[np.float32], alphabet: int, letter: NDArray[np.int64], shifts: tuple[float, ...] = (0.0,)
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Returns the rank of each *letter* (indices in the *alphabet*) by its normal samples, 1/2 for a blank; and its
-    likeness.
+    """Returns the rank and the likeness of n letters, from their normal samples *found* (n × samples).
 
-    The likeness, from -1 to 1, is the correlation with the reference that it resembles most.
+    *letter* holds their indices in the *alphabet*. The rank of a blank is 1/2. The likeness, from -1 to 1, is the
+    highest correlation with a reference of the same letter.
     """
     import numpy as np
 
@@ -144,8 +147,8 @@ def compared(
 def surplus(rank: NDArray[np.float64], likeness: NDArray[np.float32]) -> NDArray[np.float64]:
     """Returns how strongly a letter speaks for being unreadable: about the log of the odds, from -3.5 to 4.5.
 
-    Fitted to letters of research papers (92% have rank 0, with a mean likeness of 0.88) and overprinted ones (10%,
-    0.6).
+    Fitted to letters of research papers (92% have rank 0; mean likeness 0.88) and to overprinted letters (10% have rank
+    0; mean likeness 0.6).
     """
     import numpy as np
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LETTERS = 6
 """The fewest letters of a stretch that counts as hidden by what is drawn around it."""
 
+PIECES = 24
+"""Letters of stray words on one page that are a passage in pieces; signs of formulas are single letters."""
 PROSE, COMMON = 8, 0.3
 """Words that sentences have, and the share of COMMON_WORDS among them: labels of figures are names and numbers."""
 COMMON_WORDS = frozenset(
@@ -28,7 +30,7 @@ COMMON_WORDS = frozenset(
 
 
 def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Returns which characters are letters, or signs that a reader takes for letters, such as those in brackets."""
+    """Returns a mask of the characters that are letters, or signs that a reader takes for letters, such as ⒜."""
     import numpy as np
 
     known = {sign: any(map(str.isalpha, normalize("NFKC", sign))) for sign in set(glyphs.text)}
@@ -36,8 +38,10 @@ def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns characters of *among* in words with at least half of their letters *found*; signs follow the words beside
-    them.
+    """Widens the mask *found* to whole words, and keeps only characters of the mask *among*.
+
+    A word counts if at least half of its letters and digits are found. Signs between words count if the words on both
+    sides do.
     """
     import numpy as np
 
@@ -60,7 +64,10 @@ def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) 
 
 
 def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns *found* without stretches of a few letters, except in lines that have many."""
+    """Returns the mask *found* without stretches of fewer than `LETTERS` letters.
+
+    Stretches stay in lines in which five times as many letters are found.
+    """
     import numpy as np
 
     found = found.copy()
@@ -74,7 +81,7 @@ def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_
 
 
 def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
-    """Whether the words of the characters at *places* are sentences, by their number and the common ones among them."""
+    """Whether the characters at the indices *places* form sentences, by the number of words and of common words."""
     words = [word for word in _words(glyphs, places) if word.isalpha()]
     return len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words)
 
@@ -82,7 +89,11 @@ def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
 def text_of_strays(
     glyphs: Glyphs, strays: NDArray[np.bool_], surely: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Those of the *strays* that say something: words of *surely* hidden letters, or all if they are sentences."""
+    """Returns the part of the mask *strays* that says something.
+
+    That is everything if the strays form sentences. Otherwise it is the words of at least two letters that all belong
+    to *surely*, the mask of surely hidden characters.
+    """
     import numpy as np
 
     if not strays.any() or prose(glyphs, np.flatnonzero(strays)):
@@ -92,6 +103,17 @@ def text_of_strays(
     sure = np.bincount(words, strays & letters & surely)
     whole = (sure >= 2) & (sure == np.bincount(words, letters))
     return strays & whole[words]
+
+
+def fragments(glyphs: Glyphs, strays: NDArray[np.bool_], least: int, in_all: int) -> NDArray[np.bool_]:
+    """Returns the *strays* in words whose letters are all strays: words of *least* letters, *in_all* on the page."""
+    import numpy as np
+
+    letters = lettered(glyphs)
+    words = glyphs.word - glyphs.word[0]
+    count = np.bincount(words, strays & letters)
+    whole = (count >= least) & (count == np.bincount(words, letters))
+    return strays & whole[words] if count[whole].sum() >= in_all else np.zeros(len(strays), dtype=bool)
 
 
 def _words(glyphs: Glyphs, places: NDArray[np.int64]) -> list[str]:

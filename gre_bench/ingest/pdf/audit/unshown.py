@@ -1,4 +1,4 @@
-"""Finds content of a PDF besides its shown pages: annotations, layers switched off, and words that replace others."""
+"""Finds content of a PDF beyond what its pages show: annotations, layers switched off, and replacements for words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ LEAST = 12
 
 
 def annotated(page: Any, number: int) -> list[Finding]:
-    """Returns the texts of the annotations and form fields of *page*, whether shown on a click or printed over it."""
+    """Returns a finding for each annotation and form field with text on *page*, the *number*-th.
+
+    It does not matter whether the text appears on a click or is printed over the page.
+    """
     found = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
@@ -29,7 +32,10 @@ def annotated(page: Any, number: int) -> list[Finding]:
 
 
 def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
-    """Returns words that the file's replacements give to readers of *page* although they are not shown."""
+    """Returns at most one finding: the words of *page* that only its replacements (ActualText) contain.
+
+    Programs that extract text read these words, although they are not shown. *glyphs*: the characters of the page.
+    """
     plain, followed = (_words(text) for text in (_lines(glyphs), shown_as(page)))
     if not Counter(followed) - Counter(plain):
         return []
@@ -42,9 +48,10 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 
 
 def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> list[Finding]:
-    """Returns the text of the first *most* pages of *data* in layers that are off when the file is opened.
+    """Returns a finding for each page with text in layers that are off when the file is opened.
 
-    *document* is open and conforms to the format. *expressed*: visibility expressions hide some of the text.
+    *document* is *data*, opened, and conforms to the format. Only its first *most* pages are checked. *expressed*:
+    visibility expressions hide some of the text.
     """
     import pymupdf
 
@@ -74,7 +81,7 @@ def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> li
 
 
 def _words(text: str) -> list[str]:
-    """Returns the words of letters in *text*, whatever signs and control characters are between and before them."""
+    """Returns the runs of letters in *text*; digits, signs and control characters separate them."""
     return re.findall(r"[^\W\d_]+", text)
 
 
@@ -84,7 +91,7 @@ def _keys(glyphs: Glyphs) -> list[tuple[str, float, float]]:
 
 
 def _lines(glyphs: Glyphs) -> str:
-    """Returns the text, with white space between lines."""
+    """Returns the text of *glyphs*, with a space between lines."""
     parts = []
     for place, letter in enumerate(glyphs.text):
         if place and glyphs.line[place] != glyphs.line[place - 1]:
