@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,10 @@ import typer.main
 import typer.testing
 
 from tests.once import begin
+
+# Compiled modules are kept whatever the machine asks for: each worker and each child process would compile them anew.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What is not shown on a terminal is as wide as this says, and who runs the tests may have set it.
 os.environ.pop("COLUMNS", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,12 @@ def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *pa
 
     In an installation, *name* lies in the package. In a checkout, it lies beside the package, which holds a link to it.
     """
-    return (PACKAGE / name).resolve().joinpath(*parts)
+    return _folder(PACKAGE, name).joinpath(*parts)
+
+
+@cache
+def _folder(package: Path, name: str) -> Path:
+    return (package / name).resolve()
 
 
 def settings_names() -> list[str]:

@@ -295,7 +295,7 @@ def add_plan(
         ("forget_moved_scores", [{name: row[name] for name in row if name != "swap"} for row in sources]),
         ("put_moved", sources),
         ("add_candidates", candidates),
-        *(("add_signature", asdict(item) | {"signature_id": item.signature_id}) for item in signatures.values()),
+        ("add_signatures", [asdict(item) | {"signature_id": item.signature_id} for item in signatures.values()]),
         ("add_plan", [row for row in rows if row["candidate_id"] not in beside]),
         ("add_plan_beside", [row for row in rows if row["candidate_id"] in beside]),
         *clear,

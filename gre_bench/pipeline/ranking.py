@@ -93,8 +93,12 @@ def released(settings: Settings) -> date | None:
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
     """Deletes the rank statistics and tests of the signatures; called when their scores are about to change."""
+    store.write(*_cleared(signature_ids))
+
+
+def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     ids = {"signature_ids": list(signature_ids)}
-    store.write(("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids))
+    return [("clear_rank_statistics", ids), ("clear_differences", ids), ("clear_chance", ids)]
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
@@ -103,34 +107,43 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
     It does so for each of *signatures*, in place of what earlier runs stored.
     """
     known = models.load(job.settings.writing.models)
+    ids = [signature["signature_id"] for signature in signatures]
     counted: dict[Reading, Words] = {}
     judged: dict[str, dict[str, dict[str, Any]]] = {}
+    texts: dict[str, list[BoardTextRow]] = {}
+    boards: dict[tuple[str, str], dict[str | None, dict[str, int]]] = defaultdict(dict)
+    for row in store.rows(RANKED, signature_ids=ids):
+        ranked = boards[row["signature_id"], row["board"]]
+        ranked.setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
+    rows: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for signature in signatures:
         name = signature["signature_id"]
         pairs = Pairs(*store.columns(BOARD_PAIRS, signature_id=name))
-        ranked: dict[str, dict[str | None, dict[str, int]]] = {"clean": {}, "all": {}}
-        for row in store.rows(RANKED, signature_id=name):
-            ranked[row["board"]].setdefault(row["group_name"], {})[row["candidate"]] = row["rank"]
         chance = against_chance(store, name, specific_of(signature, signatures))
         above = {candidate: test.p for candidate, test in chance.items() if test.p is not None}
-        clean = _group_by_group(pairs, ranked["clean"], above)
-        whole = clean if ranked["clean"] == ranked["all"] else _group_by_group(pairs, ranked["all"], above)
+        ranked, ranked_all = boards[name, "clean"], boards[name, "all"]
+        clean = _group_by_group(pairs, ranked, above)
+        whole = clean if ranked == ranked_all else _group_by_group(pairs, ranked_all, above)
         own = {"signature_id": name, "run_id": run_id}
         writer = signature["writer"]
         if writer not in judged:
             judged[writer] = {row["candidate_id"]: _about(row) for row in store.rows(BOARD_JUDGMENTS, writer=writer)}
-        about = profiles(store, signature, pairs, known, counted, judged[writer])
-        store.write(
-            ("clear_rank_statistics", {"signature_ids": [name]}),
-            ("clear_differences", {"signature_ids": [name]}),
-            ("clear_chance", {"signature_ids": [name]}),
-            ("put_chance", [_chance_row(candidate, one) | own for candidate, one in chance.items()]),
-            ("put_differences", [row | own for row in to_human(store, name)]),
-            ("put_rank_statistics", [asdict(one) | own | {"board": "clean"} for one in clean]),
-            ("put_rank_statistics", [asdict(one) | own | {"board": "all"} for one in whole]),
-            ("put_lengths", [row | own for row in map(extremes, about) if row]),
-            ("put_profiles", [row | own for row in about]),
-        )
+            texts[writer] = store.rows(BOARD_TEXTS, writer=writer)
+        about = profiles(store, signature, pairs, known, counted, judged[writer], texts[writer])
+        rows["chance"] += [_chance_row(candidate, one) | own for candidate, one in chance.items()]
+        rows["differences"] += [row | own for row in to_human(store, name)]
+        rows["rank_statistics"] += [asdict(one) | own | {"board": "clean"} for one in clean]
+        rows["rank_statistics"] += [asdict(one) | own | {"board": "all"} for one in whole]
+        rows["lengths"] += [row | own for row in map(extremes, about) if row]
+        rows["profiles"] += [row | own for row in about]
+    store.write(
+        *_cleared(ids),
+        ("put_chance", rows["chance"]),
+        ("put_differences", rows["differences"]),
+        ("put_rank_statistics", rows["rank_statistics"]),
+        ("put_lengths", rows["lengths"]),
+        ("put_profiles", rows["profiles"]),
+    )
 
 
 def _group_by_group(
@@ -223,11 +236,13 @@ def profiles(
     known: Mapping[str, Model],
     counted: dict[Reading, Words],
     judged: Mapping[str, Row],
+    texts: Sequence[BoardTextRow],
 ) -> list[dict[str, Any]]:
     """Returns rows of the table ``profiles`` of one signature, one per human or model candidate.
 
     *pairs*: the scored pairs. *known*: the models file. *counted*: a cache of word counts, filled here and shared by
-    all signatures. *judged*: by candidate, a summary of its judgments by the signature's writer.
+    all signatures. *judged*: by candidate, a summary of its judgments by the signature's writer. *texts*: what became
+    of the texts that were asked for.
     """
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
@@ -236,9 +251,9 @@ def profiles(
         counted[read] = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
-    texts: dict[str, list[BoardTextRow]] = defaultdict(list)
-    for row in store.rows(BOARD_TEXTS, writer=writer):
-        texts[row["candidate_id"]].append(row)
+    asked: dict[str, list[BoardTextRow]] = defaultdict(list)
+    for row in texts:
+        asked[row["candidate_id"]].append(row)
     nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0, "median_lines": None, "covered": None}
     human_lines = judged.get(HUMAN, nothing)["median_lines"]
     counts: dict[str, list[int]] = defaultdict(list)
@@ -253,7 +268,7 @@ def profiles(
             "at_length": scores[name].value if name in scores else None,
             "at_length_low": scores[name].low if name in scores else None,
             "at_length_high": scores[name].high if name in scores else None,
-            **cost(texts[name], known, "review" if kind == "model" else "judgments"),
+            **cost(asked[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
             "human_lines": human_lines,
             "conflict": conflict(name, lms_behind(signature), known) if kind == "model" else None,

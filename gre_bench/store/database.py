@@ -109,9 +109,10 @@ class Database:
         while True:
             try:
                 connection = duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
-                connection.execute("set timezone = 'UTC'")
                 connection.execute("set enable_progress_bar = false")
-                connection.execute(f"set checkpoint_threshold = '{LOG_SIZE}'")
+                if self._open is None or file != self.file:  # else set already: both hold for the file while it is open
+                    connection.execute("set global timezone = 'UTC'")
+                    connection.execute(f"set global checkpoint_threshold = '{LOG_SIZE}'")
                 return connection
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]

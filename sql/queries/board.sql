@@ -25,11 +25,11 @@ where l.board = 'all' and l.signature_id in (select unnest($signature_ids::varch
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
 
 -- name: ranked
--- one row per board and ranked candidate of one signature: group by group, best first
-select board, group_name, candidate, rank
+-- one row per signature asked for, board and ranked candidate: group by group, best first
+select signature_id, board, group_name, candidate, rank
 from boards
-where signature_id = $signature_id and rank is not null
-order by board, group_name nulls first, rank, candidate;
+where signature_id in (select unnest($signature_ids::varchar[])) and rank is not null
+order by signature_id, board, group_name nulls first, rank, candidate;
 
 -- name: board_settings
 -- at most one row: settings of the run that planned what a leaderboard shows; a run that came after may have others
@@ -282,7 +282,7 @@ select unnest($role::varchar[]), unnest($name::varchar[]), unnest($status::varch
 delete from rank_statistics where signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: put_rank_statistics
--- adds how sure each rank of one signature is
+-- adds how sure each rank is
 insert or replace into rank_statistics (
     board, signature_id, candidate_id, rank, rank_low, rank_high, likely_low, likely_high, next_candidate,
     next_difference, next_low, next_high, next_p, tied, more_papers, difference_p_holm, above_p_holm, tests, problem,
@@ -312,13 +312,13 @@ order by all;
 delete from differences where signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: put_differences
--- sets the tests of the differences to the human baseline under one signature
+-- sets the tests of the differences to the human baseline
 insert or replace into differences (signature_id, candidate_id, p, papers, run_id)
 select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($p::double[]),
        unnest($papers::integer[]), unnest($run_id::varchar[]);
 
 -- name: put_profiles
--- sets lengths and costs of the candidates of one signature
+-- sets lengths and costs of candidates under a signature
 insert or replace into profiles (
     signature_id, candidate_id, words, human_words, at_length, at_length_low, at_length_high, asked, unusable, judged,
     unparsable, lines, strays, median_lines, human_lines, covered, prompt_tokens, reply_tokens, usd, conflict, run_id
@@ -332,7 +332,7 @@ select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnes
        unnest($usd::double[]), unnest($conflict::varchar[]), unnest($run_id::varchar[]);
 
 -- name: put_lengths
--- sets how long the texts of the candidates of one signature are
+-- sets how long the texts of candidates under a signature are
 insert or replace into lengths (signature_id, candidate_id, shortest, longest, run_id)
 select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($shortest::integer[]),
        unnest($longest::integer[]), unnest($run_id::varchar[]);

@@ -112,11 +112,15 @@ where task in ('review', 'judgments') and (
 );
 delete from reviews where candidate = getvariable('candidate');
 
--- name: add_signature
--- adds a signature that is not yet known
+-- name: add_signatures
+-- adds signatures that are not yet known
 insert or ignore into signatures
-select $signature_id, $metric, $prompt_sha256, $evaluation_lm, $lm_digest, $dtype, $quantisation, $attention,
-       $template_digest, $writer, $synopsis_writer, $form, $text_cut, $ascii_fold, $engine_version, $chance;
+select unnest($signature_id::varchar[]), unnest($metric::varchar[]), unnest($prompt_sha256::varchar[]),
+       unnest($evaluation_lm::varchar[]), unnest($lm_digest::varchar[]), unnest($dtype::varchar[]),
+       unnest($quantisation::varchar[]), unnest($attention::varchar[]), unnest($template_digest::varchar[]),
+       unnest($writer::varchar[]), unnest($synopsis_writer::varchar[]), unnest($form::varchar[]),
+       unnest($text_cut::varchar[]), unnest($ascii_fold::boolean[]), unnest($engine_version::varchar[]),
+       unnest($chance::varchar[]);
 
 -- name: current_signatures
 -- one row per signature that the last refresh planned (the last run of any kind, if none did): what a leaderboard shows

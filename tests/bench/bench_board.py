@@ -44,9 +44,12 @@ def fill(store: Store, folder: Path, papers: int, candidates: int, metrics: int)
     names = ["human", *(f"some-vendor/a-model-{n:02d}-instruct" for n in range(1, candidates))]
     ids = [f"s{n}" for n in range(metrics)]
     store.write(
-        *(
-            ("add_signature", SIGNED | {"signature_id": name, "metric": metric})
-            for name, metric in zip(ids, ("gem", "gem_s_abstract", "gem_raw"), strict=False)
+        (
+            "add_signatures",
+            [
+                SIGNED | {"signature_id": name, "metric": metric}
+                for name, metric in zip(ids, ("gem", "gem_s_abstract", "gem_raw"), strict=False)
+            ],
         ),
         (
             "add_candidates",

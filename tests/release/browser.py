@@ -67,9 +67,9 @@ class Tab:
         return found["result"].get("value")
 
     def arrive(self, page: str) -> None:
-        """Waits until the page whose path ends with *page* is shown. A question asked while it opens is asked again."""
+        """Waits until a page with *page* in its path is shown. A question asked while it opens is asked again."""
         until = time.monotonic() + 60
-        shown = f"document.readyState === 'complete' && location.pathname.endsWith({json.dumps(page)})"
+        shown = f"document.readyState === 'complete' && location.pathname.includes({json.dumps(page)})"
         while time.monotonic() < until:
             try:
                 if self.ask(shown):

@@ -236,7 +236,7 @@ def test_the_scatter_draws_who_states_the_figure_and_the_frontier_that_none_beat
 def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(tab, release):
     tab.open(release / "index.html")
     click(tab, f"#table-1 tr[data-name='{FIRST}'] .who a")
-    until(tab, "document.readyState === 'complete' && location.pathname.includes('/candidates/')")
+    tab.arrive("/candidates/")
     card = tab.ask(
         "Object.fromEntries([...document.querySelectorAll('.card dt')].map(dt => [dt.textContent, dt.nextElementSibling.textContent]))"
     )

@@ -44,7 +44,7 @@ SIGNATURE = {
 def store(tmp_path):
     store = Store(tmp_path, EDITION)
     with store.lock("test"):
-        store.write(("add_signature", SIGNATURE))
+        store.write(("add_signatures", [SIGNATURE]))
         yield store
 
 

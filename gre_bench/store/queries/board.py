@@ -103,8 +103,9 @@ WHOLE_BOARD = Query("whole_board", LeaderboardRow)
 
 
 class RankedRow(TypedDict):
-    """One row per board, group and ranked candidate of one signature: group by group, best first."""
+    """One row per signature asked for, board, group and ranked candidate: group by group, best first."""
 
+    signature_id: str
     board: str
     group_name: str | None
     candidate: str
