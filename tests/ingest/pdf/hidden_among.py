@@ -49,6 +49,50 @@ def over_prose(right: float, up: float) -> str:
     return "".join(shown([line], LEFT + right, TOP - 12 * (2 + row) + up) for row, line in enumerate(in_lines(LONG)))
 
 
+def on_like_letters() -> str:
+    """Each word printed on letters of a line of prose that spell it."""
+    out, rows = [], list(enumerate(PROSE))
+    for word in LONG:
+        for row, line in rows:
+            at, places = -1, []
+            for letter in word.lower():
+                at = line.find(letter, at + 1)
+                places.append(at)
+                if at < 0:
+                    break
+            else:
+                right = [pymupdf.get_text_length(line[:place], "helv", SIZE) for place in places]
+                out += [shown([line[place]], LEFT + x, TOP - 12 * row) for place, x in zip(places, right, strict=True)]
+                rows.remove((row, line))
+                break
+    return "".join(out)
+
+
+def resources(page: pymupdf.Page) -> tuple[int, str]:
+    """The object that has the page's resources, and the start of their keys in it."""
+    kind, value = page.parent.xref_get_key(page.xref, "Resources")
+    return (int(value.split()[0]), "") if kind == "xref" else (page.xref, "Resources/")
+
+
+def in_brackets(hide: str) -> Callable[[pymupdf.Page], str]:
+    """Letters that the file calls signs of letters in brackets, set with *hide*."""
+
+    def way(page: pymupdf.Page) -> str:
+        document = page.parent
+        font, table = document.get_new_xref(), document.get_new_xref()
+        signs = " ".join(f"<{97 + place:02x}> <{0x249C + place:04x}>" for place in range(26))
+        document.update_object(table, "<<>>")
+        document.update_stream(
+            table, f"1 begincodespacerange <00> <ff> endcodespacerange 26 beginbfchar {signs} endbfchar".encode()
+        )
+        document.update_object(font, f"<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode {table} 0 R>>")
+        owner, prefix = resources(page)
+        document.xref_set_key(owner, f"{prefix}Font/signs", f"{font} 0 R")
+        return f"q {hide} {shown([line.lower() for line in in_lines(LONG)]).replace('/helv', '/signs')} Q "
+
+    return way
+
+
 def tiled(tile: str, step: float = 4) -> Callable[[pymupdf.Page], str]:
     def way(page: pymupdf.Page) -> str:
         head = f"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 {step} {step}]/XStep {step}/YStep {step}"
@@ -56,9 +100,7 @@ def tiled(tile: str, step: float = 4) -> Callable[[pymupdf.Page], str]:
         page.parent.update_object(xref, f"<</Type/Pattern{head}/Resources<<>>>>")
         page.parent.update_stream(xref, tile.encode())
         page.clean_contents()
-        kind, value = page.parent.xref_get_key(page.xref, "Resources")
-        owner = int(value.split()[0]) if kind == "xref" else page.xref
-        prefix = "" if kind == "xref" else "Resources/"
+        owner, prefix = resources(page)
         page.parent.xref_set_key(owner, f"{prefix}Pattern", f"<</sparse {xref} 0 R>>")
         return f"/Pattern cs /sparse scn {shown(in_lines(LONG))} 0 g"
 
@@ -86,6 +128,10 @@ AMONG: dict[str, str | Callable[[pymupdf.Page], str]] = {
     "words at five places": "".join(shown([word], LEFT + 75 * (place % 5)) for place, word in enumerate(LONG)),
     "two sizes on one another": shown(in_lines(LONG)) + shown(PROSE[:4], size=8),
     "two colours on one another": "1 0 0 rg " + shown(in_lines(LONG)) + "0 0 1 rg " + shown(PROSE[:4]) + "0 g ",
+    "lines of words in fine print": ".7 g " + shown(in_lines(LONG), size=3.4, lead=4) + "0 g ",
+    "letters on like letters": on_like_letters(),
+    "signs in brackets, clipped": in_brackets("0 0 1 1 re W n"),
+    "signs in brackets, white": in_brackets("1 g"),
     "ink of sparse dots": tiled("0 g 0 0 .4 .4 re f"),
     "ink of sparser dots": tiled("0 g 0 0 .3 .3 re f", 6),
     "ink of thin strokes": tiled("0 g 0 0 .15 4 re f"),

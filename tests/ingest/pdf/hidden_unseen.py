@@ -370,5 +370,3 @@ UNSEEN: dict[str, Way] = {
 }  # fmt: skip
 READABLE = frozenset(["under a hatching", "under two hatchings", "under a grid", "over itself, up and down"])
 """Ways that leave the passage readable at 100 dots an inch after all: it may be found or not."""
-OPEN = frozenset(["all words at three places"])
-"""Ways that let a word or two through: the longest of those that stand on one another."""

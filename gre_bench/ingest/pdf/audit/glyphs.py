@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from unicodedata import normalize
+from unicodedata import name, normalize
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,7 +71,7 @@ def glyphs_of(page: Any) -> Glyphs:
         text = "".join(char["c"][:1] or "\ufffd" for char in chars)
     table = np.repeat(np.array(spans, dtype=float).reshape(len(spans), 7), counts, axis=0)
     color, how = table[:, 2].astype(np.int64), table[:, 3].astype(np.int64)
-    known = {sign: sign.isalnum() or any(map(str.isalpha, normalize("NFKC", sign))) for sign in set(text)}
+    known = {sign: sign.isalnum() or stands_for_letters(sign) for sign in set(text)}
     solid = np.fromiter((known[sign] for sign in text), dtype=bool, count=n)
     white = np.fromiter((letter.isspace() for letter in text), dtype=bool, count=n)
     line_of = table[:, 6].astype(np.int64)
@@ -93,6 +93,11 @@ def glyphs_of(page: Any) -> Glyphs:
         line=line_of,
         word=np.cumsum(starts),
     )
+
+
+def stands_for_letters(sign: str) -> bool:
+    """Whether *sign* is a letter, or one that a reader takes for letters: in brackets, in a ring, in a frame."""
+    return any(map(str.isalpha, normalize("NFKC", sign))) or " LETTER " in name(sign, "")
 
 
 def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

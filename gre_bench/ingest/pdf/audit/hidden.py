@@ -22,6 +22,7 @@ from gre_bench.ingest.pdf.audit.stretches import (
     by_word,
     fragments,
     lettered,
+    lines_of_words,
     prose,
     text_of_strays,
     without_strays,
@@ -43,8 +44,6 @@ SMALL, RUNNING = 2.6, 8
 """Size in points, and words per line, that together mean hidden running text; no figure has both."""
 FINE = 3.6
 """Size in points at which an x has fewer than four pixels at 100 dots per inch: labels of figures, or sentences."""
-VOCABULARY = 20
-"""How many different words of four letters or more a page has in such print if it is text. Labels repeat."""
 SMALLER = 1.35
 """Size in points at which a line of a few letters suffices; labels of shrunk figures are only numbers at that size."""
 FAINT = 0.1
@@ -237,22 +236,11 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     alphabetic = lettered(glyphs)
     letters = np.bincount(glyphs.line, alphabetic)[glyphs.line]
     wordy = (glyphs.extent < SMALLER) & (letters >= LETTERS) | (words[glyphs.line] >= RUNNING)
-    fine = glyphs.extent < FINE
-    text = fine if _vocabulary(glyphs, fine) >= VOCABULARY else _fine_prose(glyphs)
-    return (glyphs.extent < TINY) | (small & wordy) | text
-
-
-def _vocabulary(glyphs: Glyphs, fine: NDArray[np.bool_]) -> int:
-    """Returns the number of different words of at least four letters in *fine* characters, without signs and case."""
-    import numpy as np
-
-    places = np.flatnonzero(fine & lettered(glyphs))
-    parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
-    return len({"".join(glyphs.text[place] for place in part).lower() for part in parts if len(part) >= 4})
+    return (glyphs.extent < TINY) | (small & wordy) | _fine_prose(glyphs)
 
 
 def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Whether each character is in sentences in fine print, however short the lines."""
+    """Whether each character is in sentences in fine print, however short the lines, or in lines of several words."""
     import numpy as np
 
     fine = glyphs.extent < FINE
@@ -262,7 +250,7 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
         inside = slice(start, end)
         if fine[inside].sum() < PROSE:
             continue
-        if prose(glyphs, np.arange(start, end)):
+        if prose(glyphs, np.arange(start, end)) or lines_of_words(glyphs, np.arange(start, end)):
             out[inside] = fine[inside]
     return out
 

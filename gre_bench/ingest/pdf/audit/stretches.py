@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from unicodedata import normalize
+
+from gre_bench.ingest.pdf.audit.glyphs import Glyphs, stands_for_letters
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from gre_bench.ingest.pdf.audit.glyphs import Glyphs
 
 LETTERS = 6
 """The fewest letters of a stretch that counts as hidden by what is drawn around it."""
@@ -33,7 +32,7 @@ def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
     """Returns a mask of the characters that are letters, or signs that a reader takes for letters, such as ⒜."""
     import numpy as np
 
-    known = {sign: any(map(str.isalpha, normalize("NFKC", sign))) for sign in set(glyphs.text)}
+    known = {sign: stands_for_letters(sign) for sign in set(glyphs.text)}
     return np.fromiter((known[sign] for sign in glyphs.text), dtype=bool, count=len(glyphs.text))
 
 
@@ -84,6 +83,22 @@ def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
     """Whether the characters at the indices *places* form sentences, by the number of words and of common words."""
     words = [word for word in _words(glyphs, places) if word.isalpha()]
     return len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words)
+
+
+def lines_of_words(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
+    """Whether most words of the characters at *places* stand in lines of several long words, as those of text do.
+
+    Labels of figures stand alone, or hold names and numbers. At least one and a half times `PROSE` long words are
+    needed.
+    """
+    import numpy as np
+
+    ends = np.flatnonzero(np.diff(glyphs.word[places])) + 1
+    lines = glyphs.line[places[np.concatenate([[0], ends])]]
+    long = [line for line, word in zip(lines, _words(glyphs, places), strict=True) if word.isalpha() and len(word) > 3]
+    count = np.unique(long, return_counts=True)[1]
+    together = int(count[count > 1].sum())
+    return together >= 1.5 * PROSE and together >= 0.7 * len(long) and len(long) >= 0.5 * len(ends)
 
 
 def text_of_strays(
