@@ -84,13 +84,14 @@ class Ink:
         """
         import numpy as np
 
-        grey = self.ground.astype(np.int16).sum(axis=2) // 3
-        edges = np.zeros(grey.shape, dtype=bool)
-        edges[:, 1:] |= np.abs(np.diff(grey, axis=1)) >= least
-        edges[1:] |= np.abs(np.diff(grey, axis=0)) >= least
-        if not edges.any():
+        red, green, blue = (self.ground[:, :, part].astype(np.int16) for part in range(3))
+        grey = red + green + blue
+        if not (np.ptp(grey, axis=0) >= 3 * least).any():
             return np.zeros(len(boxes))
-        return self._count(edges, boxes) / np.maximum(self._count(np.ones_like(edges), boxes), 1)
+        edges = np.zeros(grey.shape, dtype=bool)
+        edges[:, 1:] = np.abs(grey[:, 1:] - grey[:, :-1]) >= 3 * least
+        edges[1:] |= np.abs(grey[1:] - grey[:-1]) >= 3 * least
+        return self._count(edges, boxes) / np.maximum(self._area(boxes), 1)
 
     def _count(self, mask: NDArray[np.bool_], boxes: NDArray[np.float64]) -> NDArray[np.int64]:
         """Returns how many pixels of *mask* lie in each box; a box without width has one column."""
@@ -99,11 +100,24 @@ class Ink:
         height, width = mask.shape
         sums = np.zeros((height + 1, width + 1), dtype=np.int32)
         mask.cumsum(axis=0, dtype=np.int32).cumsum(axis=1, out=sums[1:, 1:])
+        x0, y0, x1, y1 = self._pixels(boxes)
+        return sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
+
+    def _area(self, boxes: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Returns how many pixels each box has."""
+        x0, y0, x1, y1 = self._pixels(boxes)
+        return (x1 - x0) * (y1 - y0)
+
+    def _pixels(self, boxes: NDArray[np.float64]) -> tuple[NDArray[np.int64], ...]:
+        """Returns the first columns and rows of the boxes, and those after their last."""
+        import numpy as np
+
+        height, width = self.whole.shape[:2]
         x0 = _whole(boxes[:, 0] * self.scale - self.corner[0], width - 1)
         y0 = _whole(boxes[:, 1] * self.scale - self.corner[1], height - 1)
         x1 = np.maximum(_whole(np.ceil(boxes[:, 2] * self.scale) - self.corner[0], width), x0 + 1)
         y1 = np.maximum(_whole(np.ceil(boxes[:, 3] * self.scale) - self.corner[1], height), y0 + 1)
-        return sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
+        return x0, y0, x1, y1
 
 
 def ink_of(page: Any, scale: float = 1.0, region: tuple[float, float, float, float] | None = None) -> Ink:
