@@ -65,6 +65,8 @@ UNLIKE, MORE, WINDOW = 0.25, 0.15, 6
 """No recognised text is that of the scan if the median of the mean ranks of neighbouring letters is above the first.
 Neighbours are not if theirs is above the median by the second. At least so many letters are judged together.
 """
+SAME = 0.97
+"""The mean correlation of pictures of different letters from which they show no letters."""
 MEAN, EACH = 3, (0, 1, 2)
 """Channels of a picture: their mean, and red, green and blue."""
 
@@ -242,11 +244,26 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
         strange = np.bincount(unit, odds) > ODDS
         if closely:
             strange &= _strange_stretches(some, unit, strange, rank, odds)
+        strange |= _alike(some.letter, unit, shape)
         if channel != MEAN:
             strange |= np.bincount(unit, ink.rough(some.boxes(), HUES) > NOISY) > 0.5 * np.bincount(unit)
         little = np.bincount(unit, np.hypot(*some.sides[1].T)) < LITTLE * np.bincount(unit)
         out[out] = (strange | (span < np.where(little, FAINTER, FAINT)))[unit]
     return out
+
+
+def _alike(letter: NDArray[np.int64], unit: NDArray[np.int64], shape: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Returns for each unit whether different letters beside one another have the same picture, such as a box.
+
+    At least two such neighbours are needed, because a capital i and a small l may look the same.
+    """
+    import numpy as np
+
+    beside = (unit[1:] == unit[:-1]) & (letter[1:] != letter[:-1])
+    likeness = np.einsum("ij,ij->i", shape[1:], shape[:-1])
+    pairs = np.bincount(unit[1:][beside], minlength=int(unit.max()) + 1)
+    total = np.bincount(unit[1:][beside], likeness[beside], minlength=len(pairs))
+    return (pairs >= 2) & (total > SAME * pairs)
 
 
 def _strange_stretches(
