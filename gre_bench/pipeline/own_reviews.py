@@ -108,9 +108,9 @@ def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers of the board if it is a pilot's, which covers only part of the sample, else None.
+    """Returns how many papers the board covers if it covers only part of the sample, as in a pilot run; else None.
 
-    With this limit, a further candidate is scored on the same papers.
+    A further candidate is scored on the same papers if this number is the limit of its run.
     """
     ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
     boards = store.rows(LEADERBOARD, signature_ids=ids)
@@ -119,10 +119,10 @@ def limit_of(store: Store) -> int | None:
 
 
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
-    """Returns the identity of the writer whose judgments the boards score, and that of the writer in the settings.
+    """Returns two identities: of the writer whose judgments the boards score, and of the writer that the settings name.
 
-    Both are None if no board scores judgments; the second is None if the settings name no writer. Raises
-    `SettingsError` if the two differ.
+    Both are None if no board scores judgments. The second is None if the settings name no writer. Raises
+    `SettingsError` if the settings name another writer than the boards have.
     """
     signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:

@@ -97,8 +97,8 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     """Returns the log-probabilities behind the score of the pair *row*, in the order of its predictions.
 
-    If several evaluation LMs have them, those that give the stored score count. Raises `SettingsError` if none has
-    them.
+    If the store has them from several evaluation LMs, those that add up to the stored score by *recipe*, the metric's
+    formula, are returned. Raises `SettingsError` if the store has none.
     """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):

@@ -183,9 +183,10 @@ class HttpWriter:
         raise AssertionError("the last attempt has no wait")
 
     def _given_up(self, request: str, answer: CompletionResult, attempt: int, batch: Batch) -> Reply:
-        """Returns the reply to a chat after its last attempt, number *attempt*, ended with *answer*.
+        """Returns the reply to a chat whose last attempt ended with *answer*; *attempt* is its number, from 0.
 
-        A final reply is archived. Any other states why there will be no further attempt, and counts as a failure.
+        A reply that no further attempt can change is archived. Otherwise the reply states why the writer gives up, and
+        counts as a failure.
         """
         if answer.reply.final:
             self._archive(request, answer.reply, batch)

@@ -85,9 +85,10 @@ def wrapped(line: str, columns: int | None) -> list[str]:
 
 
 def say(text: str, console: Console | None = None, style: str = "") -> None:
-    """Prints *text* on *console* (standard output if None), without terminal controls.
+    """Prints *text*, without its control characters, on *console*: standard output if None.
 
-    Lines are broken at the terminal's width or the variable ``COLUMNS``, and not at all if piped without it.
+    Lines wrap at the environment variable ``COLUMNS`` if it is set, else at the terminal's width. Piped output wraps
+    only if ``COLUMNS`` is set.
     """
     console = console or out
     for line in plain(text).split("\n"):

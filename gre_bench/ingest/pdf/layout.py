@@ -88,8 +88,8 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
 def _banded(page: Page, gutter: float) -> list[Row]:
     """Returns the rows of *page* in reading order, where *gutter* (x in points) divides its columns.
 
-    A row that crosses the gutter ends a band. The last row of its block belongs to it, even if that row is too short to
-    cross.
+    Rows that cross the gutter, such as a title, cut the page into bands. Within a band, the left column comes before
+    the right one. The short last row of a crossing block counts as crossing too.
     """
     full = [row for row in page.rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)

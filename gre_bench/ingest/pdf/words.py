@@ -78,7 +78,7 @@ class WordFates:
         self._fates = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
 
     def out(self, rows: Iterable[Row], fate: Fate) -> None:
-        """Counts *rows* as dropped under *fate*."""
+        """Counts the words of *rows* as dropped for the reason *fate*."""
         for row in rows:
             self._fates[row.page][fate] += row.words + row.marks
 

@@ -143,7 +143,10 @@ def years_span(history: History) -> tuple[float, float]:
 
 
 def latest_first(history: History) -> list[tuple[str, tuple[Year, ...]]]:
-    """Returns the lines of *history* (candidate and its years), the largest difference in the latest edition first."""
+    """Returns each candidate of *history* with its years, sorted by its difference to the anchor in its latest edition.
+
+    The largest difference comes first, and candidates without one come last.
+    """
     latest = {name: years[-1].difference for name, years in history.lines}
     return sorted(history.lines, key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 

@@ -73,9 +73,10 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the p-value of the test of the two *names*, corrected by Holm over their *board*, and the tests' number.
+    """Returns the Holm-corrected p-value of the difference between two candidates of a board, as the board has it.
 
-    None unless both are ranked in one group.
+    The result also has the number of tests that the correction covers. It is None unless both of *names* have a rank in
+    the same group of *board*.
     """
     groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
     if len(groups) < 2 or groups[0] != groups[1]:
@@ -93,7 +94,10 @@ def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence
 
 
 def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the paired test of the two candidates' scores above chance; None if they share fewer than two papers."""
+    """Returns the paired test of the two candidates' scores above chance; None if they share fewer than two papers.
+
+    *specific_id*: the signature of the metric's specific form, whose scores are those above chance.
+    """
     rows = store.read(CANDIDATE_PAIRS, signature_id=specific_id, candidates=list(names))
     scored = [row for row in rows if row["state"] == "scored"]
     if len({row["candidate_id"] for row in scored}) < 2:

@@ -120,7 +120,10 @@ BOARD_SETTINGS = Query("board_settings", SettingsRow)
 
 
 class BoardTextRow(TypedDict):
-    """One row per candidate, task and requested writer: the outcomes of its reviews and of their judgments."""
+    """One row per candidate, task (its reviews, or their judgments) and writer that was asked for them.
+
+    *asked*: the texts asked for. *unusable*: those that gave no text. *unstated*: replies without a count of tokens.
+    """
 
     candidate_id: str
     task: str

@@ -25,8 +25,8 @@ class Divergence:
 def expected_score(scores: Array, joint: Array) -> float:
     """Returns the expected score under the distribution *joint*, Σ P(s, x, y) · score, in the unit of *scores*.
 
-    *joint* has the shape (synopses, reviews, reviews), and so has *scores*, or (1, reviews, reviews) without a
-    synopsis.
+    *joint*: shape (synopses, reviews, reviews). *scores*: the same shape, or (1, reviews, reviews) for a score without
+    a synopsis.
     """
     return float((joint * scores).sum())
 

@@ -112,7 +112,7 @@ class Faults:
         self._lock = threading.Lock()
 
     def due(self, kind: str) -> list[Fault]:
-        """Returns the faults that affect the next request of *kind*, which this call counts."""
+        """Counts one more request of *kind* and returns the faults that affect that request."""
         with self._lock:
             found = []
             for one in self.several:

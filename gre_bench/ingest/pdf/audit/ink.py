@@ -38,10 +38,10 @@ class Ink:
         return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
 
     def letters(self, origin: NDArray[np.float64], *sides: NDArray[np.float64], channel: int) -> NDArray[np.float32]:
-        """Returns the samples of n letters from the picture with text (n × samples, see `shapes.samples`).
+        """Returns samples of n letters on the page drawn with its text (n × samples, see `shapes.samples`).
 
-        *origin* and both *sides* (advance and down) are n × 2, in points. *channel*: 0 is red, 1 green, 2 blue, 3 their
-        mean.
+        *origin*: the left end of each letter's base line. *sides*: two vectors for each letter, its advance along the
+        line and its size downwards. All are n × 2, in points. *channel*: 0 is red, 1 green, 2 blue, 3 their mean.
         """
         import numpy as np
 

@@ -114,8 +114,10 @@ class _Letters:
     """The n letters of a page that have reference pictures.
 
     *places*: their indices among the page's characters. *alphabet* and *letter*: indices in `ALPHABETS` and in that
-    alphabet. *unit*: the number of the unit in which each is judged, a word or several short ones. *sides*: advance and
-    size in points (n × 2 each). *pictured*: the mask of these letters among all characters.
+    alphabet. *unit*: index of the unit that each letter is judged in, one word or several short words together. *line*:
+    index of its line. *origin*: the left end of its base line (n × 2, in points). *sides*: its advance along the line
+    and its size downwards, as vectors (n × 2 each, in points). *pictured*: the mask of these letters among all
+    characters of the page.
     """
 
     places: NDArray[np.int64]
