@@ -67,7 +67,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
                 raise SourceError(f"{Path(report['file']).name}: {unknown['line']}; all: {report['refusals_file']}")
             raise SourceError(
                 f"{Path(report['file']).name}: {counted(report['refused'], 'row')} refused, first {first['item']} "
-                f"(row {first['place']}): {first['reason']}; all of them: {report['refusals_file']}"
+                f"(row {first['number']}): {first['reason']}; all of them: {report['refusals_file']}"
             )
     return reports
 

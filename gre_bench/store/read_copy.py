@@ -144,7 +144,7 @@ class CopyForReaders:
             log = self.file.with_name(self.file.name + end)
             if os.path.lexists(log):
                 raise StoreError(
-                    f"edition {self.key}: {log} lies beside the copy for readers, but gre-bench did not write it; "
+                    f"edition {self.key}: {log} lies beside the copy for readers, but GRE-bench did not write it; "
                     f"delete it, or run gre-bench refresh --edition {self.key}, which deletes it and makes a new copy"
                 )
 

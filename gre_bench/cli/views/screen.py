@@ -189,7 +189,7 @@ def imported(report: Row, edition: str) -> None:
         say(unknown["line"], err)
     others = [refusal for refusal in report["refusals"] if refusal["code"] != UNKNOWN]
     for refusal in others[:SHOWN_REFUSALS]:
-        say(f"row {refusal['place']}, {refusal['item']}: {refusal['reason']}", err)
+        say(f"row {refusal['number']}, {refusal['item']}: {refusal['reason']}", err)
     if len(others) > SHOWN_REFUSALS:
         say(f"and {len(others) - SHOWN_REFUSALS} more", err)
     if report["refused"]:
