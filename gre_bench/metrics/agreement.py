@@ -25,10 +25,10 @@ Result = TypeVar("Result")
 class Agreement:
     """One coefficient over *reviews* of *items*; *graded* counts all graded reviews.
 
-    *value*: the coefficient over all reviews together. *p* and the intervals, from *..low* to *..high*, resample items;
-    *flat_p* treats reviews as independent. *within*: the coefficient among the reviews of one item. *at_length*: the
-    coefficient with log length held fixed. *over_length*: how far *value* exceeds the coefficient of length alone.
-    *problem* says why there is no value.
+    *value*: the coefficient over all reviews together. *p* and all intervals resample items; *flat_p* treats reviews as
+    independent. *within*: the coefficient among the reviews of one item. *at_length*: the coefficient with log length
+    held fixed. *over_length*: how far *value* exceeds the coefficient of length alone. *problem* says why there is no
+    value.
     """
 
     kind: Literal["spearman", "kendall", "pearson"]

@@ -26,7 +26,7 @@ NOT_GRADED = "no_grade"
 
 @dataclass(frozen=True, slots=True)
 class GradedItem:
-    """An item with its reviews; *grades* maps the ids of graded reviews to their grades."""
+    """An item (*paper*) with its reviews (*responses*); *grades* maps the ids of graded reviews to their grades."""
 
     paper: Paper
     responses: tuple[Response, ...]

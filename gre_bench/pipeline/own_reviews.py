@@ -48,11 +48,12 @@ def bring(
 def import_own_reviews(
     store: Store, job: Job, run: Steps, run_id: str, file: Path, name: str, writer: str | None, replace: bool
 ) -> dict[str, Any]:
-    """Stores the reviews in *file* as those of the candidate *name*; with *replace*, in place of its earlier ones.
+    """Stores the reviews in *file* as reviews of the candidate *name*; returns the report of the import.
 
-    *writer*: the writer of judgments in the file that name none. Returns the report of the import, with the sampled
-    papers that have a review and those that have none. Raises `UnfinishedError` if the edition has no board, and
-    `SettingsError` or `SourceError` if the reviews cannot be ranked; nothing is changed then.
+    *writer*: the writer of judgments in the file that name none. *replace*: the new reviews replace the candidate's
+    earlier ones. The report also names the sampled papers that have a review and the sampled papers that have none.
+    Raises `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be
+    ranked. After any of these errors the store is as before.
     """
     own_name(name)
     if not store.rows(CURRENT_SIGNATURES):
@@ -108,9 +109,9 @@ def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers of the board if it is a pilot's, which covers only part of the sample, else None.
+    """Returns the number of papers on a pilot's board, which covers only part of the sample; None for a full board.
 
-    With this limit, a further candidate is scored on the same papers.
+    A further candidate that is scored under this limit is scored on the board's papers.
     """
     ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
     boards = store.rows(LEADERBOARD, signature_ids=ids)
@@ -121,8 +122,8 @@ def limit_of(store: Store) -> int | None:
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
     """Returns the identity of the writer whose judgments the boards score, and that of the writer in the settings.
 
-    Both are None if no board scores judgments; the second is None if the settings name no writer. Raises
-    `SettingsError` if the two differ.
+    Both identities are None if no board scores judgments. The second is None if the settings name no writer. Raises
+    `SettingsError` if the two identities differ.
     """
     signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:
@@ -143,7 +144,8 @@ def _judges(
     """Returns the identity of the writer whose judgments the edition's boards score; None if they score none.
 
     Raises `SettingsError` if some of *reviews* have no judgments by this writer and the settings name no writer who
-    could write them. With *replace*, judgments in the store do not count.
+    could write them. *imported*: the content of the file, with its judgments. *replace*: judgments in the store do not
+    count.
     """
     writer, configured = writer_of_boards(store, job, run)
     if writer is None:

@@ -109,7 +109,7 @@ def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Mo
 
 
 def _kin(one: Model, other: Model) -> bool:
-    """Whether two models are of one family, whatever its number ("Llama 3", "Llama 3.1"), or of one maker."""
+    """Returns whether two models are of one maker or one family; "Llama 3" and "Llama 3.1" are one family."""
     families = [(model.family or "").split(" ")[0].lower() for model in (one, other)]
     makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (one, other)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))
