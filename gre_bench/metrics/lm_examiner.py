@@ -1,8 +1,8 @@
 """LMExaminer: an LM reads the whole paper and one review of it, and grades the review (Xu et al. 2025, D.1).
 
 The score is the number inside ``<overall_score>``, 0 to 10. If this number cannot be read, the authors' code silently
-uses 5.0. Here the LM is asked again with another seed. If the second reply has no number either, the score is missing,
-and its reason is stored.
+uses 5.0. Here the LM is asked again with another seed, at most twice. If no reply has a readable number, the score is
+missing, and the reason is stored.
 """
 
 from __future__ import annotations

@@ -52,9 +52,11 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 
 
 def untried(settings: Settings) -> list[str]:
-    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen; without them no metric passes.
+    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen.
 
-    Random replacement is among them only if the domain has no abstracts to review (their A.4).
+    While any of these is not chosen, no metric passes.
+
+    Random replacement is returned only if the domain has no abstracts to review (their A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)

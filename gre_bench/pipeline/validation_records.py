@@ -90,7 +90,7 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Copies the validation record of each signature into *store*, in place of what it held about the signature."""
+    """Copies the validation record of each signature into *store*; earlier copies are replaced."""
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
     rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
     store.write(

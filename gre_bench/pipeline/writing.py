@@ -114,7 +114,9 @@ def judge_responses(
 
 
 def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW of *papers*; returns the writer's identity, or None if no metric needs ASSW.
+    """Writes and stores the missing ASSW of *papers*; returns the identity of the ASSW's writer.
+
+    Returns None if no metric needs ASSW.
 
     The ASSW are the strengths and weaknesses that a paper's authors state.
     """
