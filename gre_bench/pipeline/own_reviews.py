@@ -92,7 +92,7 @@ def import_own_reviews(
 
 
 def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
-    """Raises `SettingsError` if rows of *imported* were refused because *name* already has another review there."""
+    """Raises `SettingsError` if rows of *imported* were refused because *name* already reviewed their papers."""
     if lost := [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]:
         raise SettingsError(
             f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "

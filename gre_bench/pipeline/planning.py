@@ -234,7 +234,7 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* with each candidate's review that has no judgments by *writer* marked as waiting for them."""
+    """Returns *entry* after marking each candidate's review without judgments by *writer* as waiting for them."""
     lack = Lack(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "

@@ -80,7 +80,7 @@ class Progress:
         self._save()
 
     def advance(self, pairs: int) -> None:
-        """Counts *pairs* (or texts) more as committed; raises `BudgetReached` if the budget's hours are used up."""
+        """Counts *pairs* further pairs or texts as committed; raises `BudgetReached` if the hours are used up."""
         self.status["done"] += pairs
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)

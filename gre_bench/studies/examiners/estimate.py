@@ -21,7 +21,7 @@ from gre_bench.writing.examiner import open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, and a row of requests, tokens and cost for each LM (`quoted`).
+    """Returns the numbers of texts and examiners, and for each LM a row (`quoted`) of requests, tokens and cost.
 
     Retries are not counted. A chat that several examiners share counts for each of them. Raises the errors of
     `prepared`.
