@@ -89,8 +89,8 @@ def change_effects(
     """Returns the effect of each change, by name.
 
     *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
-    and of each change. *words*: the length of each pair's candidate text. A change that no pair allows is undecided if
-    it is one of Xu et al. If it is one of our own, it is left out.
+    and of each change. *words*: the length of each pair's candidate text. A change of our own that no pair allows is
+    left out. A change of the paper that no pair allows is undecided.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {

@@ -44,7 +44,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """Returns the chats about *items* that *examiner* sends to the LM *name*, for each sampling and for its filter."""
+    """Returns the chats about *items* that *examiner* sends to the LM *name*: per sampling, and for its filter."""
     plain = open_examiner(name, writer_context)
     writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
     item_chats = [chat for item in items for chat in chats(examiner, item)]

@@ -141,8 +141,8 @@ def _game(pair: Pair, score: float) -> Game:
 def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
     """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings.
 
-    If a player has won or lost every game there are no Bradley-Terry ratings, and the report's *problem* says so. The
-    argument *problem* is one known before.
+    If a player has won or lost every game there are no Bradley-Terry ratings, and the report's *problem* says so.
+    *problem*: a problem already known, for the report.
     """
     games = list(played)
     report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}

@@ -2,8 +2,9 @@
 
 With probability *share* the candidate knows the paper it reviews; otherwise it reviews another, random paper. The
 distribution of the candidate's reviews does not depend on the share. The expected excess over chance is therefore the
-share times the excess of a candidate who always knows. The excess of a candidate who always knows is E[score] under the
-joint distribution, minus E[score] if the candidate's review is independent of everything else.
+share times the excess of a candidate who always knows. The excess of a candidate who always knows is the difference of
+two expected scores. One is under the joint distribution, the other under independence of the candidate's review from
+everything else.
 """
 
 from __future__ import annotations
