@@ -25,9 +25,10 @@ Result = TypeVar("Result")
 class Agreement:
     """One coefficient over *reviews* of *items*; *graded* counts all graded reviews.
 
-    *value*: over all reviews together. *p* and the intervals *low* to *high* resample items; *flat_p* treats reviews as
-    independent. *within*: among the reviews of one item. *at_length*: with log length held fixed. *over_length*: the
-    gain over length alone. *problem* says why there is no value.
+    *value*: the coefficient over all reviews together. *p* and all intervals resample items; *flat_p* treats reviews as
+    independent. *within*: the coefficient among the reviews of one item. *at_length*: the coefficient with log length
+    held fixed. *over_length*: how far *value* exceeds the coefficient of length alone. *problem* says why there is no
+    value.
     """
 
     kind: Literal["spearman", "kendall", "pearson"]
@@ -61,7 +62,8 @@ def agreements(
 ) -> list[Agreement]:
     """Returns every coefficient of *scores* with the grades.
 
-    *words* maps review ids to lengths in words. Without *by_length*, the values at and over length are None.
+    *words* maps review ids to lengths in words. If *by_length* is false, the *at_length* and *over_length* values are
+    None.
     """
     scored = [row for row in scores if row.value is not None]
     counts = {"reviews": len(scored), "items": len({row.paper_id for row in scored}), "graded": len(scores)}
@@ -100,7 +102,7 @@ def _agreement(
 
 
 def _result_or_none(made: Callable[[], Result]) -> Result | None:
-    """Returns the result of *made*; None if the data define none (one review per group, or constant length)."""
+    """Calls *made* and returns its result; None if the data define none (one review per group, constant length)."""
     try:
         return made()
     except ValueError:

@@ -26,7 +26,7 @@ NOT_GRADED = "no_grade"
 
 @dataclass(frozen=True, slots=True)
 class GradedItem:
-    """An item with its reviews; *grades* maps the ids of graded reviews to their grades."""
+    """An item (*paper*) with its reviews (*responses*); *grades* maps the ids of graded reviews to their grades."""
 
     paper: Paper
     responses: tuple[Response, ...]
@@ -36,7 +36,10 @@ class GradedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """A graded review's score: the mean over *pairs* of the *planned* pairs, or None with the *reason*."""
+    """A graded review's score: the mean over *pairs* of its *planned* pairs, or None for the *reason* given.
+
+    *pairs*: the number of scored pairs. *planned*: the number of planned pairs. *paper_id*: the item.
+    """
 
     paper_id: str
     review_id: str
@@ -67,7 +70,7 @@ def plan_agreement(
 
     If the metric needs no reference, there is one pair per review. *ungraded*: ungraded reviews are scored as well. A
     review that cannot be scored is excluded with `NOT_REFERENCED` or `NOT_GRADED`, or fails as in
-    `gre_bench.metrics.cases.plan`, which also explains *moved*.
+    `gre_bench.metrics.cases.plan`. *moved*: see that function.
     """
     return [
         planned
@@ -78,7 +81,10 @@ def plan_agreement(
 
 
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
-    """Returns each review of *items* that *recipe* can read, moved to another item (`gre_bench.metrics.chance`)."""
+    """Returns each review of *items* that the metric *recipe* can read, moved to another item.
+
+    `gre_bench.metrics.chance` says how. *writer*: the writer whose judgments are read.
+    """
     responses: dict[str, Response] = {}
     placed = []
     for item in items:
@@ -105,7 +111,7 @@ def review_scores(
 ) -> list[ReviewScore]:
     """Returns one row per graded review of *items*: its mean score over the references it was scored against.
 
-    A review that lacks some of its pairs keeps the mean of the others; *pairs* counts these.
+    If some pairs of a review have no score, its value is the mean of the scored pairs, which *pairs* counts.
     """
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:

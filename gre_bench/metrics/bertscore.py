@@ -1,12 +1,13 @@
 """BERTScore: how similar each sentence or token of one review is to the nearest one of the other.
 
     P = mean over the candidate's pieces of the largest cosine with a piece of the reference
-    R = the same with the two exchanged
+    R = the same with candidate and reference exchanged
     F1 = 2PR/(P + R), the score
 
 Zhang et al. (2019) match tokens in their context, as Xu et al. (2025, D.1) describe. The authors' code instead matches
 sentences, split at blanks after ``. ! ?``, with the query prompt before the candidate's. ``bertscore`` follows the
-code, ``bertscore_tokens`` the papers. Neither weights by rarity nor subtracts a baseline nor uses special tokens.
+code, ``bertscore_tokens`` the papers. No weighting by rarity, no baseline and no special tokens are used in these two
+metrics.
 """
 
 from __future__ import annotations

@@ -25,7 +25,10 @@ from gre_bench.core.records import (
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Why a text is missing; *waiting*: the next run tries again."""
+    """Why a text is missing: a *reason*, perhaps with a *detail*.
+
+    *waiting*: whether the next run tries again to get the text.
+    """
 
     reason: str
     waiting: bool = False
@@ -34,9 +37,9 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A review to be scored: its original text, and its judgments by writer.
+    """A review to be scored: its original *text*, and its *judgments* (writer → text).
 
-    *lacks* says why a text is absent.
+    *lacks* says why the text or the judgments are absent.
     """
 
     review_id: str
@@ -47,7 +50,11 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sampled paper: its human response, its references, the other candidates' responses, its synopses."""
+    """A sampled paper: its human response, its references, the other candidates' responses, its synopses.
+
+    *human*: the review of the human baseline. *references*: the human reviews to score against. *responses*: by
+    candidate. *synopses*: each text, or why it is missing.
+    """
 
     paper: Paper
     human: Response
@@ -74,8 +81,8 @@ def plan(
 
     *Excluded* pairs lie outside the metric by a rule that treats all candidates alike. Examples are a paper without
     synopsis, a control without an original review, and a change that the text does not allow. *Failed* pairs lack a
-    text that should exist, and count against the candidate. *generic*: the judgments of the generic control. *moved*,
-    for specific metrics: by candidate and paper, the candidate's response to another paper.
+    text that should exist, and count against the candidate. *generic*: the judgments of the generic control. *moved*:
+    (candidate, paper) → the candidate's response to another paper; only specific metrics need this.
     """
     candidates = list(candidates)
     return [
@@ -101,7 +108,7 @@ def _elsewhere(
 
 
 def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
-    """Returns `scored_writer_of` the human responses of *entries*."""
+    """Returns the writer whose judgments are scored: `scored_writer_of` for the human responses of *entries*."""
     return scored_writer_of(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
@@ -110,8 +117,9 @@ def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str |
 def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
     """Returns the writer whose judgments are scored.
 
-    That is the *requested* writer, else the one *in_use* in this run, else the only one, and ``none`` without
-    judgments. Raises `SettingsError` if the choice is unclear, or if the requested writer has no judgments.
+    That is the *requested* writer, else the writer *in_use* in this run, else the only writer of the judgments. It is
+    ``none`` if there are no judgments. Raises `SettingsError` if the choice is unclear, or if the requested writer has
+    no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use
@@ -187,14 +195,14 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
 
 
 def _only_judges(candidate: Candidate) -> bool:
-    """Whether *candidate* has judgments without a review: the generic control, or a change of judgments."""
+    """Returns whether *candidate* has judgments but no review: the generic control, or a change of judgments."""
     return candidate.candidate_id == controls.GENERIC or (
         candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
     )
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
-    """Returns the text of *response* that the metric reads, or why it is missing or holds no judgment."""
+    """Returns the text of *response* that the metric reads, or why that text is missing or holds no judgment."""
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)

@@ -28,7 +28,8 @@ BLOCK = 8
 class Placed:
     """A review at its paper.
 
-    *key* names the review, *item* the paper, *about* the items that it may describe; *words* is its length.
+    *key*: the review's id. *item*: the paper's id. *about*: the ids of all items that the review may describe. *words*:
+    the review's length.
     """
 
     key: str
@@ -39,7 +40,10 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The review *source* stands for chance in place of the review *key*; *swap* names the exchange."""
+    """The review *source* stands for chance in place of the review *key*; *swap* is the id of their exchange.
+
+    Moves with the same *swap* belong to one exchange.
+    """
 
     key: str
     source: str
@@ -48,7 +52,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A response of *candidate_id* to another paper, scored on *paper_id* for chance; *swap* names the exchange.
+    """A response of *candidate_id* to another paper, scored on *paper_id* for chance; *swap* is the exchange's id.
 
     *writer*: the writer whose judgments are read, as in a signature.
     """
@@ -81,7 +85,8 @@ def moved_responses(
     """Returns the responses of *candidates* to *entries* that *recipe* can read, each moved to another paper.
 
     The generic control says the same of every paper, so it has no other response. Changed reviews exchange places
-    exactly as the human baseline's do. A difference between their scores is therefore due to the change alone.
+    exactly as the human baseline's reviews do. A difference between the scores of changed and unchanged reviews is
+    therefore due to the change alone.
     """
     moved: list[Moved] = []
     as_human: list[Move] = []
@@ -126,7 +131,7 @@ def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
 def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
     """Groups *reviews* that exchange places: each with the first waiting one that may exchange places with it.
 
-    A review left over joins a pair, so that three exchange places. If it fits none, it is in no group.
+    A review left over joins a pair, so that three exchange places. If the review fits no pair, it is in no group.
     """
     waiting: list[Placed] = []
     swaps: list[tuple[Placed, ...]] = []

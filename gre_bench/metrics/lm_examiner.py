@@ -1,7 +1,8 @@
 """LMExaminer: an LM reads the whole paper and one review of it, and grades the review (Xu et al. 2025, D.1).
 
-The score is the number inside ``<overall_score>``, 0 to 10. If it cannot be read, the authors' code silently uses 5.0.
-Here the LM is asked again with another seed; if that fails, the score is missing, with its reason.
+The score is the number inside ``<overall_score>``, 0 to 10. If this number cannot be read, the authors' code silently
+uses 5.0. Here the LM is asked again with another seed, at most twice. If no reply has a readable number, the score is
+missing, and the reason is stored.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ def chat(case: Case) -> Chat:
 
 
 def overall_score(text: str) -> float:
-    """Returns the number inside the last ``<overall_score>`` of *text*, ignoring its thinking.
+    """Returns the number inside the last ``<overall_score>`` of *text*, ignoring the thinking in *text*.
 
     ``7``, ``7.5`` and ``7/10`` are numbers, and no words may stand beside them. An unclosed tag counts as empty,
     because its number may be cut off. Raises `ReplyError` if there is no number.

@@ -63,7 +63,7 @@ def value(recipe: Recipe, totals: Sequence[float]) -> float:
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns the `terms` of *case*, each with its content address."""
+    """Returns the `terms` of *case*, each with its content address, a digest of prompt and reply."""
     return tuple((address(term), term) for term in terms(recipe, case, settings))
 
 
@@ -121,7 +121,7 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns which text of a pair is blank once prepared; None if neither is.
+    """Returns which text of a pair is blank once prepared: the candidate's or the reference; None if neither is.
 
     Such a pair is missing data, not a score of zero.
     """

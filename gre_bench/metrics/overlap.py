@@ -32,7 +32,8 @@ Words = Sequence[str]
 class Measure:
     """A measure of word overlap: how it splits a text into words, and how it compares candidate and reference.
 
-    *identity* (libraries, versions, options) belongs in the signature.
+    *words* splits a text; *compare* takes the words of candidate and reference. *identity*: libraries, versions and
+    options as one text, for the signature.
     """
 
     name: str

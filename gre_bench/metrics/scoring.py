@@ -33,7 +33,7 @@ class MetricWork:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The score of each case, and by content address the spans that were computed for them.
+    """The score of each case, and the log-probabilities (*spans*) computed for these, by content address.
 
     *remarks*: what the evaluation LM did differently from its settings.
     """
@@ -50,7 +50,7 @@ def score(
     other: Callable[[Recipe, str], Metric],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Returns the scores of all *works*; spans that are *known* (by address) are not computed again.
+    """Returns the scores of all *works*; predictions whose answers are *known* (by address) are not computed again.
 
     *evaluation_lm* opens the LM if a metric needs it. The LM gets all predictions of a paper in one call, so it may
     compute shared texts once. *other* opens any other metric from its recipe and signature.

@@ -30,8 +30,8 @@ def signature(
 ) -> Signature:
     """Returns the signature of *recipe*.
 
-    *scorer* identifies what computes its scores: an evaluation LM, an embedder, an examiner or a rule. *writer* wrote
-    the judgments, *assw_writer* the ASSW synopses.
+    *scorer* identifies what computes its scores: an evaluation LM, an embedder, an examiner or a rule. *writer*: who
+    wrote the judgments. *assw_writer*: who wrote the ASSW synopses.
     """
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None

@@ -32,10 +32,11 @@ ENOUGH = 0.98
 class ChangeResult:
     """The effect *d* of one change and its verdicts, or the *problem* that leaves *d* None.
 
-    *low*, *high* and *p* keep pairs of a paper together; *p_holm* is corrected over all degradations. *flat_low*,
-    *flat_high* and *flat_p* are the published ones, which treat pairs as independent. *length_d*, *length_low* and
-    *length_high* hold length fixed. *pairs* counts the pairs scored before and after. *paper_verdict* follows the
-    paper's rule.
+    *low*, *high* and *p* are the interval of d and its p-value, clustered by paper; *p_holm* is corrected over all
+    degradations. *flat_low*, *flat_high* and *flat_p* are the published interval and its p-value, which treat pairs as
+    independent. *length_d*, *length_low* and *length_high* are d and its interval with length held fixed. *pairs*
+    counts the pairs scored before and after, *planned* the planned pairs. *method*: how the interval was computed.
+    *paper_verdict* follows the paper's rule.
     """
 
     d: float | None
@@ -62,7 +63,7 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The scores before and after a change, and its effect, or the *problem* that leaves it None.
+    """The scores before and after a change, and its effect, or the *problem* that leaves the effect None.
 
     *plain*: the effect. *at_length*: the effect with length held fixed. *lost* counts pairs that were scored before but
     not after, although the change could be made.
@@ -88,8 +89,8 @@ def change_effects(
     """Returns the effect of each change, by name.
 
     *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
-    and of each change. *words*: the length of each pair's candidate text. A change that no pair allows is undecided if
-    it is one of Xu et al.; one of our own is left out.
+    and of each change. *words*: the length of each pair's candidate text. A change of our own that no pair allows is
+    left out. A change of the paper that no pair allows is undecided.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {

@@ -11,7 +11,7 @@ from gre_bench.writing.catalog import WriterContext
 def writer_context(store: Store, job: Job) -> WriterContext:
     """Returns what a text writer needs for *job*: models file, reply archive, account and budget, sampling.
 
-    All editions of a state folder share its reply archive. The account that pays is the edition of *store*.
+    All editions of a state folder share its reply archive. The account that pays is named after the edition of *store*.
     """
     replies = store.folder.parent.parent / "replies"
     settings = job.settings

@@ -29,8 +29,9 @@ from gre_bench.tasks.protocol import Steps
 def chosen_changes(settings: Settings) -> dict[str, str]:
     """Returns the changes to validate with, each with the id of the candidate that it makes, in the catalogue's order.
 
-    They are ``validation.changes``; if that is not set, all changes of the domain that can be made at the settings'
-    level (reviews or judgments). Raises `SettingsError` for no change, or one that cannot be made.
+    The changes are those in ``validation.changes``. If that is not set, they are all changes of the domain that can be
+    made at the settings' level (reviews or judgments). Raises `SettingsError` if there is no change, or if one cannot
+    be made.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain = domain_of(settings.edition.domain)
@@ -51,9 +52,11 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 
 
 def untried(settings: Settings) -> list[str]:
-    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen; without them no metric passes.
+    """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen.
 
-    Random replacement is among them only if the domain has no abstracts to review (their A.4).
+    While any of these is not chosen, no metric passes.
+
+    Random replacement is returned only if the domain has no abstracts to review (their A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -102,7 +105,7 @@ def maker(settings: ValidationSettings, change: str) -> str:
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
     """Changes the human candidates' reviews in *entries* in every way that *job* names, and stores the changed reviews.
 
-    Returns the identity of the writer of each change, by candidate; nothing at the level of judgments. Raises
+    Returns candidate → identity of the writer of its change. At the level of judgments the mapping is empty. Raises
     `SettingsError` if an earlier run used another writer for a change.
     """
     if job.settings.validation.level == "judgments":
@@ -136,9 +139,10 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
 
 
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
-    """Returns *entries* with the changed judgments of the human review added as responses of further candidates.
+    """Adds to *entries* the changed judgments of the human reviews, as responses of further candidates.
 
-    The judgments are those by *writer*. Without changes, or at the level of reviews, nothing is added.
+    Returns the entries. The changed judgments are those by *writer*. Nothing is added if *job* has no changes, or at
+    the level of reviews.
     """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)

@@ -19,7 +19,8 @@ from gre_bench.store.queries.writing import SYNOPSES
 def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms) -> dict[str, Any]:
     """Imports a sample of restaurants from Yelp's two files, with reviews and categories; returns the report.
 
-    *terms* say which restaurants are sampled. The report is that of `intake.keep`, with the numbers left out.
+    *terms* say which restaurants are sampled. The report is that of `intake.keep`, with the number of records left out
+    for each reason.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}

@@ -18,7 +18,8 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 def in_domain(job: Job) -> Job:
     """Returns *job* with its domain, and the domain's prompt and parts of a synopsis where the settings give none.
 
-    If the settings name no domain, an imported file's counts. Raises `SettingsError` for an unknown one.
+    If the settings name no domain, the domain of an imported file is used. Raises `SettingsError` for an unknown
+    domain.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
@@ -39,7 +40,7 @@ def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> 
 
 
 def headings_of(settings: Settings) -> tuple[str, ...]:
-    """Returns the headings of the review form, from the settings, else from the venue-year, else from the domain."""
+    """Returns the headings of the review form: from the settings, else from the venue-year, else from the domain."""
     if settings.validation.headings is not None:
         return settings.validation.headings
     try:

@@ -1,7 +1,7 @@
 """Summarises the judgments of imported reviews before anything is scored.
 
 A summary gives their number, the share of words they keep, and an example. A writer that finds few judgments in a
-candidate's prose lowers its score through no fault of the candidate.
+candidate's prose lowers the candidate's score, through no fault of the candidate.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ def described(
     """Returns a summary of the judgments of the *imported* reviews and of the human ones; None without reviews.
 
     The summary names the ``writer``, and has a row of ``candidates`` for each candidate (`DescribedJudgmentsRow`, with
-    an example). *judgments* came with the reviews; if there are none, the rule writer makes them here. *known* are the
-    reviews stored before. If the edition's writer is an LM, there are no rows, because an import pays for no replies.
+    an example). *judgments*: those that came with the reviews. If there are none, the rule writer makes judgments here.
+    *known*: the reviews stored before. If the edition's writer is an LM, there are no rows, because an import pays for
+    no replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 

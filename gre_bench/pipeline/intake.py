@@ -46,9 +46,9 @@ def import_reviews(
 ) -> dict[str, Any]:
     """Imports the reviews and judgments in the file *path*, or only its *rows*; returns the report of `keep`.
 
-    *by*: the candidate of rows that name none. With *only*, all rows belong to *by*, whatever the file says. *writer*:
-    the writer of judgments that name none. *make_papers*: also add the papers that the rows name. *epoch*: which epoch
-    of inspect_ai logs to read. Raises `SourceError` if *by* is given for a file that names its candidates.
+    *by*: the candidate of rows that name none. *only*: all rows belong to *by*, whatever the file says. *writer*: the
+    writer of judgments that name none. *make_papers*: also add the papers that the rows name. *epoch*: which epoch of
+    inspect_ai logs to read. Raises `SourceError` if *by* is given for a file that names its candidates.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
@@ -111,8 +111,9 @@ def keep(
 ) -> dict[str, Any]:
     """Stores the records *imported* from the file *path*, and an entry about the import; returns the report.
 
-    The steps *before* run first, in the same transaction. The report counts records and refused rows; these are also
-    written to a file. *kind*: what the file holds, such as ``reviews``. *domain*: the domain that it states, if any.
+    The steps *before* run first, in the same transaction. The report counts records and refused rows. The refused rows
+    are also written to a file. *kind*: what the file holds, such as ``reviews``. *domain*: the domain that it states,
+    if any.
     """
     report: dict[str, Any] = {
         "file": str(path.resolve()),
@@ -163,7 +164,7 @@ def judged(judgments: Judgments) -> dict[str, Any]:
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     """Returns what to tell users about refused rows that name unknown papers; None without such rows.
 
-    It has the number of these rows, the papers, the number of known papers, and one line for users.
+    The result has the number of these rows, the ids of the papers, the number of known papers, and one line for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
@@ -193,7 +194,7 @@ def _write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -
 def file_sha256(path: Path) -> str:
     """Returns the SHA-256 of the file *path*, hex.
 
-    For a folder, it is that of the list of its files' digests, as ``sha256sum`` prints them.
+    For a folder, it is the SHA-256 of the list of its files' digests, in the format of ``sha256sum``.
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())

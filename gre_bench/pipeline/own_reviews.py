@@ -48,11 +48,12 @@ def bring(
 def import_own_reviews(
     store: Store, job: Job, run: Steps, run_id: str, file: Path, name: str, writer: str | None, replace: bool
 ) -> dict[str, Any]:
-    """Stores the reviews in *file* as those of the candidate *name*; with *replace*, in place of its earlier ones.
+    """Stores the reviews in *file* as reviews of the candidate *name*; returns the report of the import.
 
-    *writer*: the writer of judgments in the file that name none. Returns the report of the import, with the sampled
-    papers that have a review and those that have none. Raises `UnfinishedError` if the edition has no board, and
-    `SettingsError` or `SourceError` if the reviews cannot be ranked; nothing is changed then.
+    *writer*: the writer of judgments in the file that name none. *replace*: the new reviews replace the candidate's
+    earlier ones. The report also names the sampled papers that have a review and the sampled papers that have none.
+    Raises `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be
+    ranked. After any of these errors the store is as before.
     """
     own_name(name)
     if not store.rows(CURRENT_SIGNATURES):
@@ -91,7 +92,7 @@ def import_own_reviews(
 
 
 def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
-    """Raises `SettingsError` if rows of *imported* were refused because *name* already has another review there."""
+    """Raises `SettingsError` if rows of *imported* were refused because *name* already reviewed their papers."""
     if lost := [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]:
         raise SettingsError(
             f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
@@ -143,7 +144,8 @@ def _judges(
     """Returns the identity of the writer whose judgments the edition's boards score; None if they score none.
 
     Raises `SettingsError` if some of *reviews* have no judgments by this writer and the settings name no writer who
-    could write them. With *replace*, judgments in the store do not count.
+    could write them. *imported*: the content of the file, with its judgments. *replace*: judgments in the store do not
+    count.
     """
     writer, configured = writer_of_boards(store, job, run)
     if writer is None:

@@ -38,8 +38,9 @@ DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "refe
 class Work:
     """The planned pairs, each with its signature's id, and the signatures by metric.
 
-    *lm_id*: the evaluation LM. *writer*: whose judgments are scored. *papers*: the number of planned papers; *sampled*:
-    of all sampled papers. *notes*: remarks for users.
+    *planned*: (signature id, pair) for each pair. *lm_id*: identity of the evaluation LM. *writer*: whose judgments are
+    scored. *papers*: the number of planned papers. *sampled*: the number of all sampled papers. *notes*: remarks for
+    users.
     """
 
     planned: list[tuple[str, Planned]]
@@ -129,8 +130,9 @@ def sample(
 ) -> list[Entry]:
     """Returns the sampled papers with all responses and synopses, and the known reasons why some are missing.
 
-    *reviewers*: the writer's identity of each candidate that is asked for reviews. *judgments_by*, *assw_by*: the
-    identities of the writers of judgments and of ASSW. *parts*: the parts of an item that make its synopsis.
+    *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews. *judgments_by*,
+    *assw_by*: the identities of the writers of judgments and of ASSW. *parts*: the parts of an item that make its
+    synopsis.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -161,7 +163,7 @@ def sample(
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
-    """Returns why texts of *task* that *writer* was asked for are missing, by item; nothing without a writer."""
+    """Returns why texts of *task* that *writer* was asked for are missing, by item; empty if *writer* is None."""
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
@@ -169,10 +171,12 @@ def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
 def synopses(
     paper: Paper, assw: Mapping[str, str | Lack], categories: Mapping[str, str], parts: Sequence[Part]
 ) -> dict[SynopsisKind, str | Lack]:
-    """Returns the synopses of *paper* by kind, or why one is missing; *assw* and *categories* are by paper.
+    """Returns for each kind of synopsis the synopsis of *paper*, or why it is missing.
 
-    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4). *parts* make the one
-    of the kind ``abstract``.
+    *assw* and *categories* map paper ids to texts.
+
+    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4). *parts*: the parts of
+    an item that make the synopsis of the kind ``abstract``.
     """
     known: dict[SynopsisKind, str | Lack] = {}
     if own_categories := categories.get(paper.paper_id):
@@ -230,7 +234,7 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* with each candidate's review that has no judgments by *writer* marked as waiting for them."""
+    """Returns *entry* after marking each candidate's review without judgments by *writer* as waiting for them."""
     lack = Lack(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
@@ -257,8 +261,8 @@ def add_plan(
     """Stores the plan of a run, and deletes what earlier runs planned for the same signatures and candidates.
 
     A pilot (``job.limit``) deletes nothing. *moved*: reviews that are scored on other papers to measure chance. New
-    reviews may change these moves; the scores of a move that changed are deleted. If a validation plans a pair that a
-    refresh planned, the pair stays the refresh's, because a board shows the last refresh.
+    reviews may change which review is scored on which paper. Scores of a move that changed are deleted. If a validation
+    plans a pair that a refresh planned, the pair stays the refresh's, because a board shows the last refresh.
     """
     ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}

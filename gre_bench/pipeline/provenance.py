@@ -1,6 +1,6 @@
 """Tells where the texts of a snapshot come from: the version of each review, each paper's PDF, and the licences.
 
-A fetched snapshot states all three. A snapshot of a user's own notes holds only the notes; each note may then state its
+A fetched snapshot states all three. A snapshot of a user's own notes holds only the notes. Each of these may state its
 own licence (OpenReview API v2).
 """
 
@@ -18,9 +18,9 @@ AS_GIVEN = "as_given"
 
 
 def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns rows of the table ``review_versions``: which version of each review counts.
+    """Returns rows of the table ``review_versions``, which state the version of each review that counts.
 
-    *kept*: the ids of the reviews.
+    *kept*: the ids of the imported reviews; others have no row.
     """
     fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
     unknown = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
@@ -44,7 +44,7 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
     """Returns rows of the table ``paper_sources``: where the PDF of each paper comes from.
 
-    *kept*: the ids of the papers.
+    *kept*: the ids of the imported papers; others have no row.
     """
     known = snapshot.papers()
     stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
@@ -60,7 +60,7 @@ def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
     """Returns the licences that notes state, by note id; notes without one are left out.
 
-    *kept*: the ids of the notes.
+    *kept*: the ids of the imported notes; others are left out.
     """
     if not kept:
         return {}

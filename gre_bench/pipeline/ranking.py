@@ -104,7 +104,7 @@ def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
     """Computes and stores each candidate's rank statistics, its length, its score at the human length, and its costs.
 
-    It does so for each of *signatures*, in place of what earlier runs stored.
+    Does so for each of *signatures*, and replaces what earlier runs stored.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
@@ -151,7 +151,7 @@ def _group_by_group(
 ) -> list[RankStatistics]:
     """Returns the rank statistics of each ranked candidate; each group is a family of tests of its own.
 
-    *ranked*: candidate → rank, by group. *above*: the p-value of each candidate's score above chance.
+    *ranked*: group → candidate → rank. *above*: the p-value of each candidate's score above chance.
     """
     return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
@@ -170,7 +170,7 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> str | None:
     """Returns the id of the signature of the metric's chance-corrected form (score less the score by chance).
 
-    It equals *signature* in all but the metric. None if *signatures* holds none.
+    That signature equals *signature* in all but the metric. Returns None if *signatures* does not hold it.
     """
     wanted = signature["metric"] + SPECIFIC
     apart = ("metric", "chance", "signature_id")
@@ -183,9 +183,9 @@ def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> 
 
 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
-    """Returns how far each candidate scores above chance, by candidate.
+    """Returns candidate → how far it scores above chance.
 
-    *specific_id*: the signature that `specific_of` returns; without one the result is empty.
+    *specific_id*: the id that `specific_of` returns. If it is None, the result is empty.
     """
     if specific_id is None:
         return {}
@@ -218,7 +218,7 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
 
 
 def _about(row: JudgedCandidateRow) -> dict[str, Any]:
-    """Returns *row* without its candidate: the columns of the table ``profiles`` about judgments."""
+    """Returns the columns of *row* that the table ``profiles`` stores about judgments: all but the candidate."""
     return {name: value for name, value in row.items() if name != "candidate_id"}
 
 
@@ -287,11 +287,13 @@ def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:
-    """Returns what the *texts* of one candidate took: requested and unusable texts, tokens, USD (None: unknown).
+    """Returns what the *texts* of one candidate took: numbers of requested and of unusable texts, tokens, and USD.
+
+    USD is None if the cost is unknown.
 
     *known*: the models file, with prices. *first*: the task that every candidate's texts begin with, ``review`` or
-    ``judgments``; if there are no such texts they were imported, and their cost is unknown. A text by rule costs
-    nothing; a text from the reply archive costs what was paid for it.
+    ``judgments``; if *texts* holds none of these, they were imported, and their cost is unknown. A text by rule costs
+    nothing. A text from the reply archive costs what was paid for its request.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

@@ -75,7 +75,7 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
     """Copies the notes, PDFs and texts that *sources* name into a snapshot, and imports its papers and reviews.
 
-    Returns the report. In a fetched snapshot, each review counts in its version before the rebuttal
+    Returns the report. From a fetched snapshot, the version of each review before the rebuttal is imported
     (`gre_bench.ingest.records.review_versions`).
     """
     venue = venue_of(edition.venue, edition.year)
@@ -109,10 +109,11 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
 
 
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
-    """Copies the snapshot that *sources* name into the state folder, unless it is there, and returns the copy.
+    """Copies the snapshot that *sources* name into the state folder, unless the copy exists; returns the copy.
 
-    If they name a folder of snapshots, the newest one of the edition's venue and year is chosen. Raises `SettingsError`
-    if they name notes too, `SourceError` for no snapshot, a damaged one, or one of another venue or year.
+    If *sources* name a folder of snapshots, the newest one of the edition's venue and year is chosen. Raises
+    `SettingsError` if *sources* name notes too. Raises `SourceError` for no snapshot, a damaged one, or one of another
+    venue or year.
     """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
@@ -134,9 +135,9 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds a lock, which all editions of the state share, during its block; a snapshot is put in *folder* there.
+    """Locks the snapshots of all editions of the state during its block, in which *folder* is filled.
 
-    First deletes the unfinished snapshots of the same name that a killed run left.
+    First deletes unfinished snapshots with the name of *folder*, left by killed runs.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -159,7 +160,9 @@ def _latest(folder: Path, edition: Edition) -> Path:
 
 
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
-    """Returns the snapshot of the notes, PDFs and texts that *sources* name; makes it, with *remarks*, if it is new.
+    """Returns the snapshot of the notes, PDFs and texts that *sources* name, and makes it if there is none yet.
+
+    *remarks*: lines that a new snapshot states about itself.
 
     A damaged snapshot of the same files is kept under another name. Raises `SourceError` for a file that is missing.
     """

@@ -32,7 +32,7 @@ def own_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns the full name of the candidate *name*, and how many of its reviews, judgments and scores *store* holds.
+    """Returns the candidate *name*: its full name, and how many of its reviews, judgments and scores *store* holds.
 
     The end of a name is enough if it is unique. Raises `SettingsError` for an unknown candidate, the baseline or a
     control.
@@ -54,8 +54,8 @@ def forgetting(store: Store, name: str) -> list[Step]:
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
     """Deletes the candidate *name* in one transaction, then tests the ranks of the others again; returns the report.
 
-    The report counts what was deleted. If the run stops between the two steps, the board has no tests until the next
-    refresh. Raises `LockedError` if another process still writes the edition after *wait_s* seconds.
+    The report counts what was deleted. If the run stops after the deletion and before the tests, the board has no tests
+    until the next refresh. Raises `LockedError` if another process still writes the edition after *wait_s* seconds.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)

@@ -20,7 +20,7 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
     """Returns *settings* for the board of *venue* and *year*.
 
-    If *year* is None, it is the newest year whose reviews are public on the day *on*. Raises `SettingsError` if the
+    If *year* is None, the newest year whose reviews are public on the day *on* is used. Raises `SettingsError` if the
     settings rank no model, or name one that is not in the models file.
     """
     chosen = newest_year(venue, on) if year is None else year
@@ -50,7 +50,7 @@ def check_models(settings: Settings) -> None:
 
 
 def asked_models(settings: Settings) -> list[Model]:
-    """Returns the LMs that *settings* use: the ranked ones, the writers, and the examiner of a metric.
+    """Returns the LMs that *settings* use: the ranked LMs, the writers, and the examiner if a metric has one.
 
     Raises `SettingsError` if no model is ranked, or the models file lacks one.
     """

@@ -66,7 +66,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 
 
 def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
-    """Returns a problem in place of each score of a *lost* chunk, not a final one: the next run tries them again."""
+    """Returns a problem in place of each score of a chunk that was *lost*; the next run scores the chunk again."""
     problem = Problem("worker_died", lost.why, final=False)
     cases = [(item.signature_id, case) for item in works for case in item.cases]
     return Scored(
@@ -120,7 +120,8 @@ def known_spans(
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     """Commits what was *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
-    A final problem is stored as the pair's outcome. A transient one is only recorded, so the next run tries again.
+    A final problem is stored as the pair's outcome. A transient problem is only recorded, so the next run scores the
+    pair again.
     """
     at = now()
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]
@@ -186,7 +187,7 @@ def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
 def separate(store: Store, signature_id: str) -> None:
     """Stores the AUC of the scores of human reviews against those of human reviews of other papers.
 
-    With too few scores for an interval, a stored AUC is deleted.
+    If there are too few scores for an interval, an AUC stored earlier is deleted.
     """
     same, other = (
         store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)

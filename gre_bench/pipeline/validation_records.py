@@ -1,9 +1,9 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
 There is one JSON file per signature and edition: in the folder ``validations`` of the state, where validations write,
-and of ``data``, which is shipped. Every edition scored under the signature shows the result. A metric without a record,
-or without a pass, is unvalidated. If an edition's own validation is undecided, records of other editions decide: a
-failure counts before a pass, and an undecided record only if there is no other.
+and of ``data``, which is shipped. Every edition that is scored under a record's signature shows its verdict. A metric
+without a record, or without a pass, is unvalidated. If an edition's own validation is undecided, records of other
+editions decide: a failure counts before a pass, and an undecided record only if there is no other.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def write_validation_record(
 ) -> ValidationRecord:
     """Writes the validation record of *signature* into the folder *state*, and returns it.
 
-    It replaces an earlier one of the same edition. *effects*: one row per change (`EffectRow`). *untried*: the changes
-    that were not made, which count as undecided.
+    The new record replaces an earlier one of the same edition. *effects*: one row per change (`EffectRow`). *untried*:
+    the changes that were not made, which count as undecided.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
@@ -90,7 +90,7 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Copies the validation record of each signature into *store*, in place of what it held about the signature."""
+    """Copies the validation record of each signature into *store*; earlier copies are replaced."""
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
     rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
     store.write(
@@ -102,9 +102,9 @@ def store_validation_records(store: Store, state: Path, signature_ids: Sequence[
 def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
     """Returns the validation record that decides for a signature in *edition*; None if there is none.
 
-    It is the edition's own record if that is decided. Otherwise it is the newest that fails, else the newest that
-    passes, else the newest. For one edition, the record in *state* counts before the shipped one. Raises `StoreError`
-    for a damaged file.
+    The edition's own record decides if its verdict is not undecided. Otherwise the newest record that fails decides,
+    else the newest that passes, else the newest. For one edition, the record in *state* counts before the shipped one.
+    Raises `StoreError` for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
@@ -121,7 +121,7 @@ def validation_record(state: Path, signature_id: str, edition: str | None = None
 
 
 def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) -> bool:
-    """Returns whether *metric* has a record for this evaluation LM and a writer of this name; compares only names."""
+    """Returns whether *metric* has a validation record for this evaluation LM and this writer; compares only names."""
     records = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
     return any(
         record.signature["metric"] == metric

@@ -35,9 +35,9 @@ DOWN = 16
 def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
     """Returns the candidates that will be asked for reviews, each with its identity as a writer.
 
-    An identity includes prompt and sampling. The candidates are those of the settings and those asked before; if the
-    job names candidates, only those of them. A candidate with imported reviews is not asked for more. Raises
-    `SettingsError` for a candidate whose identity has changed in this edition.
+    An identity includes prompt and sampling. The candidates are those of the settings and those that earlier runs
+    asked. If the job names candidates, only these are returned. A candidate with imported reviews is not asked for
+    more. Raises `SettingsError` for a candidate whose identity has changed in this edition.
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
@@ -79,8 +79,8 @@ def write_reviews(
 def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of every review that this run scores; returns the writer's identity.
 
-    Returns None, and writes nothing, if no metric reads judgments, the settings name no writer, or they score the
-    judgments of another writer.
+    In three cases it writes nothing and returns None: no metric reads judgments, the settings name no writer, or they
+    score the judgments of another writer.
     """
     return judge_responses(store, job, run, _scored(entries, job), progress)
 
@@ -90,7 +90,7 @@ def judge_responses(
 ) -> str | None:
     """Writes and stores the missing judgments of *responses*; returns the writer's identity.
 
-    Returns None, and writes nothing, in the cases of `write_judgments`.
+    In the three cases that `write_judgments` names, it writes nothing and returns None.
     """
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
@@ -114,7 +114,9 @@ def judge_responses(
 
 
 def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW of *papers*; returns the writer's identity, or None if no metric needs ASSW.
+    """Writes and stores the missing ASSW of *papers*; returns the identity of the ASSW's writer.
+
+    Returns None if no metric needs ASSW.
 
     The ASSW are the strengths and weaknesses that a paper's authors state.
     """
@@ -150,9 +152,10 @@ def write(
 ) -> None:
     """Writes a text for each item of *due* in chunks; each chunk is committed with the outcome of every text.
 
-    *step* writes a chunk by the writer *name*, whose identity is *writer*. *rows* returns the query and the records
-    that store the written texts. *candidate*: whose reviews the texts are, if not those of *name*. Ends early if `DOWN`
-    texts in a row get no reply; those not requested are missing, not failed.
+    *task*: the kind of text. *step* writes a chunk by the writer *name*, whose identity is *writer*. *rows* returns the
+    query and the records that store the written texts. *candidate*: whose reviews the texts are, if not those of
+    *name*. Ends early if `DOWN` texts in a row get no reply. Texts that were then not requested are missing, not
+    failed.
     """
     progress.expect(len(due))
     items, whose, unanswered = iter(due), candidate or name, 0

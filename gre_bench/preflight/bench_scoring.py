@@ -19,7 +19,7 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The texts to score: the predictions of each paper, their number of pairs, and a description of both.
+    """The texts to score: the predictions of each paper, the number of all pairs, and a description in words.
 
     A pair here is a (candidate, reference, synopsis).
     """
@@ -79,9 +79,9 @@ def bench_scoring(
     """Measures how fast each method of scoring runs with the LM *weights* on *load*; returns plain values by name.
 
     *rounds*: repetitions of each method. *budget*: the engine's limit of tokens in a batch, None for its default.
-    *server*: an LM behind a server, which is measured too. *growth*: also measure 1, 2, 4 and 8 times the papers.
-    *on_round* is called with the number of each round and the method. `gre_bench.lm.measurement.report` describes the
-    values of a method.
+    *server*: an LM behind a server to measure too, None for none. *growth*: also measure 1, 2, 4 and 8 times the
+    papers. *on_round* is called with the number of each round and the method. `gre_bench.lm.measurement.report`
+    describes the values of a method.
     """
     from gre_bench.lm import measurement
 

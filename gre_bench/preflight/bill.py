@@ -30,7 +30,8 @@ Item = Paper | Case | tuple[str, str]
 class Bill:
     """Planned requests by kind of text and LM, with the tokens that they will read and write.
 
-    For each planned review, a request for its judgments by the LM *judge* is added; None: a rule judges.
+    *asked*: (kind of text, LM) → requests and tokens. *judge*: the LM that writes judgments; a request to it is added
+    for each planned review. If *judge* is None, a rule writes the judgments.
     """
 
     judge: str | None = None
@@ -55,7 +56,7 @@ class Bill:
     def rows(self, settings: Settings) -> list[dict[str, Any]]:
         """Returns one row per model: requests, tokens, and USD (None if the models file states no price).
 
-        A model with and without a guideline is one model.
+        A model that reviews with and without a guideline has one row.
         """
         models, by_model = load_models(settings.writing.models), dict[str, Spent]()
         for (_, name), spent in self.asked.items():

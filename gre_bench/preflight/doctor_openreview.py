@@ -61,7 +61,7 @@ CHECKS: dict[str, Check] = {"OpenReview": openreview}
 def _tried(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
     """Sends one request with *login* and returns the finding; a refused request has the verdict *verdict*.
 
-    The request counts in the request budget of the folder *state*, if that exists. *account* describes the login.
+    If the folder *state* exists, the request counts in its request budget. *account* describes the login.
     """
     service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]

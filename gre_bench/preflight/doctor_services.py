@@ -59,7 +59,7 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
     """Opens the evaluation LM and the embedder, as far as the metrics need them, and runs each once.
 
-    The LM must find a review likelier after the same review than without it, or else the finding is a warning.
+    The LM must find a review likelier after the same review than without it. If it does not, the finding is a warning.
     """
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):

@@ -37,8 +37,8 @@ TRIED_PAPERS = 2
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
     """Returns what a refresh by *job* would do: pairs by metric and state, requests to LMs with their cost, seconds.
 
-    Seconds are those of scoring the pairs that are due, at the pace measured on a few of them. *scratch* is an empty
-    folder for the copy, which the caller deletes. Raises the errors of a refresh.
+    The seconds are the time to score the pairs that are due, at the pace measured on a few of these pairs. *scratch* is
+    an empty folder for the copy, which the caller deletes. Raises the errors of a refresh.
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -83,7 +83,9 @@ def _fit(store: Store, job: Job) -> list[FitRow]:
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Scores the pairs of a few papers; returns the seconds that all *due* pairs would take, and the basis in words.
+    """Estimates the seconds that all *due* pairs would take, from scoring those of a few papers.
+
+    Returns the seconds, and in words what they are based on.
 
     Pairs that an LM grades are added to *bill*, not scored.
     """
@@ -108,7 +110,7 @@ def _counting(
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
     """Returns a step that calls *step* for a writer by rule, and sends nothing for an LM.
 
-    For an LM it adds the texts, of the kind *kind*, to *bill*, and returns them as still to be written.
+    For an LM, the returned step adds the texts, of the kind *kind*, to *bill*, and returns them as still to be written.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:

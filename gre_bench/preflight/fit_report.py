@@ -15,12 +15,12 @@ from gre_bench.writing.fit import OverLong, counter, room, verdict
 
 @dataclass(frozen=True, slots=True)
 class FitRow:
-    """How many of *papers* fit the LM *name* in a *task*: ``review`` or ``assw``.
+    """How many of a number of *papers* fit the LM *name* in a *task*: ``review`` or ``assw``.
 
     In tokens: *context* of the LM; *reply*, the longest reply that is requested; *max_output*, the longest that the LM
     gives. *left* is what the context leaves for a prompt beside the reply, *longest* is the longest prompt. *basis*:
-    how tokens were counted. *unknown*: papers whose fit is unknown because the models file states no context.
-    *over_long*: what happens to papers that do not fit.
+    how tokens were counted. *fits*, *may_not_fit*, *does_not_fit*: numbers of papers. *unknown*: the number of papers
+    whose fit is unknown because the models file states no context. *over_long*: what happens to papers that do not fit.
     """
 
     name: str

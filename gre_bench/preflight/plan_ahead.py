@@ -171,7 +171,7 @@ def _readable(store: Store) -> bool:
 
 
 def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Writing]:
-    """Returns the texts that LMs would write, also those that exist already; texts by rule cost nothing.
+    """Returns the texts that LMs would write, including those that exist already; texts by rule are left out.
 
     Each assumption is added to *assumed*.
     """
@@ -214,14 +214,14 @@ def _cost(item: Writing, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _bought(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns a row of the plan as the budget counts it: one request per text, by model without guideline."""
+    """Returns *row*, a row of the plan, as the budget counts it: one request per text, under the model's plain name."""
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
 def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Returns the number of pairs of *papers*, plus *more*, and the GPU hours they take at the pace in *rates*.
+    """Returns the number of pairs of *papers* papers plus *more* pairs, and their GPU hours at the pace in *rates*.
 
-    Without *rates* the hours are None, and *assumed* says what to give.
+    If *rates* is None, the hours are None, and a line added to *assumed* says what to give.
     """
     # The human baseline, the controls, and the reviewing models.
     candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)

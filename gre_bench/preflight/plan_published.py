@@ -1,7 +1,7 @@
 """Estimates what the published experiments would take: requests, tokens, cost, GPU hours. Reads and sends nothing.
 
-It works without the data. Sizes are those that the papers print, lengths of texts are assumed, and the result states
-every assumption. It names the files that a user must provide for each experiment.
+The estimate needs no data. Sizes are those that the papers print. Lengths of texts are assumed, and the result states
+every assumption. The result also names the files that a user must provide for each experiment.
 """
 
 from __future__ import annotations
@@ -177,7 +177,10 @@ def _examined(settings: Settings, texts: int) -> Iterator[Asking]:
 
 
 def _scored(settings: Settings, pairs: int) -> float:
-    """Returns the tokens that the evaluation LM reads for *pairs* under the metrics that use it, without controls."""
+    """Returns the number of tokens that the evaluation LM reads for *pairs* pairs; controls are not counted.
+
+    Only metrics that use the evaluation LM count.
+    """
     asking = [recipe for name in settings.scoring.metrics if (recipe := recipe_of(name)).asks == "evaluation_lm"]
     # The three variants of BARTScore share their log-probabilities.
     kinds = {recipe.name if recipe.formula == "pmi" else "bartscore": recipe for recipe in asking}
@@ -240,7 +243,7 @@ def _scoring_hours(tokens: float, billions: float | None) -> float:
 def _writing_hours(prompt: float, reply: float, billions: float) -> float:
     """Returns the GPU hours that an LM of *billions* of parameters takes for *prompt* and *reply* tokens.
 
-    Arithmetic limits how fast it reads prompts, memory bandwidth how fast it writes. Each step of writing reads all
-    weights in 16 bits once, for all replies in parallel.
+    Arithmetic limits how fast the LM reads prompts. Memory bandwidth limits how fast it writes. Each step of writing
+    reads all weights in 16 bits once, for all replies in parallel.
     """
     return _scoring_hours(prompt, billions) + reply * 2 * billions * 1e9 / BANDWIDTH / TOGETHER / 3600

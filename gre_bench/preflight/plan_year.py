@@ -16,7 +16,7 @@ def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dic
     """Returns what `plan_ahead` returns, with the validation of each metric that has not been validated yet.
 
     A metric counts as validated if a record names it with the evaluation LM and the writer of *settings*; the run
-    itself compares whole signatures. *rates* is as in `plan_ahead`.
+    itself compares whole signatures. *rates*: as in `plan_ahead`.
     """
     unvalidated = _unvalidated(settings, state)
     changes = list(chosen_changes(settings)) if unvalidated else []

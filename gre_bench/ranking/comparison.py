@@ -20,8 +20,8 @@ FEWEST = 3
 class Consistency:
     """Agreement of two boards on one metric over the *n* models that both have.
 
-    *spearman* and its *p* are None where *n* is below `FEWEST`, or all scores of a board are equal. *only_first* and
-    *only_second* are the models of one board alone.
+    *spearman* and its p-value *p* are None if *n* is below `FEWEST`, or if all scores of a board are equal.
+    *only_first* and *only_second*: the models that only the first or only the second board has.
     """
 
     metric: str
@@ -34,9 +34,9 @@ class Consistency:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCorrelation:
-    """Correlation of a board's *metric* with another *benchmark* over the *n* models that have both.
+    """Correlations of a board's *metric* with another *benchmark*, over the *n* models that have both.
 
-    *left_out*: models of the board for which the benchmark has no value.
+    *left_out*: the number of models of the board for which the benchmark has no value.
     """
 
     metric: str
@@ -49,10 +49,12 @@ class BenchmarkCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """One metric on one item in print and in a run; either may be missing. *difference* is run − print.
+    """One *metric* on one *item*: the *printed* figure and the figure *found* in a run. Either may be None.
 
-    *overlap*: whether the two intervals meet (None where one of them is not given). *within*: whether each interval
-    that is given holds the other's value; None where neither is given.
+    *difference*: found − printed, None if either is missing.
+
+    *overlap*: whether the two intervals meet; None if one interval is not given. *within*: whether each given interval
+    holds the value of the other figure; None if no interval is given.
     """
 
     metric: str
@@ -82,7 +84,7 @@ def with_benchmarks(
 ) -> list[BenchmarkCorrelation]:
     """Returns the correlations of each metric of *board* with each benchmark (Xu et al. 2025, table 5).
 
-    *benchmarks*: the value of each model, by benchmark.
+    *benchmarks*: benchmark → model → value.
     """
     found = []
     for metric, scores in _by_metric(board).items():

@@ -1,9 +1,9 @@
 """Tells whether a model may have learnt from the reviews that measure it, and whether a relative of it judges it.
 
 A candidate is *clean* for an edition if its knowledge cutoff precedes the day on which the edition's reviews were first
-shown. It is *contaminated* if not, and *unknown* if either day is unknown. The status of a candidate that is no model
-is *none*. The same holds for the evaluation LM and the writers, because an evaluation LM that has read a reference
-raises its marginal.
+shown. It is *contaminated* if the cutoff does not precede that day, and *unknown* if either day is unknown. The status
+of a candidate that is no model is *none*. The evaluation LM and the writers get a status in the same way. An evaluation
+LM that has read a reference raises that reference's marginal.
 
 In a *conflict*, the candidate shares a family or a maker with the LM that scores it, or with a writer of its judgments.
 An LM may find the phrasing of its own family likelier.
@@ -42,7 +42,11 @@ ROLE_NAMES: dict[Role, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What is known of one model's exposure to an edition; a row of the table ``exposures``."""
+    """What is known of one model's exposure to an edition; a row of the table ``exposures``.
+
+    *role*: what the model does in the edition. *cutoff*: its knowledge cutoff. *released*: the day on which the
+    edition's reviews were first shown.
+    """
 
     role: Role
     name: str
@@ -105,7 +109,7 @@ def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Mo
 
 
 def _kin(one: Model, other: Model) -> bool:
-    """Whether two models are of one family, whatever its number ("Llama 3", "Llama 3.1"), or of one maker."""
+    """Returns whether two models are of one maker or one family; "Llama 3" and "Llama 3.1" are one family."""
     families = [(model.family or "").split(" ")[0].lower() for model in (one, other)]
     makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (one, other)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))

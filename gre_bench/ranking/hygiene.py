@@ -31,8 +31,9 @@ LEVEL = 0.90
 class Shift:
     """How far the lead of *candidate* moves when *what* is done to the references.
 
-    *shift* and its interval are in the metric's unit. *rank* and *new_rank* are those before and after. *upper_bound*:
-    the shift is the most that the candidate could gain.
+    *lead*: the lead before. *shift* and its interval, *low* to *high*, are in the metric's unit. *rank* and *new_rank*:
+    the candidate's ranks before and after. *papers*: their number. *upper_bound*: whether the shift is the most that
+    the candidate could gain.
     """
 
     what: str
@@ -50,7 +51,7 @@ class Shift:
 def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
     """Returns the shifts when the reviewer at each position is left out; [] for fewer than two positions.
 
-    *position_of* gives the position of a reference.
+    *position_of*: reference id → position of its reviewer.
     """
     leads = _leads(pairs)
     known = sorted(set(position_of.values()))
@@ -73,7 +74,7 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
 def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
     """Returns the shifts of leads if a tenth of the references were reviews by the candidate *intruder*.
 
-    *swapped* are the scores against these reviews.
+    *pairs*: the scores against human references. *swapped*: the scores against the intruder's reviews.
     """
     full, against = _leads(pairs), _leads(swapped)
     found = []
@@ -91,7 +92,7 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
     """Returns each lead against references at or above *threshold*, less the lead against those below it.
 
     *likelihood* maps references to their likelihood of being LM-written; references without one are left out. Returns
-    [] if one of the two strata is empty.
+    [] if no reference lies at or above *threshold*, or none below.
     """
     found = []
     for name, leads in _leads(pairs).items():
@@ -150,7 +151,7 @@ def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
 
 
 def _ranks(pairs: Pairs) -> dict[str, int]:
-    """Returns ranks by mean; equal means share the better one."""
+    """Returns the rank of each candidate by mean score; equal means share the better rank."""
     by_name: dict[str, list[float]] = {}
     for name, _, _, value in zip(*pairs.columns, strict=True):
         by_name.setdefault(name, []).append(value)

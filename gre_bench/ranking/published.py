@@ -35,8 +35,9 @@ SIZE = "parameters_billion"
 class Figure:
     """A printed number: the *metric* of an *item* (a change, a model, a benchmark), and its position in the paper.
 
-    *low* and *high*: ends of its interval. *row* and *column*: the names as printed. *anomaly*: the code of a reason
-    not to take it at face value (``data/published/README.md``); *note* states it in words.
+    *low* and *high*: ends of the number's interval. *p*: its p-value. *table*, *row* and *column*: its position, with
+    the names as printed. *anomaly*: the code of a reason not to take the number at face value
+    (``data/published/README.md``). *note*: that reason in words.
     """
 
     metric: str
@@ -82,7 +83,7 @@ def load(table: str) -> tuple[Figure, ...]:
 def printed_consistency(one: str, other: str) -> dict[str, float]:
     """Returns Spearman's coefficient that the running text prints between two published boards, by metric.
 
-    Empty if it prints none.
+    *one*, *other*: names of tables. The result is empty if the text prints no coefficient for them.
     """
     pairs = {f"{one}~{other}", f"{other}~{one}"}
     return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}

@@ -60,9 +60,10 @@ class RankStatistics:
     """How sure the rank of one candidate is (table ``rank_statistics``); *problem* says why there are no tests.
 
     *rank_low* to *rank_high*: what the tests allow, 95% for all ranks at once. *likely_low* to *likely_high*: 95% of
-    the bootstrap, for this rank alone. The *next_* columns compare it with the candidate one rank below. *more_papers*:
-    how many more would tell the two apart. *difference_p_holm*: of the test against the human baseline. *above_p_holm*:
-    of the test against chance. *tests*: how many tests are in the family.
+    the bootstrap, for this rank alone. The *next_* columns compare the candidate with the candidate one rank below.
+    *tied*: whether that test is not significant. *more_papers*: how many more papers would tell the two candidates
+    apart. *difference_p_holm*: the corrected p-value of the test against the human baseline. *above_p_holm*: that of
+    the test against chance. *tests*: how many tests are in the family.
     """
 
     candidate_id: str
@@ -89,8 +90,8 @@ def rank_statistics(
 ) -> list[RankStatistics]:
     """Returns the rank statistics of each candidate of *ranked* (name → rank, best first).
 
-    Only these candidates are tested against each other. *above*: p-values by name of the tests against chance, which
-    belong to the same family.
+    Only these candidates are tested against each other. *above*: candidate → p-value of its test against chance. These
+    tests belong to the same family.
     """
     against_chance = {name: p for name, p in (above or {}).items() if name in ranked}
     if len(ranked) < 2:
@@ -140,9 +141,9 @@ def _next(test: PairTest | None) -> Next:
 def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple[float | None, dict[str, Interval]]:
     """Returns the human length (geometric mean of words), and each candidate's score at it.
 
-    *words*: by candidate and paper, the length of the text that the metric reads. The candidates share one slope. It
-    cannot be estimated for a single candidate, or if all write equally long reviews; then there are no scores. The
-    length is None without human reviews.
+    *words*: by candidate and paper, the length of the text that the metric reads. The candidates share one slope. The
+    slope cannot be estimated for a single candidate, or if all candidates write equally long reviews. The mapping of
+    scores is then empty. The human length is None if there are no human reviews.
     """
     rows = [row for row in zip(*pairs.columns, strict=True) if words.get((row[0], row[1]))]
     human = [words[name, paper] for name, paper, *_ in rows if name == HUMAN]

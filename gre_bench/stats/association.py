@@ -36,11 +36,12 @@ def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> E
 
 
 def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns a function, as `association` does, that computes the coefficient between items of the same group.
+    """Returns a function of counts of groups that computes the coefficient *kind* between items of the same group.
 
-    Groups whose items do not differ add nothing. Pearson is computed on values less their group's mean. Spearman is
-    computed on midranks within the group over its size + 1, less their mean, so a group weighs by its number of items.
-    Kendall is the sum over pairs within groups, divided by √(pairs that differ in x · pairs that differ in y).
+    The arguments are those of `association`. Groups whose items do not differ add nothing. Pearson is computed on
+    values less their group's mean. Spearman is computed on midranks within the group, divided by the group's size + 1,
+    less their mean. A group thus weighs by its number of items. Kendall is the sum over pairs within groups, divided by
+    √(pairs that differ in x · pairs that differ in y).
     """
     if kind == "kendall":
         sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
@@ -110,9 +111,9 @@ def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Ar
 
 
 def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
-    """Returns a matrix (groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over items i of one group and j of the other.
+    """Returns a matrix (groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ), item i of the row's group, j of the column's.
 
-    On its diagonal, each pair of items is counted twice.
+    On the matrix's diagonal, each pair of items is counted twice.
     """
     order = np.argsort(groups, kind="stable")
     a, b = x[order], y[order]

@@ -15,7 +15,8 @@ from gre_bench.stats.samples import Array, finite, group_indices
 class Separation:
     """Probability that a score of *same* exceeds one of *other* (AUC), with a 95% interval clustered by paper.
 
-    *same_pairs*, *other_pairs*: the numbers of scores.
+    *auc*: the probability. *low* to *high*: its interval. *same_pairs*, *other_pairs*: the numbers of scores in the two
+    samples.
     """
 
     auc: float
@@ -28,7 +29,9 @@ class Separation:
 def separation(
     same: Sequence[float], same_papers: Sequence[object], other: Sequence[float], other_papers: Sequence[object]
 ) -> Separation:
-    """Returns the AUC of *same* against *other*, ties counted half, with a 95% interval clustered by paper.
+    """Returns the AUC of the scores *same* against the scores *other*, with a 95% interval clustered by paper.
+
+    Ties count half. *same_papers* and *other_papers* hold the paper of each score.
 
     The variance sums each paper's placement values over both samples (Obuchowski 1997). It is therefore valid when the
     pairs of a paper depend on each other. The interval is cut to [0, 1].

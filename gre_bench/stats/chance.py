@@ -15,10 +15,11 @@ from gre_bench.stats.intervals import clustered_test
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """The mean score by chance, and *above*, the mean difference from it, both in the metric's unit.
+    """How far scores lie above chance: *chance*, the mean score by chance, and *above*, the mean score less that.
 
-    The difference has a 90% interval, *low* to *high*, and a p-value; they are None for fewer than two independent
-    units. *papers* and *swaps* are the numbers of papers and of units.
+    *chance* and *above* are in the metric's unit. *low* to *high*: the 90% interval of *above*. *p*: its p-value.
+    Interval and p-value are None for fewer than two independent units. *papers* and *swaps*: the numbers of papers and
+    of units.
     """
 
     chance: float
@@ -35,8 +36,9 @@ def above_chance(
 ) -> AboveChance:
     """Returns the mean score by chance and the mean score above it, tested over units.
 
-    *values* (n,) are the scores of pairs; *differences* (n,) are these scores less those by chance. *papers* (n,) and
-    *units* (n,) name the paper and the unit of each pair. Raises ValueError if there are no values.
+    *values* (n,) are the scores of pairs; *differences* (n,) are these scores less the scores by chance of the same
+    pairs. *papers* (n,) and *units* (n,) name the paper and the unit of each pair. Raises ValueError if there are no
+    values.
     """
     if not values:
         raise ValueError("no pair has a score by chance")

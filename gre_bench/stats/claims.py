@@ -1,8 +1,9 @@
 """Does a claim hold? Contrasts with intervals, and the verdict over all of them or any of them.
 
 A contrast is a quantity that the claim says is above zero. A claim about all contrasts holds if every 95% interval lies
-above zero. This is an intersection-union test, of level 2.5% without correction. It does not hold if one interval lies
-below zero, at 95% over all of them together (Bonferroni). A claim about any contrast is the mirror image.
+above zero. This is an intersection-union test, of level 2.5% without correction. The claim does not hold if one
+interval lies below zero. There, the intervals cover 95% over all contrasts together (Bonferroni). A claim that at least
+one contrast is above zero is the mirror image.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ POWER = 0.8
 class Contrast:
     """A quantity that is above zero if the claim is right: its *value*, its standard *error*, and the *n* it rests on.
 
-    *n* counts papers, items or pairs. *freedom*: degrees of freedom of Student's t, infinite if the error comes from a
-    published or stored interval.
+    *name* says in words what the quantity is. *n* counts papers, items or pairs. *freedom*: degrees of freedom of
+    Student's t, infinite if the error comes from a published or stored interval.
     """
 
     name: str
@@ -52,8 +53,8 @@ class Contrast:
 class ClaimResult:
     """The *verdict* on a claim and its *contrasts*.
 
-    If the verdict is "cannot be told", *needed* is the n that would decide it, None if unknown, and *why* may state a
-    reason.
+    *needed* and *why* belong to the verdict "cannot be told". *needed*: the n that would decide the claim, None if
+    unknown. *why*: the reason, empty if none is stated.
     """
 
     verdict: Verdict
@@ -75,7 +76,8 @@ def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
 def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
     """Returns the contrast with *value* whose two-sided interval at *level* ends at *low* and *high*.
 
-    Its error follows from the interval's width, by the normal distribution.
+    The contrast's error follows from the interval's width, by the normal distribution. *n*: the number of papers, items
+    or pairs.
     """
     return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
 
@@ -83,7 +85,7 @@ def from_interval(name: str, value: float, low: float, high: float, n: int, leve
 def judge_claim(
     contrasts: Sequence[Contrast], quantifier: Quantifier = "all", why_empty: str = "nothing to compare"
 ) -> ClaimResult:
-    """Tests the claim that all of *contrasts*, or any of them, are above zero; *quantifier* says which.
+    """Tests the claim that *contrasts* are above zero: all of them, or at least one, as *quantifier* says.
 
     Without contrasts the claim cannot be told, for the reason *why_empty*.
     """

@@ -1,7 +1,7 @@
 """Is one score closer to the human grades than another? Two correlations that share the grades.
 
-The correlations are dependent, so their difference is taken on the same resamples of groups. Beside it stands Williams'
-t (1959), recommended by Steiger (1980, eq. 7), which assumes independent items and normal variables:
+The correlations are dependent, so their difference is taken on the same resamples of groups. The result also gives
+Williams' t (1959), recommended by Steiger (1980, eq. 7), which assumes independent items and normal variables:
 
     t = (r₁ − r₂)·√( (n − 1)(1 + r₁₂) / (2·(n − 1)/(n − 3)·|R| + r̄²·(1 − r₁₂)³) ), n − 3 degrees of freedom,
     |R| = 1 − r₁² − r₂² − r₁₂² + 2·r₁r₂r₁₂, r̄ = (r₁ + r₂)/2.
@@ -22,7 +22,9 @@ from gre_bench.stats.samples import Array, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two correlations with the grades, and their difference (first less second) with interval and p-value by group.
+    """Two correlations with the grades, and their difference: *first* less *second*.
+
+    *low* to *high*: the difference's interval by group, and *p* its p-value. *items* and *groups* are numbers.
 
     *williams_t* and *williams_p* are None for Kendall's tau, which the formula does not cover.
     """
@@ -50,7 +52,9 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compares how closely *first* and *second* follow the *grades*, on the same items.
+    """Compares how closely the scores *first* and *second* follow the *grades* of the same items.
+
+    *groups* holds the group of each item.
 
     The interval is difference ± t·se. se is the standard deviation over resamples times √(G/(G − 1)), and t is
     Student's with G − 1 degrees of freedom. For Spearman, Williams' t is an approximation on ranks.
@@ -76,10 +80,10 @@ def compare(
 
 
 def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:
-    """Returns Williams' t and its two-sided p-value for two correlations that share one variable.
+    """Returns Williams' t and its two-sided p-value for the correlations *first* and *second* that share one variable.
 
-    *between* is the correlation of the other two variables. Raises ValueError for fewer than four *items*, or
-    correlations so close to 1 that t is undefined.
+    *between* is the correlation of the two variables that are not shared. *items*: the number of items. Raises
+    ValueError for fewer than four items. Also raises it for correlations so close to 1 that t is undefined.
     """
     from scipy.special import stdtr
 

@@ -29,9 +29,10 @@ NEARLY_ONE = 1 - 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Correlation:
-    """A correlation with its interval and two-sided p-value, all by resampling groups.
+    """A correlation *value* with its interval (*low*, *high*) and two-sided p-value, by resampling groups.
 
-    *flat_p* is SciPy's p-value for independent items; None within groups and for partial correlations.
+    *flat_p* is SciPy's p-value for independent items. It is None for correlations within groups and for partial
+    correlations. *items* and *groups* are numbers.
     """
 
     kind: Kind
@@ -53,7 +54,7 @@ def correlate(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Correlation:
-    """Returns the correlation of *scores* with *grades* over all items; raises ValueError if one does not vary."""
+    """Returns the correlation of *scores* with *grades* over all items; raises ValueError if either does not vary."""
     from scipy import stats
 
     x, y = same_length(scores, grades)
@@ -98,10 +99,11 @@ def partial(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Correlation:
-    """Returns the partial correlation of *scores* and *grades* with *given* (log length) held fixed.
+    """Returns the partial correlation of *scores* and *grades* with *given* (such as log length) held fixed.
 
-    It is (a − bc)/√((1 − b²)(1 − c²)). a is the correlation of scores and grades; b is that of *given* with scores, c
-    with grades. For Spearman, all three are on ranks. For Kendall, this is Kendall's own formula (1942).
+    The partial correlation is (a − bc)/√((1 − b²)(1 − c²)). Here a is the correlation of scores and grades, b of
+    *given* and scores, and c of *given* and grades. For Spearman, all three are on ranks. For Kendall, this is
+    Kendall's own formula (1942).
     """
     x, y = same_length(scores, grades)
     z, _ = same_length(given, grades)
@@ -129,9 +131,12 @@ def same_length(scores: Sequence[float] | Array, grades: Sequence[float] | Array
 
 
 def resampled(estimate: Estimate, size: int, resamples: int, seed: int) -> tuple[float, Array]:
-    """Returns *estimate* of the sample itself, and of every resample of its *size* groups where it is finite.
+    """Returns the coefficient of the sample itself, and the finite coefficients of *resamples* resamples.
 
-    Raises ValueError for fewer than two groups, no coefficient of the sample, or one in under half of the resamples.
+    *estimate* computes coefficients from counts of groups; the sample has *size* groups.
+
+    Raises ValueError for fewer than two groups, or if the sample itself has no coefficient. Also raises it if fewer
+    than half of the resamples have one.
     """
     if size < 2:
         raise ValueError("an interval by group needs at least two groups")

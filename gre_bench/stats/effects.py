@@ -7,14 +7,14 @@ d = (mean′ − mean)/s, s² = (var + var′)/2, variances with ddof = 1. There
 **By paper** (*low*, *high*, *p*): the studentised bootstrap, on neither side narrower than Student's. It resamples
 papers, not pairs, so the pairs of a paper may be dependent. Each resample has its d* and its standard error. The
 quantiles of t* = (d* − d)/se* replace Student's where they lie further out. At 30 papers with heavy tails and a nominal
-95%, it covers 93 to 95%, t* alone 92 to 93%, BCa 91%, percentiles 89%. Percentiles of d* do worse because d and its
-standard error grow together.
+95%, this interval covers 93 to 95%, t* alone 92 to 93%, BCa 91%, percentiles 89%. Percentiles of d* do worse because d
+and its standard error grow together.
 
 **Flat** (*flat_low*, *flat_high*, *flat_p*), the published interval: d ± z·sd(after − before)/(s·√pairs). The paper
-states no formula; this one agrees with its tables. It treats pairs as independent and s as known. Two published
-half-widths support it. At d = −0.975 and 600 pairs, the printed half-width is 0.045. Estimating s would alone add
-1.96·|d|/√(2n) = 0.055, if before and after move together. At d = −0.40, the printed 0.047 implies a correlation of 0.83
-between before and after.
+states no formula; this one agrees with the paper's tables. The formula treats pairs as independent and s as known. Two
+published half-widths support it. At d = −0.975 and 600 pairs, the printed half-width is 0.045. Estimating s would alone
+add 1.96·|d|/√(2n) = 0.055, if before and after move together. At d = −0.40, the printed 0.047 implies a correlation of
+0.83 between before and after.
 
 The standard error is the linearised one. Let δ = after − before, x the scores less their means, and γ = −d/(4s²). Let ψ
 = (δ − mean δ)/s + γ·(x² + x′² − mean). The ψ sum to zero over the pairs. se² = G/(G − 1)·Σ_papers (Σ ψ)²/n².
@@ -43,7 +43,7 @@ class Effect:
     """The standardised mean difference d (*value*) with two intervals, each with its two-sided p-value.
 
     *low*, *high* and *p* are by paper, and *method* names how they were computed. *flat_low*, *flat_high* and *flat_p*
-    are the published ones, over independent pairs.
+    are the published interval and its p-value, over independent pairs. *papers* and *pairs* are numbers.
     """
 
     value: float
@@ -111,7 +111,7 @@ def effect(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Returns adjusted p-values (Holm 1979) in the given order.
 
-    The k-th smallest of m is multiplied by m − k + 1; the results never decrease with k and are at most 1.
+    The k-th smallest of m p-values is multiplied by m − k + 1. The results never decrease with k and are at most 1.
     """
     values = np.asarray(p_values, dtype=np.float64)
     if not ((values >= 0) & (values <= 1)).all():
@@ -139,7 +139,8 @@ def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> 
 def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
     """Returns d* and its standard error for each of *rows* (resamples, papers) of counts.
 
-    The values are not finite where s* is zero.
+    *sums* and *products* are those of `_sums`, *d* the effect of the sample. The values are not finite where s* is
+    zero.
     """
     n, delta, both, squares = (rows @ sums).T
     delta, both = delta / n, both / n

@@ -38,7 +38,7 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with the ends of its interval, and the number of independent units behind it."""
+    """An estimate *value*, the ends of its interval, and the number of independent *units* that it rests on."""
 
     value: float
     low: float
@@ -48,7 +48,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Mean difference with its interval, and the two-sided p-value of Student's t test over independent *units*."""
+    """Mean difference *value* with its interval, and the two-sided p-value of Student's t test.
+
+    *units*: the number of independent units that the test rests on.
+    """
 
     value: float
     low: float
@@ -94,7 +97,7 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
-    """Returns the standard error behind `clustered_interval`; raises ValueError for fewer than two clusters."""
+    """Returns the standard error that `clustered_interval` uses; raises ValueError for fewer than two clusters."""
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 
@@ -108,7 +111,7 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of per-paper *differences* is zero, with its interval.
+    """Tests by Student's t whether the mean of *differences*, one per paper, is zero; adds the mean's interval.
 
     p is NaN if all differences are equal. Raises ValueError for fewer than two.
     """
@@ -126,7 +129,7 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 def student_quantiles(most: int) -> list[dict[str, float | int]]:
     """Returns a row for each of 1 to *most* degrees of freedom of Student's t: *df*, *q90* and *q95*.
 
-    The last two are the half-widths of the two-sided 90% and 95% intervals, in standard errors.
+    *q90* and *q95* are the half-widths of the two-sided 90% and 95% intervals, in standard errors.
     """
     from scipy.special import stdtrit
 

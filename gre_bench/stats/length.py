@@ -10,8 +10,8 @@ here.
   One set of values (no candidates named) needs papers with reviews of different lengths.
 - The human length is the geometric mean of tokens, so the human score does not move.
 
-The interval is cluster-robust by paper and includes the estimation of β: Student's t with papers − 1 degrees of
-freedom. The length *at* is taken as given. β describes and does not explain: a longer review may well say more.
+The interval is cluster-robust by paper: Student's t with papers − 1 degrees of freedom. It accounts for the estimation
+of β. The length *at* is taken as given. β describes and does not explain: a longer review may well say more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
-    """Each candidate's score at a length of *at* tokens, and the slope β in nats per unit of log tokens."""
+    """Scores at a length of *at* tokens, by candidate, and the slope β in nats per unit of log tokens."""
 
     at: float
     slope: Interval
@@ -110,7 +110,11 @@ def _logs(tokens: Sequence[float]) -> Array:
 
 
 def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
-    """Returns *column* less the effects of papers and candidates (Frisch, Waugh and Lovell)."""
+    """Returns *column* (n,) less the effects of papers and candidates (Frisch, Waugh and Lovell).
+
+    *groups* (n,) and *kinds* (n,) hold the indices of papers and candidates, *size* and *number* are how many there are
+    of each.
+    """
     members = np.bincount(groups, minlength=size)
 
     def within(values: Array) -> Array:

@@ -21,7 +21,10 @@ from gre_bench.stats.samples import Array, finite, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Spearman's coefficient of the candidates' means with its interval, and Kendall's tau-b."""
+    """Spearman's coefficient between the candidates' means by two measures, and Kendall's tau-b.
+
+    *low* to *high*: the interval of Spearman's coefficient. *candidates*: their number.
+    """
 
     spearman: float
     low: float
@@ -32,10 +35,10 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """How many pairs of candidates differ significantly by both measures, by only one of them, or by neither.
+    """How many pairs of candidates differ significantly by both measures, by only one measure, or by neither.
 
-    *both* counts pairs that both measures order alike. *contradict* holds those that they order in opposite ways, each
-    pair in the order of the first measure.
+    *both* counts the pairs that both measures order alike. *contradict* holds the pairs that the measures order in
+    opposite ways, each pair in the order of the first measure.
     """
 
     both: int

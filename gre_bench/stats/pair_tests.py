@@ -26,10 +26,12 @@ MOST_PAPERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """The mean difference (first less second) by paper: its interval, two-sided p, and p after Holm's correction.
+    """A test of the candidates *first* and *second*: their mean difference by paper, *first* less *second*.
 
-    *sd* is the standard deviation of the differences over *papers*. *counted* is the factor that Holm applies to *p*:
-    the number of tests of the family whose p-value is not smaller.
+    *low* to *high*: the difference's interval. *p*: its two-sided p-value, *p_holm* after Holm's correction.
+
+    *sd*: the standard deviation of the differences over the papers, of which there are *papers*. *counted* is the
+    factor that Holm applies to *p*: the number of tests of the family whose p-value is not smaller.
     """
 
     first: str
@@ -60,7 +62,7 @@ def pair_tests(
 ) -> list[PairTest]:
     """Returns one test for each two of the *candidates*.
 
-    *values* (n,) hold one score per paper, reference and candidate. Without *references*, a candidate's values for a
+    *values* (n,) hold one score per paper, reference and candidate. If *references* is None, a candidate's values for a
     paper are averaged first. Raises ValueError if two candidates share fewer than two papers.
     """
     from scipy.special import stdtr, stdtrit
@@ -88,7 +90,7 @@ def pair_tests(
 def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
     """Applies Holm's correction to *tests* and the p-values *others* of further tests together.
 
-    Returns both, adjusted.
+    Returns the tests and the p-values, adjusted.
     """
     family = [*(test.p for test in tests), *others]
     adjusted = holm(family)
@@ -101,8 +103,8 @@ def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[l
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
     """Returns how many papers would show the difference of *test* with probability *power*; None if no number would.
 
-    *alpha* is the level of the test. The difference and its spread are assumed to stay as they are; with few papers
-    both are uncertain.
+    *alpha* is the level of the test. The difference and its spread are assumed to stay as they are. With few papers,
+    difference and spread are uncertain.
     """
     from scipy.special import stdtrit
 
@@ -125,7 +127,8 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
     """Returns the index of each value's unit, and for each unit the index of its paper.
 
-    A unit is a (paper, reference), or a paper without *references*. *owners* holds the paper index of each value.
+    A unit is a (paper, reference). If *references* is None, it is a paper. *owners* (n,) holds the paper index of each
+    of the *length* values.
     """
     if references is None:
         return owners, np.arange(owners.max() + 1)

@@ -5,9 +5,9 @@ There are two answers. *low* to *high* is the percentile interval of one candida
 ranks are whole numbers and near-equal candidates change places.
 
 *surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
-the number of surely better candidates. It ends at the number of candidates less that of surely worse ones. The tests
-are Student's paired tests over the papers both candidates have, with Holm's correction over all pairs of candidates.
-All these intervals hold at once with at least the stated probability (in simulations 99%).
+the number of surely better candidates. It ends at the number of all candidates less the number of surely worse ones.
+The tests are Student's paired tests over the papers both candidates have, with Holm's correction over all pairs of
+candidates. All these intervals hold at once with at least the stated probability (in simulations 99%).
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ from gre_bench.stats.samples import Array, finite, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A candidate's mean score and rank, with the bootstrap interval and the simultaneous interval of the rank."""
+    """A candidate's mean score, its rank, and two intervals of the rank.
+
+    *low* to *high*: the bootstrap interval. *surely_low* to *surely_high*: the interval that holds for all ranks at
+    once.
+    """
 
     candidate: str
     mean: float
@@ -38,7 +42,10 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Agreement of two boards over the names they share; *left_out* are the names on one board only."""
+    """Agreement of two boards over the names they share; *left_out* are the names on one board only.
+
+    *spearman_p* and *kendall_p*: the p-values of the two coefficients. *shared*: the number of shared names.
+    """
 
     spearman: float
     spearman_p: float

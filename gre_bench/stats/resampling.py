@@ -44,9 +44,9 @@ def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
 
 
 def two_sided(drawn: Array, observed: float) -> float:
-    """Returns a two-sided p-value: twice the smaller share of *drawn* at or beyond *observed*.
+    """Returns a two-sided p-value: twice the share of *drawn* at or below *observed*, or at or above, if smaller.
 
-    *observed* counts as one of them, so the result is never 0.
+    *drawn* holds resampled values. *observed* counts as one of these, so the result is never 0.
     """
     above, below = int((drawn >= observed).sum()), int((drawn <= observed).sum())
     return min(1.0, 2 * (1 + min(above, below)) / (1 + len(drawn)))

@@ -8,7 +8,8 @@ resampled by paper:
   for its 0.943 over 5,328 ordered pairs. It measures whether both texts are equally likely, not symmetry.
 
 *joint* and *printed* take each pair once, as given. *joint_ordered* and *printed_ordered* count each pair in both
-orders, as the paper does. They do not depend on which review of a pair is called x. All intervals resample papers.
+orders, as the paper does. The *_ordered* coefficients do not depend on which review of a pair is called x. All
+intervals resample papers.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from gre_bench.stats.correlation import Correlation, correlate
 
 @dataclass(frozen=True, slots=True)
 class PairLogprobs:
-    """Two reviews of a paper and their summed log-probabilities, each alone and given the other."""
+    """Two reviews *x* and *y* of a paper, and their summed log-probabilities in nats.
+
+    *log_x*, *log_y*: each review alone. *log_y_given_x*, *log_x_given_y*: each given the other.
+    """
 
     paper: str
     x: str
@@ -36,7 +40,7 @@ class PairLogprobs:
 class Symmetry:
     """Spearman's coefficient of both computations of the joint probability, and of the products as printed.
 
-    Each stands once over pairs as given, and once over pairs in both orders.
+    *joint* and *printed* are over pairs as given, *joint_ordered* and *printed_ordered* over pairs in both orders.
     """
 
     joint: Correlation

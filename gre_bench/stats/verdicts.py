@@ -1,8 +1,9 @@
 """Does a metric pass? A verdict for each change from its effect, and one over all changes.
 
 A metric must fall when a review is degraded, and must not rise when it is merely manipulated. A question that too few
-papers leave open is *undecided*, never a pass. The paper's rule (Xu et al. 2025, §4.2-4.3) is reported beside ours. It
-takes the absence of a significant increase as robustness, however few the papers, and corrects for nothing.
+papers leave open is *undecided*, never a pass. The paper's rule (Xu et al. 2025, §4.2-4.3) is reported beside ours. The
+paper's rule takes the absence of a significant increase as robustness, however few the papers. It makes no correction
+for several tests.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ ChangeKind = Literal["degradation", "manipulation"]
 def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
     """Returns the verdict on a degradation: pass if the score falls and *p_holm* is below *alpha*.
 
-    Fail if the interval of d excludes a fall as large as *smallest*, else undecided.
-    *p_holm* is the p-value that `holm` adjusts over the degradations of the same metric, evaluation LM and writer.
+    The verdict is fail if the interval of d excludes a fall as large as *smallest*. Otherwise it is undecided. *p_holm*
+    is the p-value that `holm` adjusts over the degradations of the same metric, evaluation LM and writer.
     """
     if effect.value < 0 and p_holm < alpha:
         return "pass"
@@ -30,9 +31,8 @@ def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, al
 def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
     """Returns the verdict on a manipulation: pass if the interval of d lies below *margin*.
 
-    Fail if the interval lies at or above *margin*, else undecided.
-    All manipulations together pass only if each stays below the margin. That is an intersection-union test, so no
-    correction is needed.
+    The verdict is fail if the interval lies at or above *margin*. Otherwise it is undecided. All manipulations together
+    pass only if each stays below the margin. That is an intersection-union test, so no correction is needed.
     """
     if effect.high < margin:
         return "pass"
@@ -42,7 +42,8 @@ def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
 def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict:
     """Returns the published verdict by the flat p-value, at level *alpha*.
 
-    A degradation passes if it falls significantly, a manipulation if it does not rise significantly.
+    A degradation passes if it lowers the score significantly. A manipulation passes if it does not raise the score
+    significantly.
     """
     significant = effect.flat_p < alpha
     if kind == "degradation":
@@ -51,7 +52,10 @@ def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Returns fail if any of *verdicts* is fail, else undecided if any is, else pass; raises ValueError without any."""
+    """Returns the verdict over all of *verdicts*; raises ValueError if there are none.
+
+    It is fail if one of them is fail. Otherwise it is undecided if one is undecided, and pass if none is.
+    """
     given = set(verdicts)
     if not given:
         raise ValueError("no change was tried: there is nothing to judge the metric by")

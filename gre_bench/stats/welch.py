@@ -21,7 +21,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The second mean less the first, with its interval and two-sided p."""
+    """The difference *value*, the second mean less the first, with its interval and two-sided p."""
 
     value: float
     low: float
@@ -32,7 +32,7 @@ class Change:
 def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
     """Returns the second mean less the first, with interval and p-value.
 
-    Raises ValueError for fewer than two units in a set, or if neither set varies.
+    *level*: of the interval. Raises ValueError for fewer than two units in a set, or if neither set varies.
     """
     from scipy.special import stdtr, stdtrit
 

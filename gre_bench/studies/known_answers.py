@@ -39,7 +39,7 @@ def known_answers(
     """Runs *simulations* trials of *papers* papers each, and learning curves if *learn*; returns all results as rows.
 
     The keys of the results are exactness, coverage, ordering, chance and bias. *processes*: how many processes compute,
-    None for one per core; the numbers do not depend on it. *on_done* is called after each finished job.
+    None for one per core. The results do not depend on how many. *on_done* is called after each finished job.
     """
     seeds = range(seed * 1_000_000, seed * 1_000_000 + simulations)
     chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, simulations, CHUNK)]
@@ -84,9 +84,10 @@ def tried(seeds: Sequence[int], papers: int) -> list[Trial]:
 
 
 def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int, Any]]:
-    """Calls each of *jobs*, a function followed by its arguments, in *processes* processes.
+    """Calls each of *jobs* in *processes* processes. Each job is a function followed by its arguments.
 
-    Yields the index and the result of each job, in order of completion. If it is stopped, it ends the processes.
+    Yields the index and the result of each job, in order of completion. If the caller stops iterating, the processes
+    are ended.
     """
     if processes == 1:
         yield from ((index, job[0](*job[1:])) for index, job in enumerate(jobs))

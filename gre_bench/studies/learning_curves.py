@@ -35,7 +35,7 @@ def lessons(seed: int) -> list[Lesson]:
 
 
 def taught(lesson: Lesson) -> list[dict[str, Any]]:
-    """Trains an LM as *lesson* says and returns one row per metric with its bias and the parts of it, in nats.
+    """Trains an LM as *lesson* says; returns one row per metric with the LM's bias and the bias's parts, in nats.
 
     If training fails, the rows have the reason, *failed*, instead.
     """
@@ -57,8 +57,8 @@ def taught(lesson: Lesson) -> list[dict[str, Any]]:
 def learning_curve(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Returns one row per metric, kind of LM and number of papers, from the *rows* of `taught`, in nats.
 
-    It has the mean, the least and the largest bias over simulations, the means of its two parts, and how many training
-    runs failed.
+    A row has the mean, the least and the largest bias over simulations. It also has the means of the bias's two parts,
+    and how many training runs failed.
     """
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for row in rows:

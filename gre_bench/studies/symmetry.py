@@ -28,11 +28,11 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns how well both sides above agree, by Spearman.
+    """Scores all ordered pairs of human reviews by GEM; returns how well both orders agree, by Spearman.
 
     The result has the coefficients with intervals by paper, the outcome of the run, and the reasons why pairs have no
-    score. *run*: the steps. Raises `SourceError` for fewer than three pairs scored in both orders, or scores that do
-    not vary.
+    score. *run*: the steps of a run. Raises `SourceError` for fewer than three pairs scored in both orders, or scores
+    that do not vary.
     """
     job = in_domain(usable(job))
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})

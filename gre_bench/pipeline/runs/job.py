@@ -26,9 +26,9 @@ from gre_bench.store.queries.runs import LAST_SETTINGS
 class Job:
     """What a run must do with the edition of *settings* under the folder *state*.
 
-    *candidates*: only these are added to a board; None: all. *limit*: only so many papers are used (a pilot); None:
-    all. *retry_failed*: texts and scores that failed for good are tried again. *wait_s*: seconds to wait for the lock.
-    *changes*: the changes of human reviews that a validation makes, each with its candidate. *texts_first*: nothing is
+    *candidates*: only these are added to a board; None: all. *limit*: the number of papers to use (a pilot); None: all.
+    *retry_failed*: whether texts and scores that failed for good are tried again. *wait_s*: seconds to wait for the
+    lock. *changes*: change of human reviews that a validation makes → candidate id. *texts_first*: whether nothing is
     scored while texts of *candidates* are missing.
     """
 
@@ -53,8 +53,8 @@ def settings_of(store: Store) -> Settings:
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
     """Records a run of *command* as a row of the table ``runs``, and yields its progress; the caller holds the lock.
 
-    If the block raises, the failure is recorded and raised again. With *shown*, the status file shows the run. The copy
-    for readers is made at the start too, so that the next run knows the settings even if this one is killed.
+    If the block raises, the failure is recorded and raised again. *shown*: whether the status file shows the run. The
+    copy for readers is made at the start too, so that the next run knows the settings even if this one is killed.
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
@@ -97,7 +97,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
 
 
 def ending(error: BaseException) -> tuple[str, str]:
-    """Returns the outcome and the message with which a run is recorded that ended by *error*."""
+    """Returns the outcome and the message to record for a run that *error* ended."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"
     if isinstance(error, Paused):

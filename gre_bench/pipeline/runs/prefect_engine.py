@@ -31,9 +31,11 @@ PR_SET_PDEATHSIG = 1
 
 
 def configure_prefect(folder: Path) -> None:
-    """Sets Prefect's environment variables: quiet, with its files under *folder*. A variable already set is kept.
+    """Sets Prefect's environment variables so that it is quiet and keeps its files under *folder*.
 
-    It must be called before Prefect is imported. Raises `SettingsError` if *folder* cannot be written.
+    A variable that is already set is kept.
+
+    This function must be called before Prefect is imported. Raises `SettingsError` if *folder* cannot be written.
     """
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)
@@ -71,9 +73,10 @@ def isolate_server() -> None:
 
 
 def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Calls *flow*, which runs under Prefect, if *engine* is true, else *plain*, which takes the same steps without it.
+    """Calls *flow* if *engine* is true, else *plain*; returns the summary of the run.
 
-    Returns the summary of the run. Raises `ServiceDown` if Prefect's server does not answer.
+    *flow* runs under Prefect. *plain* takes the same steps without Prefect. Raises `ServiceDown` if Prefect's server
+    does not answer.
     """
     if not engine:
         return plain()

@@ -77,8 +77,8 @@ def lost(error: BaseException) -> bool:
 def await_server(error: BaseException | None = None) -> None:
     """Waits for a silent server at the end of a flow, then turns retries off.
 
-    *error* is the exception that ended the flow. There is no wait if it shows that the server was lost, because Prefect
-    has already waited, nor if the run was stopped by hand.
+    *error* is the exception that ended the flow. There is no wait if *error* shows that the server was lost, because
+    Prefect has already waited. There is none if the run was stopped by hand.
     """
     if not (api := _api()):
         return
@@ -94,7 +94,7 @@ def await_server(error: BaseException | None = None) -> None:
 def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
     """Returns why the server at the URL *api* cannot be reached; None if it gives any answer.
 
-    It is tried once for each of *tries_s*, the seconds to wait before that try.
+    The server is tried once for each of *tries_s*, the seconds to wait before each try.
     """
     reason = None
     for wait in tries_s:
@@ -123,7 +123,7 @@ def _api() -> str | None:
 
 
 def _prefect_is_here() -> bool:
-    """Returns whether this process has loaded Prefect; without the engine it has not."""
+    """Returns whether this process has loaded Prefect, as a run under its engine does."""
     return "prefect.settings" in sys.modules
 
 

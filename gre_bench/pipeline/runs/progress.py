@@ -21,7 +21,7 @@ class Progress:
     """Counts the finished texts or pairs of a run and keeps the edition's ``status.json`` up to date.
 
     Progress bars show that file. A run that is not *shown*, such as an import, leaves it unchanged. *clock* ends the
-    run when its hours are used up; *log* receives a line for each event.
+    run when the budget's hours are used up; *log* receives a line for each event.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Progress:
             self.status["log"] = self.log.path and str(self.log.path)
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*; *metrics* are the numbers of pairs by metric and state, if known."""
+        """Starts the stage *name*; *metrics*: numbers of pairs by metric and state."""
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -80,7 +80,7 @@ class Progress:
         self._save()
 
     def advance(self, pairs: int) -> None:
-        """Counts *pairs* (or texts) more as committed; raises `BudgetReached` if the budget's hours are used up."""
+        """Counts *pairs* further pairs or texts as committed; raises `BudgetReached` if the hours are used up."""
         self.status["done"] += pairs
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)
@@ -106,7 +106,10 @@ class Progress:
 
 
 def _last_metrics(store: Store) -> list[dict[str, Any]]:
-    """Returns the numbers of pairs by state that the last run recorded; they are shown until this run has counted."""
+    """Returns the numbers of pairs by state that the last run recorded.
+
+    They are shown until this run has counted its own pairs.
+    """
     try:
         return (store.status() or {}).get("metrics", [])
     except StoreError:

@@ -21,8 +21,8 @@ Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
     """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and the USD they may cost.
 
-    USD is an upper bound, None if the price is unknown. Each reply is assumed to be as long as allowed and to be
-    usable; an unusable reply would be requested again.
+    *asking*: the chats of the study. USD is an upper bound, None if the price is unknown. Each reply is assumed to be
+    as long as allowed and to be usable; an unusable reply would be requested again.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:

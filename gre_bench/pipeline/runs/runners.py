@@ -31,7 +31,7 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Pending(Protocol[Result_co]):
-    """A submitted step, whose result is awaited."""
+    """A step that was submitted to a runner and whose result is awaited."""
 
     def result(self) -> Result_co:
         """Returns the step's result, or raises its exception."""
@@ -41,8 +41,8 @@ class Pending(Protocol[Result_co]):
 class Runner(Protocol):
     """Runs steps in workers; a context manager. If an exception ends the context, running steps are killed.
 
-    *deaths*: the exceptions that mean that a worker died. *die_together*: whether the death of one worker ends all
-    others and the runner.
+    *deaths*: the types of exceptions which mean that a worker died. *die_together*: whether the death of one worker
+    ends all other workers and the runner.
     """
 
     die_together: bool
@@ -55,7 +55,7 @@ class Runner(Protocol):
     def __exit__(self, *error: Any) -> None: ...
 
     def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
-        """Submits *step*, to be called with the keyword arguments *values*; returns its future."""
+        """Submits *step* to a worker, which calls it with the keyword arguments *values*; returns its future."""
         ...
 
     def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]:
@@ -215,7 +215,7 @@ def check_runner(settings: Settings) -> None:
 
 
 def _one_server() -> Any:
-    """Returns a context in which workers use this process's Prefect server; otherwise each would start its own."""
+    """Returns a context in which workers use this process's Prefect server; outside it, each would start its own."""
     from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -266,7 +266,7 @@ def _gpus_for_workers() -> Iterator[tuple[str, ...]]:
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
     """Returns the CUDA names of the GPUs that this process may use: those in ``CUDA_VISIBLE_DEVICES``, else all.
 
-    All are the NVIDIA driver's device files in *folder*, so torch need not be loaded.
+    GPUs are found by the NVIDIA driver's device files in *folder*, so torch need not be loaded.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
@@ -276,8 +276,8 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
     """Initialises a worker process: it ignores Ctrl-C, which the run handles, and ends with the process *parent*.
 
-    It computes with *threads* threads, and on the next of the GPUs *devices*: *count*, which all workers share, counts
-    the workers so far.
+    The worker computes with *threads* threads, and on the next of the GPUs *devices*. *count*: the number of workers so
+    far, which all workers share.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))

@@ -38,14 +38,14 @@ def check(budget: BudgetSettings, models: Path | None) -> None:
 
 
 class RunClock:
-    """Writes the time that a run takes to *spend_log*, under *account*, and ends it at the limit of *budget*."""
+    """Writes the time that a run takes to *spend_log*, under *account*, and ends the run at the limit of *budget*."""
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings):
         self._spend_log, self._account, self._budget = spend_log, account, budget
         self._since = time.monotonic()
 
     def tick(self) -> None:
-        """Writes the time since the last entry, if that is due; raises `BudgetReached` if the hours are used up."""
+        """Writes the time since the last entry, if an entry is due; raises `BudgetReached` if the hours are used up."""
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)
@@ -66,7 +66,8 @@ def spend_log(store: Store) -> SpendLog:
 def account(store: Store) -> dict[str, Any]:
     """Returns an edition's spending: what `balance` returns, and what became of the requested texts.
 
-    ``texts`` are outcomes by task and writer; ``outcomes`` are by candidate, purpose and LM, grades included.
+    ``texts``: what became of the texts, by task and writer. ``outcomes``: what became of texts and grades, by
+    candidate, purpose and LM.
     """
     log = spend_log(store)
     counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
@@ -92,8 +93,8 @@ def over(
 ) -> list[str]:
     """Returns one line for each limit of *budget* that the requests in *rows* would exceed.
 
-    *rows* holds requests, tokens and USD by model; they add to what *account* has spent. *how*: the word before an
-    amount in the line, such as ``about`` or ``at most``.
+    *rows* holds requests, tokens and USD by model. These are added to what *account* has spent. *how*: the word before
+    an amount in the line, such as ``about`` or ``at most``.
     """
     lines = []
     checks: list[tuple[str, Bounds, Spent, Sequence[Mapping[str, Any]]]] = [

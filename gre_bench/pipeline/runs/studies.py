@@ -1,4 +1,4 @@
-"""Keeps a study within its budget while it works, and shows its state in ``status.json`` in its folder.
+"""Keeps a running study within its budget, and shows its state in ``status.json`` in its folder.
 
 A study sends requests to LMs but has no edition's store. Its name is the account that pays. All replies are in the
 reply archive, so a study that is stopped at a limit loses nothing.
@@ -51,8 +51,8 @@ class StudyStatus:
 def bounded(writer_context: WriterContext, folder: Path) -> Iterator[StudyStatus]:
     """Writes the time that the study in *folder* takes to the spend log, and records how it ends if its block raises.
 
-    The block records any other end through the status that is yielded. Raises `SettingsError` at the start if the
-    budget limits an unknown model.
+    The block itself records every other end, through the status that is yielded. Raises `SettingsError` at the start if
+    the budget limits an unknown model.
     """
     check(writer_context.budget, writer_context.models)
     clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)
@@ -79,7 +79,9 @@ def _stopped(ticking: threading.Thread, finished: threading.Event) -> None:
 
 
 def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) -> None:
-    """Writes the time to the spend log at intervals until *finished* is set; the budget check before a request sees it.
+    """Writes the time to the spend log at intervals until *finished* is set.
+
+    The budget check before a request then sees this time.
 
     The interval is at most a hundredth of the budget's hours.
     """

@@ -34,7 +34,8 @@ _LONGEST = 1_000_000
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
     """Records that the refresh of *job* ended with *summary* and left nothing to do.
 
-    Records nothing for an outcome other than done, or if later inputs could change without a change of files.
+    Records nothing if the outcome is not done. Also records nothing if inputs could later change without a change of
+    files.
     """
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}

@@ -37,9 +37,9 @@ class Lost:
 class Workers:
     """Runs the steps that need the evaluation LM where *settings* say; a context manager, which ends the workers.
 
-    *run*: the steps of a run, under Prefect or as plain functions. ``steps`` holds the same steps, with the signing of
-    metrics moved to a worker where workers have their own LM. Raises `SettingsError` if plain functions would have to
-    be distributed to other processes.
+    *run*: the steps of a run, under Prefect or as plain functions. ``steps`` holds the same steps. If workers have
+    their own LM, a worker signs the metrics there. Raises `SettingsError` if *run* holds plain functions and *settings*
+    distribute steps to other processes.
     """
 
     def __init__(self, run: Steps, settings: RunSettings):
@@ -127,7 +127,8 @@ class Workers:
 def quoted_for(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns *values* as keyword arguments for *step*.
 
-    If *step* is a Prefect task, they are quoted, because Prefect would search them for futures.
+    If *step* is a Prefect task, the values are wrapped by Prefect's `quote`, because Prefect would search them for
+    futures.
     """
     if not hasattr(step, "submit"):
         return dict(values)

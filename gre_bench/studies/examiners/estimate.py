@@ -21,7 +21,7 @@ from gre_bench.writing.examiner import open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, and a row of requests, tokens and cost for each LM (`quoted`).
+    """Returns the numbers of texts and examiners, and for each LM a row (`quoted`) of requests, tokens and cost.
 
     Retries are not counted. A chat that several examiners share counts for each of them. Raises the errors of
     `prepared`.
@@ -44,7 +44,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """Returns the chats about *items* that *examiner* sends to the LM *name*, for each sampling and for its filter."""
+    """Returns the chats about *items* that *examiner* sends to the LM *name*: per sampling, and for its filter."""
     plain = open_examiner(name, writer_context)
     writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
     item_chats = [chat for item in items for chat in chats(examiner, item)]

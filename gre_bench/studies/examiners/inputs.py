@@ -20,7 +20,7 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS, PaperRow, Pap
 class GradedItems:
     """Texts to be graded, all of one *kind*.
 
-    *source* identifies the material by digests. *lacks*: the reasons why some texts cannot be graded, by id.
+    *source*: digests that identify the material, by name. *lacks*: text id → reason why the text cannot be graded.
     """
 
     kind: ItemKind

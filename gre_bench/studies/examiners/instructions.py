@@ -22,7 +22,7 @@ def instructions(
     """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
 
     Returns the written instructions by examiner, and by examiner the problem where no usable ones were written. *kind*:
-    of the items to grade.
+    the kind of the items to grade.
     """
     written: dict[str, str] = {}
     unsound: dict[str, Problem] = {}
@@ -38,9 +38,11 @@ def instructions(
 
 
 def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
-    """Returns columns without a grade for the examiners in *unsound*, which have no instructions, one for each LM.
+    """Returns for each examiner in *unsound* and each LM a column without grades.
 
-    The problem of an examiner is the reason at every item.
+    *unsound*: examiner → problem that left it without instructions.
+
+    An examiner's problem is the reason given at every item.
     """
     return [
         Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))

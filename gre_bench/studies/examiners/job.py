@@ -21,8 +21,8 @@ from gre_bench.writing.catalog import WriterContext, study_account
 class ExaminerJob:
     """A study: its *name*, its *settings*, and its texts: those in the file *items*, or an *edition*'s graded reviews.
 
-    *limit*: only so many texts, None for all. *again*: send a request again if an earlier run got a refusal or an empty
-    reply.
+    *limit*: the number of texts to use, None for all. *again*: whether to repeat a request if an earlier run got a
+    refusal or an empty reply.
     """
 
     name: str
@@ -71,7 +71,7 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
     """Returns whether *examiner* sends requests to an LM of the models file.
 
-    The random baseline does not, nor does an examiner that reads probabilities of the evaluation LM.
+    The random baseline sends none. An examiner that reads probabilities of the evaluation LM sends none either.
     """
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm

@@ -1,8 +1,9 @@
 """Preferences between texts about one source: pairs, each LM's report, and ratings of the authors.
 
-A pair is a game between two authors, the players. Humans decide it (the higher human score wins), and so does each LM.
-With a panel the chair decides it too, by a weighted vote of the LMs that pass an exam: accuracy against the humans on
-pairs of the exam's texts. Elo and Bradley-Terry ratings of the players follow from the games.
+A pair is a game between two authors, the players. Humans decide each game (the higher human score wins), and so does
+each LM. If there is a panel, its chair also decides, by a weighted vote of the LMs that pass an exam. The exam measures
+accuracy against the humans on pairs of the exam's texts. Elo and Bradley-Terry ratings of the players follow from the
+games.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ Report = dict[str, Any]
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pair]:
     """Returns pairs of *texts* about one source by different players, in a seeded order, at most ``settings.games``.
 
-    Raises `SettingsError` if there are none.
+    Raises `SettingsError` if there are no such pairs.
     """
     by_group: dict[str, list[GradedText]] = {}
     for text in texts:
@@ -55,9 +56,9 @@ def reports(
     panel: PanelSettings | None,
     exam_texts: set[str],
 ) -> list[Report]:
-    """Returns a report of the games for the humans, for each LM, and with a *panel* for each rule of its chair.
+    """Returns reports of the games: for the humans, for each LM, and for each rule of the chair if there is a *panel*.
 
-    *said*: each LM's preferences, in the order of *pairs*. *texts*: the texts with human scores. *exam_texts*: ids of
+    *said*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores. *exam_texts*: ids of
     the texts in the panel's exam.
     """
     human = {text.item_id: text.human for text in texts if text.human is not None}
@@ -138,9 +139,10 @@ def _game(pair: Pair, score: float) -> Game:
 
 
 def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
-    """Returns the report *name* of the games *played*: their number, and Elo and Bradley-Terry ratings of the players.
+    """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings.
 
-    If a player has won or lost every game there are no Bradley-Terry ratings, and *problem* in the report says so.
+    If a player has won or lost every game there are no Bradley-Terry ratings, and the report's *problem* says so.
+    *problem*: a problem already known, for the report.
     """
     games = list(played)
     report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}

@@ -17,7 +17,8 @@ from gre_bench.studies.examiners.settings import PanelSettings
 def check_panel(settings: PanelSettings, chosen: Grid) -> None:
     """Raises `SettingsError` if *settings* name an examiner that is not in the grid *chosen*.
 
-    Also raises it for an examiner and its second prompt if agreement means equal scores but their scales differ.
+    Also raises `SettingsError` if agreement means equal scores, but the scales of an examiner and its second prompt
+    differ.
     """
     for name in (*(settings.examiners or ()), *settings.second, *settings.second.values()):
         if name not in chosen.examiners:

@@ -46,8 +46,9 @@ KIND = "examiners"
 class Study:
     """All results of a study.
 
-    *material*: its texts. *columns*: the grades by each examiner with each LM. *played*: the reports of
-    `pairs.reports`. *signatures*: how each column was graded. *written*: the instructions that LMs wrote, by examiner.
+    *material*: the study's texts. *columns*: the grades by each examiner with each LM. *played*: the reports of
+    `pairs.reports`. *signatures*: column → how it was graded. *written*: examiner → the instructions that an LM wrote
+    for it.
     """
 
     name: str

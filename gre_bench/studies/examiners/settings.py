@@ -35,8 +35,8 @@ class GeneratedSettings(_Group):
 class PanelSettings(_Group):
     """A panel of examiners, after PRE (peer review in evaluation).
 
-    The examiners take an exam with human scores and with a second prompt; then a chair combines the scores of those
-    that pass, with weights.
+    The examiners take an exam with human scores and with a second prompt. A chair then combines the scores of the
+    examiners that pass, with weights.
     """
 
     examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
@@ -134,7 +134,8 @@ def load_study(path: Path) -> StudySettings:
 def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
     """Returns the settings in *tree*, a mapping as TOML gives it.
 
-    Raises `SettingsError`, which names *origin*, the key, and what is wrong with it.
+    *origin*: where the settings come from, in words for a message. Raises `SettingsError` with *origin*, the faulty
+    key, and what is wrong with the key.
     """
     try:
         return StudySettings.model_validate(tree)

@@ -36,7 +36,8 @@ class Sheet:
 def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
     """Returns the table of agreement with the human scores, one row per examiner and LM, the best first.
 
-    Rows without a coefficient come last. *tests*: the differences from the best and from length.
+    Rows without a coefficient come last. *tests*: the differences of each examiner from the best one and from the
+    length baseline.
     """
     order = sorted(
         results, key=lambda result: (result.kendall is None, -(result.kendall.value if result.kendall else 0.0))
@@ -98,7 +99,7 @@ def estimate(coefficient: Estimate | None) -> str:
 
 
 def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
-    """Returns a line for each reason why texts have no grade, and for each row without a coefficient."""
+    """Returns one line per reason why texts have no grade, and one per examiner and LM without a coefficient."""
     lines = [f"{_title(result)}: {why} ({count})" for result in results for why, count in result.reasons.items()]
     return lines + [f"{_title(result)}: no coefficient: {result.problem}" for result in results if result.problem]
 

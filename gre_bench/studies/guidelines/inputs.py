@@ -22,9 +22,9 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
 
 @dataclass(frozen=True, slots=True)
 class RatedPapers:
-    """Papers to be reviewed: their texts (*contents*) and human ratings, both by paper.
+    """Papers to be reviewed: *contents*, paper id → text, and *human*, paper id → human ratings.
 
-    *source* identifies the material by digests.
+    *source*: digests that identify the material, by name.
     """
 
     contents: Mapping[str, str]
@@ -86,8 +86,8 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
     """Reads reviews that were written elsewhere, with their ratings, from the files in *folder*.
 
-    Returns their ratings, the human ratings by paper, and the digests of the files by name. Raises `SourceError` for a
-    missing or faulty file.
+    Returns the ratings in these reviews, the human ratings by paper, and the digests of the files by name. Raises
+    `SourceError` for a missing or faulty file.
     """
     if not folder.is_dir():
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
@@ -105,9 +105,11 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 
 
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
-    """Returns the conditions *names*; if none are named, the one without a guideline and each of *files*.
+    """Returns the conditions *names*.
 
-    *files* hold the user's own guidelines, by name. Raises `SourceError` for a file that cannot be read, or a rubric
+    If *names* is empty, these are the condition without a guideline and one for each of *files*.
+
+    *files*: name → file of a guideline of the user. Raises `SourceError` for a file that cannot be read, or a rubric
     whose guideline is no checklist of ten good and ten bad questions.
     """
     texts = {}

@@ -40,8 +40,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 class Study:
     """The results of a study: the LMs' ratings and the human ratings of the same papers.
 
-    *source* identifies the material by digests. *signatures*: how each LM rated under each condition. *seed*: of the
-    bootstrap.
+    *source*: digests that identify the material, by name. *human*: paper id → human ratings. *signatures*: how each LM
+    rated under each condition. *seed*: the seed of the bootstrap.
     """
 
     name: str
@@ -133,7 +133,7 @@ def put(path: Path, text: str) -> None:
 
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
-    """Returns *rows* as CSV, with every column that any of them has; an empty string without rows."""
+    """Returns *rows* as CSV, with every column that any row has; an empty string if there are no rows."""
     listed = list(rows)
     names = list(dict.fromkeys(name for row in listed for name in row))
     out = io.StringIO()
@@ -174,7 +174,7 @@ def _message(ratings: Sequence[Rating], missing: int) -> str:
 def _draw(
     results: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
 ) -> None:
-    """Writes the picture of the ratings' distributions to *folder*, and its path to *summary*.
+    """Plots the distributions of the ratings into a file in *folder*, and adds the file's path to *summary*.
 
     If the drawing library is not installed, a note in *summary* says so instead.
     """

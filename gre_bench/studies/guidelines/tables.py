@@ -49,9 +49,9 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 
 
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """Returns the cell of *line* in *column* with its interval; marks enclose the lowest two of a row.
+    """Returns the cell of *line* (a table row) in *column*, with its interval; marks enclose a row's lowest two.
 
-    *lowest*, *second*: the marks before and after the lowest cell, and before and after the next.
+    *lowest*: the marks before and after the lowest cell. *second*: the marks before and after the second lowest.
     """
     cell = line.cells.get(column)
     if cell is None:

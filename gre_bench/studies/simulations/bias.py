@@ -26,7 +26,10 @@ from gre_bench.studies.simulations.simulation import (
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """The *truth* and the *expected* score in nats; *expected* = *truth* + *marginal_error* − *conditional_error*."""
+    """The true information and the *expected* score in nats: *truth* + *marginal_error* − *conditional_error*.
+
+    *marginal_error*, *conditional_error*: the LM's mean divergences without and with the candidate's review.
+    """
 
     truth: float
     expected: float

@@ -1,9 +1,10 @@
 """Checks the test for scores above chance in simulations: its level, and its power at a known effect.
 
 With probability *share* the candidate knows the paper it reviews; otherwise it reviews another, random paper. The
-distribution of its reviews does not depend on the share. The expected excess over chance is therefore the share times
-that of a candidate who always knows. This latter excess is E[score] under the joint distribution, minus E[score] if the
-candidate's review is independent of everything else.
+distribution of the candidate's reviews does not depend on the share. The expected excess over chance is therefore the
+share times the excess of a candidate who always knows. The excess of a candidate who always knows is the difference of
+two expected scores. One is under the joint distribution, the other under independence of the candidate's review from
+everything else.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ def excess(scores: Array, joint: Array) -> float:
 
 
 def try_chance(simulation: Simulation, metric: str, scores: Array, papers: int, seed: int) -> tuple[AgainstChance, ...]:
-    """Tests two candidates on *papers* sampled papers; returns both results.
+    """Tests two candidates for scores above chance on *papers* sampled papers; returns both results.
 
-    One knows nothing. The other knows so large a share of the papers that the test should find it with a probability of
-    80%. *scores*: those of *metric* for every (synopsis, x, y).
+    The first candidate knows nothing. The second knows so large a share of the papers that the test should be
+    significant with a probability of 80%. *scores*: those of *metric* for every (synopsis, x, y).
     """
     known = excess(scores, simulation.joint())
     spread = _spread(simulation, scores, 0.0, seed)

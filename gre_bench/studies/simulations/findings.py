@@ -40,8 +40,8 @@ def exactness(trials: Iterable[Trial]) -> list[Row]:
 def coverage(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric, quantity and kind of interval: how often the interval holds the truth.
 
-    *verdict*: ``inside`` if the share is within 2 points of nominal; ``outside`` if it is beyond that by more than two
-    standard errors; else ``unsure``.
+    *verdict*: ``inside`` if the share is within 2 percentage points of the nominal level. It is ``outside`` if the
+    share is further off by more than two standard errors, else ``unsure``.
     """
     groups: dict[tuple[str, str, str], list[Covered]] = {}
     for trial in trials:
@@ -66,8 +66,8 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
 def against_chance(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric and candidate: the share of simulations whose test rejects chance at 5%.
 
-    *expected*: 5% for a candidate who knows nothing, else the mean predicted power. *verdict*: as in `coverage`; 1
-    point from the level, or 2 points from the power, are allowed.
+    *expected*: 5% for a candidate who knows nothing, else the mean predicted power. *verdict*: as in `coverage`, but
+    the share may be 1 percentage point from the level, or 2 from the power.
     """
     groups: dict[tuple[str, str], list[AgainstChance]] = {}
     for trial in trials:
@@ -91,8 +91,8 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
 def ordering(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric and LM: in how many simulations a garbled candidate scores higher than the candidate.
 
-    *beyond_allowed*: it is higher by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules out.
-    *beyond_printed*: it is higher by more than max KL(LM ‖ truth), the ε that the proposition prints.
+    *beyond_allowed*: how often it is higher by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules
+    out. *beyond_printed*: how often it is higher by more than max KL(LM ‖ truth), the ε that the proposition prints.
     """
     groups: dict[tuple[str, str], list[Ordered]] = {}
     for trial in trials:

@@ -1,7 +1,7 @@
 """Evaluation LMs of a simulation: one that knows its joint distribution, and two with a known divergence from it.
 
-They have the interface of evaluation LMs, and take each line of a review for one token. Its log-probability, log P(line
-| lines before, x, synopsis), follows by enumeration. A text outside the simulation is refused.
+They have the interface of evaluation LMs, and take each line of a review for one token. A line's log-probability, log
+P(line | lines before, x, synopsis), follows by enumeration. A text outside the simulation is refused.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
 def blind_lm(simulation: Simulation, rare: float = 0.1, left: float = 1e-6) -> TabulatedLM:
     """Returns an LM that is exact, except that the candidate's commonest review makes one reply almost impossible.
 
-    It is the reply whose probability is nearest to *rare*; a share *left* of its probability remains. KL(truth ‖ LM) is
-    therefore large, while KL(LM ‖ truth) is small.
+    This reply is the one whose probability is nearest to *rare*. A share *left* of that probability remains. KL(truth ‖
+    LM) is therefore large, while KL(LM ‖ truth) is small.
     """
     table = conditionals(simulation.joint())
     rows = table[:, simulation.common_review()]

@@ -14,7 +14,7 @@ COLOURS = {"counted": "#31639c", "cache-ngram": "#c2571a"}
 
 
 def chart(rows: Sequence[dict[str, Any]], titles: dict[str, str]) -> altair.FacetChart:
-    """Returns a chart of mean bias (nats) by number of training papers, with a band from least to largest.
+    """Returns a chart of mean bias (nats) by number of training papers, with a band from the least to the largest bias.
 
     There is one panel per metric. *rows*: those of `learning_curve`. *titles*: the title of each metric. Raises
     `SettingsError` if the drawing library is not installed.

@@ -70,8 +70,8 @@ class Simulation:
     def evading(self) -> Array:
         """Returns P(x | w) of a candidate who replaces the review `common_review` by another.
 
-        The other is the review with the most similar P(y | x). This is also a garbling, by a channel that changes one
-        review. It gains if an LM misreads just that review.
+        The review put in its place is the one with the most similar P(y | x). This is also a garbling, by a channel
+        that changes one review. The garbled candidate scores higher if an LM misreads just the replaced review.
         """
         joint = self.joint().sum(axis=0)
         of_y = joint / joint.sum(axis=1, keepdims=True)
@@ -86,8 +86,8 @@ class Simulation:
 def draw_simulation(seed: int, states: int = 6) -> Simulation:
     """Returns a random simulation with *states* states of a paper.
 
-    Each state has a review and a synopsis that fit it. The channels emit these with random probabilities of 20 to 70%
-    (reviews) and 20 to 90% (synopses), else something random.
+    Each state has one review and one synopsis that fit the state. The channels emit these with random probabilities of
+    20 to 70% (reviews) and 20 to 90% (synopses), else something random.
     """
     random = np.random.default_rng([seed, 1])
     fitting = random.permutation(len(REVIEWS))[np.arange(states) % len(REVIEWS)]

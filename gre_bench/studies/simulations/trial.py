@@ -41,7 +41,7 @@ BLUR = 1e-9
 class Covered:
     """An interval for a *quantity* under a *metric*, and its true value; `holds` says whether the interval contains it.
 
-    *interval*: the kind of interval.
+    *interval*: the kind of interval. *truth*: the true value. *low* to *high*: the interval.
     """
 
     metric: str
@@ -101,7 +101,7 @@ class Trial:
 def try_simulation(seed: int, papers: int, score: ScoreCases) -> Trial:
     """Samples a simulation with *seed*, and *papers* papers of it, and compares their scores with the known truth.
 
-    *score*: the benchmark's own scoring.
+    *score*: the function that scores cases as the benchmark does.
     """
     simulation = draw_simulation(seed)
     garbled = [simulation.garbled(steps) for steps in range(GARBLINGS + 1)]
@@ -157,7 +157,7 @@ def look_up(table: Array, papers: Papers, garbled: int) -> Array:
 def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Covered]:
     """Returns the two intervals of the leaderboard for the mean of *scores* (papers, references), with the *truth*.
 
-    One treats pairs as independent, the other is clustered by paper.
+    The first interval treats pairs as independent. The second is clustered by paper.
     """
     flat = flat_interval(scores.ravel().tolist(), LEVEL)
     clustered = clustered_interval(
