@@ -39,6 +39,8 @@ class ReplyArchive:
 
     Several processes may share a folder. `damaged` counts the entries that this process found damaged and renamed. All
     methods raise `StoreError` if the folder cannot be used.
+
+    A *request* is always such a digest.
     """
 
     def __init__(self, folder: Path):
@@ -49,9 +51,9 @@ class ReplyArchive:
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Reply | None:
-        """Returns the archived reply to *request*; None if there is none.
+        """Returns the archived reply to *request*; None if the archive holds none.
 
-        A damaged entry is renamed, and then there is none.
+        A damaged entry is renamed and counts as absent.
         """
         path = self._path(request)
         with self._storing():
@@ -70,7 +72,7 @@ class ReplyArchive:
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
 
     def put(self, request: str, reply: Reply) -> bool:
-        """Writes *reply* to disk if it is final; returns whether it did."""
+        """Writes *reply* to disk if the reply is final; returns whether it was written."""
         if not reply.final:
             return False
         kept = asdict(replace(reply, archived=False))
@@ -95,7 +97,7 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Locks *request* within the block, in which its LM is asked.
+        """Locks *request* within the block, so that only one thread of all processes asks the LM for it.
 
         Another process or thread with the same request waits, and then finds the reply in the archive.
         """
@@ -119,7 +121,7 @@ class ReplyArchive:
             os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
 
     def _make_folder(self, path: Path) -> None:
-        """Makes the folder of the file *path* if needed, so that it survives a power cut."""
+        """Makes the folder of the file *path* if needed, and flushes it to the disk in case of a power cut."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)

@@ -13,8 +13,9 @@ from gre_bench.http.retry import RetryPolicy
 class Batch:
     """The state that the threads of one call of `HttpWriter.write` share.
 
-    `over` is set when the batch stops. `stopped` is then the reply to every unanswered chat, and `bound` the limit that
-    stopped it, if one did.
+    - `over`: an event that is set when the batch stops.
+    - `stopped`: the reply that every unanswered chat then gets; None before.
+    - `bound`: the budget limit that stopped the batch; None if no limit did.
     """
 
     def __init__(self, retry_policy: RetryPolicy):
@@ -46,9 +47,10 @@ class Batch:
         return not self.over.is_set()
 
     def wait(self, seconds: float, stated_s: float | None) -> None:
-        """Waits *seconds* before another attempt of this thread; returns early if the batch stops.
+        """Waits *seconds* before this thread sends its request again; returns early if the batch stops.
 
-        *stated_s* is the number of seconds that the endpoint asked to wait, if any; no thread sends anything meanwhile.
+        *stated_s* is the waiting time that the endpoint asked for, in seconds (None: it stated none). During that time,
+        no thread sends anything.
         """
         if stated_s is not None:
             with self._lock:
@@ -56,15 +58,14 @@ class Batch:
         self.over.wait(seconds)
 
     def answered(self) -> None:
-        """Notes that the endpoint answered a chat, which resets the count of `given_up`."""
+        """Notes that the endpoint answered a chat: the count of failed chats in a row starts again at 0."""
         with self._lock:
             self._lost = 0
 
     def given_up(self, reply: Reply) -> None:
-        """Notes that a chat failed after all retries.
+        """Counts a chat that failed after all retries, and stops the batch with *reply* if the endpoint seems down.
 
-        If as many chats in a row failed as there are threads (at least two), the endpoint counts as down. The batch
-        then stops with *reply*.
+        The endpoint counts as down if as many chats in a row failed as there are threads (at least two).
         """
         with self._lock:
             self._lost += 1

@@ -52,7 +52,7 @@ class ModelBudget:
             self.spend_log.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
 
     def take(self) -> None:
-        """Counts one request, before it is sent; raises `BudgetReached` if a limit is already reached."""
+        """Counts one request before it is sent; raises `BudgetReached` if a limit of the budget is already reached."""
         self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
@@ -80,7 +80,8 @@ def estimated(text: str) -> int:
 def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
     """Returns the numbers of tokens that the LM read and wrote, as the endpoint states them.
 
-    Numbers that it does not state are estimated; without an answer, they are 0.
+    If the LM answered, a number that the endpoint does not state is estimated. If the LM did not answer, such a number
+    is 0.
     """
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
@@ -92,7 +93,7 @@ def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
-    """Returns the cost of these tokens in USD at the prices of *model*; None if the prices are unknown."""
+    """Returns the cost in USD of tokens read and written, at the prices of *model*; None if the prices are unknown."""
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
@@ -101,7 +102,8 @@ def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | Non
 def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
     """Raises `BudgetReached` if *spent*, the spending of *account*, has reached one of the limits *bounds*.
 
-    *model* is given if the limits are those of one model; the message names the setting to raise.
+    *model* names the model to which the limits apply; None means the whole account. The error's message names the
+    setting to raise.
     """
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
@@ -115,7 +117,7 @@ def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None
 
 
 def said(spent: Spent) -> str:
-    """Returns *spent* as a phrase for messages."""
+    """Returns the totals *spent* as a phrase for messages: requests, tokens, USD and hours."""
     lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
     return (
         f"{spent.requests:,} requests{lost}, {spent.prompt_tokens:,} prompt and {spent.reply_tokens:,} reply tokens, "

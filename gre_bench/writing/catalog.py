@@ -42,8 +42,9 @@ class WriterContext:
     - *models*: the models file; None means the shipped one.
     - *again*: whether an LM is asked again if its archived reply is a refusal, empty or unusable.
     - *domain*: the kind of reviewed item.
-    - *account*: the account in the spend log that is charged, within *budget*.
-    - *sampling*: model → options that override those of the models file.
+    - *account*: the account of the spend log to which requests are charged.
+    - *budget*: the limits of that account and of each model.
+    - *sampling*: name of a model → options that override those of the models file.
     - *over_long*: whether a paper that does not fit an LM's context is refused or cut.
     """
 
@@ -64,7 +65,7 @@ class WriterContext:
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
-        """Opens a writer of the class *kind* for *model*; nothing is sent until it is asked to write."""
+        """Opens a writer of the class *kind* for *model*; nothing is sent until the writer is asked to write."""
         from gre_bench.writing.archive import ReplyArchive
 
         rate_limiters = self.archive.parent / RATE_LIMITERS
@@ -78,9 +79,9 @@ class WriterContext:
 
 
 def study_account(kind: str, name: str) -> str:
-    """Returns the account to which the study *name* is charged: ``studies/KIND/NAME``.
+    """Returns ``studies/KIND/NAME``, the account to which the study *name* of the type *kind* is charged.
 
-    It differs from every account of an edition, because the key of an edition contains no slash.
+    No account of an edition has the same name, because the key of an edition contains no slash.
     """
     return f"{STUDIES}/{kind}/{name}"
 
@@ -103,13 +104,13 @@ def writes_reviews(name: str, writer_context: WriterContext) -> bool:
 class TextWriter(Protocol):
     """A writer, by rule or with an LM: each method returns one text for each item, in the same order.
 
-    - `judgments` takes pairs (id, text of a review) and returns their judgments.
+    - `judgments` takes pairs (id, text of a review) and returns the judgments of each review.
     - `assw` returns the strengths and weaknesses that the authors of each paper state.
     - `reviews` returns a review of each paper.
-    - `changed` returns each changed review in whole, under the item's key.
+    - `changed` returns the whole text of each changed review, under the item's key.
 
-    A missing text has the reason in its place: the code of a `ChangeError` or the outcome of the LM's reply.
-    `identity` states all that decides the texts of a task, and goes into signatures.
+    If a text could not be made, its place holds the reason: the code of a `ChangeError` or the outcome of the LM's
+    reply. `identity` states all that decides the texts of a task, and goes into signatures.
     """
 
     def identity(self, task: str) -> str: ...
@@ -132,9 +133,9 @@ def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
 
 
 def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
-    """Opens the writer *name* of an LM; returns it with the entry of the models file and its sampling.
+    """Opens the writer *name* of an LM; returns the writer, and the LM's entry in the models file with its sampling.
 
-    Raises `SettingsError`, which lists the known names, for any other.
+    Raises `SettingsError`, which lists the known names, if *name* is no LM of the models file.
     """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter

@@ -31,9 +31,9 @@ Outside this range, the reply is a stub or a comment.
 def answered(
     task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
-    """Calls *write* with the *items* that *task* can change, and returns one result for each item, in their order.
+    """Calls *write* with those of *items* that *task* can change; returns one result for each item, in their order.
 
-    An item that cannot be changed gets the reason: the code and message of its `ChangeError`.
+    The result of an item that cannot be changed is the reason: the code and message of its `ChangeError`.
     """
     change = next(change.name for change in CHANGES.values() if change.task == task)
     results: dict[int, Written] = {}
@@ -50,7 +50,7 @@ def answered(
 def one_line(reply: str) -> str:
     """Returns the summary in *reply* without its final full stop, for use within a sentence.
 
-    Raises `ReplyError` if it is not one line of at most `LONGEST_SUMMARY` words.
+    Raises `ReplyError` if the summary is not one line of at most `LONGEST_SUMMARY` words.
     """
     lines = [line.strip() for line in reply.splitlines() if line.strip()]
     if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
@@ -59,9 +59,9 @@ def one_line(reply: str) -> str:
 
 
 def rephrased(reply: str, text: str) -> str:
-    """Returns *reply* as a rephrasing of *text*, without white space around it.
+    """Returns *reply*, the rephrasing of *text*, without white space around it.
 
-    Raises `ReplyError` if it has far fewer or far more words, as refusals and comments have.
+    Raises `ReplyError` if *reply* has far fewer or far more words than *text*, as refusals and comments have.
     """
     share = len(reply.split()) / max(1, len(text.split()))
     if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:

@@ -38,10 +38,11 @@ _NO_QUOTA = "insufficient_quota"
 
 @dataclass(frozen=True, slots=True)
 class CompletionResult:
-    """A reply, and what the client should do next.
+    """The reply to a request, and what the client should do next.
 
-    *again* means that the request should be repeated, after *wait_s* seconds if the endpoint states them. *stop* means
-    that every other request would fail too.
+    - *again*: the request should be repeated.
+    - *wait_s*: the seconds to wait before that; None if the endpoint states none.
+    - *stop*: every other request to the endpoint would fail too.
     """
 
     reply: Reply
@@ -53,10 +54,10 @@ class CompletionResult:
 def trouble(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns the result of a request that got no answer from the LM, for the reason *detail*.
+    """Returns the result of a request to which the LM gave no answer, for the reason *detail*.
 
-    Its reply has the outcome *outcome* and is not final: a later run asks again. The other options are those of
-    `CompletionResult`.
+    The result's reply has the outcome *outcome* and is not final, so a later run asks again. *again*, *stop* and
+    *wait_s* mean the same as in `CompletionResult`.
     """
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
@@ -136,7 +137,7 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> C
 
 
 def _content(content: object) -> str:
-    """Returns the text of a message's *content*, which is a text or a list of parts; other parts are left out."""
+    """Returns the text of a message's *content*, which is a text or a list of parts; leaves out parts without text."""
     if isinstance(content, list):
         return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
@@ -160,9 +161,9 @@ def _parsed(body: bytes) -> object:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """Returns the error that *body* states, as a mapping, empty if there is none.
+    """Returns the error in *body*, a parsed response, as a mapping; the mapping is empty if there is no error.
 
-    Servers state it as an object, as a text, or at the top level.
+    Some servers state the error as an object, some as a text, some as entries at the top level.
     """
     if not isinstance(body, Mapping):
         return {}

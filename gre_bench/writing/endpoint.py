@@ -18,8 +18,10 @@ LARGEST_LIST = 4 * 2**20
 class Look:
     """The answer of an endpoint to a check.
 
-    *status* is its HTTP status; None means no answer, and *trouble* then says why. *lists* holds the names of its
-    models, if it states them. *ahead_s* is how many seconds this machine's clock is ahead of the endpoint's, if known.
+    - *status*: the HTTP status; None means no answer.
+    - *trouble*: why there was no answer.
+    - *lists*: the names of the endpoint's models; None if it does not state them.
+    - *ahead_s*: seconds by which this machine's clock is ahead of the endpoint's; None if unknown.
     """
 
     status: int | None
@@ -50,7 +52,7 @@ def look(model: Model) -> Look:
 
 
 def _listed(answer: Any) -> tuple[str, ...] | None:
-    """Returns the names of the models in the response *answer*; None if it is no list of models."""
+    """Returns the names of the models in *answer*, a parsed response; None if *answer* is no list of models."""
     if answer.status_code != 200 or len(answer.content) > LARGEST_LIST:
         return None
     try:

@@ -1,8 +1,8 @@
 """Checks before any spending whether a paper, its prompt and the longest reply fit an LM's context.
 
-If the models file names a tokenizer that is on this machine, it counts the tokens. Otherwise they are estimated from
-characters, as a range. On 114 papers of ICLR 2022, a tokenizer of 49,152 tokens had 2.9 to 4.0 characters per token (5%
-to 95%); larger vocabularies have more.
+The tokens are counted with the tokenizer that the models file names, if that is on this machine. Otherwise they are
+estimated from the number of characters, as a range. On 114 papers of ICLR 2022, a tokenizer of 49,152 tokens had 2.9 to
+4.0 characters per token (5% to 95%); larger vocabularies have more.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _NUMBERED = re.compile(r"(?:\d|[IVX])")
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The number of tokens of a text, as a range from *fewest* to *most*; both are equal if a tokenizer counted."""
+    """The number of tokens of a text, as a range from *fewest* to *most*.
+
+    Both numbers are equal if a tokenizer counted the tokens.
+    """
 
     fewest: int
     most: int
@@ -66,7 +69,7 @@ def estimated(text: str) -> Tokens:
 
 
 def room(model: Model, reply: int) -> int | None:
-    """Returns the number of tokens in the context of *model* that are left for a prompt; None if it is unknown.
+    """Returns how many tokens of the context of *model* are left for a prompt; None if the context is unknown.
 
     *reply* is the number of tokens reserved for the reply.
     """
@@ -83,8 +86,8 @@ def verdict(tokens: Tokens, left: int | None) -> Verdict:
 def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
     """Returns *paper* without as many of its last sections as needed for its prompt to have at most *left* tokens.
 
-    *chat* makes the prompt from the paper's text, and *count* counts its tokens. If not even the first section fits,
-    the paper ends after a paragraph. Returns None if no paragraph fits.
+    *chat* makes the prompt from the paper's text, and *count* counts the tokens of the prompt. If the first section
+    alone is too long, the paper is cut after one of its paragraphs. Returns None if no paragraph fits.
     """
 
     def fits(text: str) -> bool:

@@ -75,7 +75,9 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ) -> Self:
-        """Opens the writer of *model*; nothing is sent and no key is needed until `write` has a chat without a reply.
+        """Opens the writer of *model*.
+
+        Nothing is sent, and no key is needed, until `write` has a chat whose reply is not in the archive.
 
         - *again*: an archived reply without text does not count as a reply.
         - *model_budget*: the budget that is charged; None means that nothing is counted.
@@ -125,7 +127,7 @@ class HttpWriter:
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
-        """Renames the archived replies to *chats*, so that the LM is asked again; they stay on disk."""
+        """Renames the archived replies to *chats*, so that the LM is asked again; the old replies stay on disk."""
         for chat in chats:
             sound = Chat(_sound(chat.system), _sound(chat.user))
             self.archive.set_aside(request_digest(self.identity, sound, sampling))
@@ -138,9 +140,9 @@ class HttpWriter:
         return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """Returns the reply to *chat*, whose request digest is *request*, from the archive or from the LM.
+        """Returns the reply to *chat* from the archive or from the LM; *request* is the digest of the request.
 
-        If the batch was stopped or the archive fails, the reply says so and is not final.
+        If the batch was stopped or the archive fails, the returned reply states that and is not final.
         """
         reply = batch.stopped
         if reply is not None:
@@ -183,10 +185,10 @@ class HttpWriter:
         raise AssertionError("the last attempt has no wait")
 
     def _given_up(self, request: str, answer: CompletionResult, attempt: int, batch: Batch) -> Reply:
-        """Returns the reply to a chat whose last attempt ended with *answer*; *attempt* is its number, from 0.
+        """Returns the reply to a chat whose last attempt ended with *answer*; *attempt* is the attempt's index, from 0.
 
-        A reply that no further attempt can change is archived. Otherwise the reply states why the writer gives up, and
-        counts as a failure.
+        If no further attempt can change the reply, it is archived. Otherwise the reply states why the writer gives up,
+        and the chat counts as failed.
         """
         if answer.reply.final:
             self._archive(request, answer.reply, batch)
@@ -204,9 +206,9 @@ class HttpWriter:
     def _passed(
         self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
     ) -> CompletionResult | None:
-        """Sends one request when the rate limiter allows it; returns None if the batch stops first.
+        """Waits for the rate limiter, sends one request and returns the result; None if the batch stops first.
 
-        *empty* says that an earlier attempt got an empty reply; a second one is final.
+        *empty* says that an earlier attempt got an empty reply. A second empty reply is final.
         """
         prompt_tokens = estimated(chat.system + chat.user)
         passing: AbstractContextManager[bool] = nullcontext(True)
@@ -236,9 +238,10 @@ class HttpWriter:
         return answer
 
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
-        """Removes the API key from *answer*, and archives it if it is final.
+        """Returns *answer* without the API key, and archives its reply if that is final.
 
-        This comes before the spend log: a kill between the two loses a cost from the log, but never a bought reply.
+        The archive is written before the spend log. A kill between the two loses a cost from the log, but never a
+        bought reply.
         """
         answer = replace(answer, reply=self._without_key(answer.reply))
         if answer.reply.outcome == "empty":
@@ -248,7 +251,7 @@ class HttpWriter:
         return answer
 
     def _archive(self, request: str, reply: Reply, batch: Batch) -> None:
-        """Archives *reply*; if that fails, the batch stops, so that nothing more is bought."""
+        """Archives *reply*; if the archive cannot be written, stops the batch, so that nothing more is bought."""
         try:
             self.archive.put(request, reply)
         except StoreError as error:
@@ -296,7 +299,7 @@ class HttpWriter:
     def _open(self) -> None:
         """Opens the client if it is not open.
 
-        An OpenAI organisation or project in the environment is never sent to another endpoint.
+        An OpenAI organisation or project that the environment names is sent to OpenAI's own endpoint only.
         """
         if self._client is not None:
             return
@@ -327,16 +330,16 @@ class HttpWriter:
         )
 
     def _keyless(self, body: bytes) -> bytes:
-        """Masks the API key in *body*, in case the endpoint repeats it.
+        """Returns *body* with the API key masked, in case the endpoint repeats the key.
 
-        This must come before any text is shortened, because a part of a key would not be found.
+        The key must be masked before any text is shortened, because a part of a key would not be found.
         """
         if not self._secret():
             return body
         return masked(body.decode("latin-1"), [self._key or ""], "[key]").encode("latin-1")
 
     def _without_key(self, reply: Reply) -> Reply:
-        """Masks the API key in the texts of *reply*, in case JSON escapes hid it in the body."""
+        """Returns *reply* with the API key masked in its texts, in case JSON escapes hid the key in the body."""
         if not self._secret():
             return reply
         clean = {
@@ -361,7 +364,7 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
 
 
 def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
-    """Returns the whole body, or None if it exceeds `LARGEST_BODY`.
+    """Returns the body that *chunks* make up together; None if the body exceeds `LARGEST_BODY`.
 
     Raises `TimeoutError` if the body is incomplete at the time *until*, in seconds of ``time.monotonic``.
     """

@@ -114,7 +114,8 @@ class LMTextWriter:
     def _fitting(self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, Written]) -> Paper | None:
         """Returns *paper*, cut if necessary, so that its prompt fits the LM's context; sends nothing.
 
-        If it cannot fit, returns None and puts the reason into *lost* under the paper's id.
+        *chat_of_text* makes the prompt from the paper's text. If the paper cannot be made to fit, the method returns
+        None and puts the reason into *lost* under the paper's id.
         """
         left = room(self.model, self.sampling.max_tokens) if self.model else None
         if self.model is None or left is None:
@@ -154,9 +155,10 @@ class LMTextWriter:
     def _asked(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[Written]:
-        """Returns the text of each reply to *chats*, parsed by its function in *reads*, under the id in *items*.
+        """Returns the text of the reply to each of *chats*, in their order.
 
-        If the writer was opened with ``again``, the LM is asked again where an archived reply cannot be parsed.
+        *items* holds an id for each chat, and *reads* the function that parses each chat's reply. If the writer was
+        opened with ``again``, the LM is asked again where an archived reply cannot be parsed.
         """
         answers = self.writer.write(chats, sampling)
         results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
@@ -170,10 +172,10 @@ class LMTextWriter:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns *read* with two checks before it, which raise `ReplyError`.
+    """Returns the function *read* with two checks before it, which raise `ReplyError`.
 
-    ``prompt_echoed`` means that the reply repeats the instructions of *chat*, ``repeats_itself`` that it ends in a
-    loop.
+    The error's code ``prompt_echoed`` means that the reply repeats the instructions of *chat*. ``repeats_itself`` means
+    that the reply ends in a loop.
     """
 
     def own(text: str) -> str:
@@ -187,14 +189,14 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def chat_of(task: str, paper: str) -> Chat:
-    """Returns the prompt of *task* (``review`` or ``assw``) for the text *paper*."""
+    """Returns the prompt of *task* (``review`` or ``assw``) for *paper*, the text of a paper."""
     return fill(task, paper=paper)
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns the review *item* elongated by its two summaries, with the tokens of both.
+    """Returns the review *item* with the summaries of its *strengths* and *weaknesses* added.
 
-    If a summary failed, that one is returned instead.
+    The result counts the tokens of both summaries. If one of the summaries failed, that summary is returned instead.
     """
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
@@ -214,7 +216,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """Returns the text of *reply*, parsed by *read*, under the id *item*.
+    """Returns the text that *read* parses from *reply*, under the id *item*.
 
     If *read* raises `ReplyError`, the outcome is ``unparsable``. A reply that was cut at the token limit is used as it
     is.

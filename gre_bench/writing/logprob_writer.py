@@ -2,7 +2,7 @@
 
 The text of a reply is then a JSON document, which the reply archive stores like any other text: ``{"text": the reply,
 "tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``. The endpoint decides whether its
-values are those before or after temperature.
+log-probabilities are those before or after temperature.
 """
 
 from __future__ import annotations

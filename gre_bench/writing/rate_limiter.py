@@ -34,7 +34,7 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 class RateLimiter:
     """The rate limiter of *endpoint*, with its files in *folder*.
 
-    At most *concurrency* requests run at once, unless *limits* state another number. Its methods raise `StoreError` if
+    At most *concurrency* requests run at once, unless *limits* state another number. All methods raise `StoreError` if
     the folder cannot be used.
     """
 
@@ -46,9 +46,10 @@ class RateLimiter:
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
-        """Waits until a request with a prompt of *tokens* may start; it then counts as running within the block.
+        """Waits until a request with a prompt of *tokens* may start; the request counts as running within the block.
 
-        Yields True, or False if *over* was set first: the request must then not be sent.
+        Yields True if the request may be sent. Yields False if the event *over* was set first; the request must then
+        not be sent.
         """
         slot = self._slot(over)
         if slot is None:
@@ -68,11 +69,11 @@ class RateLimiter:
             self._owe(0, tokens)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request start during the next *seconds*, as the endpoint asked."""
+        """Lets no request start during the next *seconds*, as the endpoint demanded."""
         self._owe(0, 0, seconds)
 
     def _slot(self, over: threading.Event) -> int | None:
-        """Locks a free slot file and returns its descriptor; None once *over* is set."""
+        """Waits for a free slot file, locks it and returns its descriptor; None once the event *over* is set."""
         while not over.is_set():
             first = random.randrange(self.concurrency)
             for number in range(self.concurrency):
@@ -86,10 +87,10 @@ class RateLimiter:
         return None
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds requests and tokens to the debt; returns the debt before, which is how many seconds a request must wait.
+        """Adds *requests* and *tokens* to the debt; returns the debt before, the seconds that a request must wait.
 
-        The debt of requests is afterwards at least *at_least_s*. If the clock is set back, the debt lasts longer; if it
-        is set forward, the debt ends early.
+        *at_least_s* is the smallest debt of requests afterwards, in seconds. If the clock is set back, the debt lasts
+        longer; if it is set forward, the debt ends early.
         """
         handle = self._opened("pace.json")
         try:
@@ -122,7 +123,7 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debt from the *content* of its file; no debt if a crash interrupted the write."""
+    """Returns the debt that *content*, the bytes of its file, states; no debt if a crash interrupted the write."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError):

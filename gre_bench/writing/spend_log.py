@@ -33,8 +33,10 @@ Key = tuple[str, str | None]
 class Spent:
     """Totals of an account or of one of its models.
 
-    *answered* counts requests that were answered, *estimated* answers whose tokens the endpoint did not state, and
-    *outcomes* the outcomes of the answers.
+    - *answered*: the number of requests that were answered.
+    - *estimated*: the number of answers whose tokens the endpoint did not state.
+    - *outcomes*: the number of answers with each outcome.
+    - *hours*: the time in which requests were sent.
     """
 
     requests: int = 0
@@ -56,7 +58,7 @@ class Spent:
 
 
 class SpendLog:
-    """The spend log in the file *path*; each query first reads the lines that were added since the last one.
+    """The spend log in the file *path*; each query first reads the lines that were added since the last query.
 
     `damaged` counts unreadable lines, whose events are missing in all totals. All methods raise `StoreError` if the
     file cannot be read or written.
@@ -98,9 +100,10 @@ class SpendLog:
 
     def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
             **more: Any) -> None:  # fmt: skip
-        """Adds one line, complete or not at all, with the *event*, the *account*, the *model* and the entries *more*.
+        """Adds one line, complete or not at all: the *event*, the *account*, the *model* and the entries *more*.
 
-        *allowed* is called before, when all earlier lines of all processes are read; an exception prevents the line.
+        *allowed* is called once all earlier lines of all processes are read. If *allowed* raises, the line is not
+        added.
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
@@ -155,7 +158,7 @@ class SpendLog:
 
 @cache
 def spend_log_of(state: Path) -> SpendLog:
-    """Returns the spend log of the state folder *state*, the same object in each call, so that lines are read once."""
+    """Returns the spend log in the folder *state*; each call returns the same object, so lines are read once."""
     return SpendLog(state / FILE)
 
 

@@ -18,8 +18,8 @@ def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Cal
     """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
 
     If *work* raises in a thread, *stop* is called, and the first error is raised when the threads have ended. If a
-    signal interrupts the call, *stop* is called and the threads get `GRACE_S` to end. Threads that still run then end
-    with the process; they never keep it alive.
+    signal interrupts the call, *stop* is called and the threads get `GRACE_S` seconds to end. A thread that still runs
+    after that ends with the process and never keeps the process alive.
     """
     todo = list(items)
     indices = iter(range(len(todo)))
