@@ -33,10 +33,10 @@ Key = tuple[str, str | None]
 class Spent:
     """Totals of an account or of one of its models.
 
+    - *hours*: the hours during which the account or the model was at work, waiting included.
     - *answered*: the number of requests that were answered.
     - *estimated*: the number of answers whose tokens the endpoint did not state.
     - *outcomes*: the number of answers with each outcome.
-    - *hours*: the time in which requests were sent.
     """
 
     requests: int = 0
@@ -78,7 +78,7 @@ class SpendLog:
             return Spent() + self._known.get((account, model), Spent())
 
     def whole(self, account: str) -> Spent:
-        """Returns the totals of *account* over all models, with the hours of its runs instead of the models' hours."""
+        """Returns the totals of *account* over all models; the hours are those of its runs, not those of its models."""
         with self._own:
             total = sum((spent for _, spent in self.models(account).items()), Spent())
             total.hours = self.spent(account).hours

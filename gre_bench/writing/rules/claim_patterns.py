@@ -1,7 +1,7 @@
 """Patterns of clauses that judge, with the claims that they become after "The reviewer criticizes" and the like.
 
-Each row holds a pattern of the whole clause, the claim, and the kind that the part marked ``X`` must have. If the part
-is of another kind, the row does not apply. The kinds are:
+Each row holds a pattern of the whole clause, the claim, and the kind of words that the pattern's group ``X`` must
+match. If ``X`` matches words of another kind, the row does not apply. The kinds are:
 
 - ``noun``: words without a verb of their own;
 - ``clause``: words with a verb;
@@ -23,7 +23,12 @@ Part = Literal["noun", "clause", "verb", "wh", "any"]
 
 
 class Form(NamedTuple):
-    """A pattern with a group ``X``, the claim that its match becomes (*made*), and the required kind of ``X`` (*part*)."""
+    """One row of the patterns.
+
+    - *pattern*: matches a clause, and has a group ``X``.
+    - *made*: the claim that the clause becomes, a format string with the field ``X``.
+    - *part*: the kind of words that ``X`` must match.
+    """
 
     pattern: re.Pattern[str]
     made: str

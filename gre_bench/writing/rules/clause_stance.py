@@ -38,10 +38,10 @@ _LENGTHS = (8, 16, 24, 32, 40, 48, 56)
 
 @dataclass(frozen=True, slots=True)
 class StanceModel:
-    """The weights of a log-linear model of five classes: the four stances and none.
+    """The weights of a log-linear model of five classes: the four stances, and none of them.
 
-    *weights* has the shape (features, 5), and *rows* gives the row of each feature. The weights are whole numbers,
-    `SCALE` times the true ones, so their sums are exact in any order of the features.
+    *weights* has the shape (features, 5), and *rows* maps the name of a feature to its row in *weights*. The weights
+    are whole numbers, `SCALE` times the true ones, so their sums are exact in any order of the features.
     """
 
     rows: dict[str, int]
@@ -61,7 +61,7 @@ class StanceModel:
 
 
 def features(clause: Clause, clauses: int) -> set[str]:
-    """Returns the names of the features of *clause*, which belongs to a review of that many *clauses*."""
+    """Returns the names of the features of *clause*; *clauses* is the number of clauses in its review."""
     words = [re.sub(r"\d+", "0", word).replace("’", "'") for word in _WORD.findall(clause.text.lower())[:_WORDS_READ]]
     found = {"(any)", f"(section {clause.kind})", f"(length {min(len(words) // 4, 7)})", *words}
     found |= {f"{word[:_STEM]}*" for word in words if len(word) > _STEM + 1}

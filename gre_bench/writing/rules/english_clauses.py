@@ -35,8 +35,8 @@ from gre_bench.writing.rules.english_forms import (
 def finite(text: str) -> int:
     """Returns the index of the first word of *text* that is a finite verb after its subject; -1 if there is none.
 
-    The verb of a relative or subordinate clause ("that", "which" and the like) does not count, because such a clause
-    makes no sentence.
+    The verb of a relative or subordinate clause ("that", "which" and the like) does not count, because such a clause is
+    no sentence by itself.
     """
     words = WORD.findall(text)
     low = [word.lower().replace("’", "'") for word in words]
@@ -62,7 +62,10 @@ _RELATIVES = listed("that which who whom whose where whether how why what when i
 
 
 def dangles(text: str) -> bool:
-    """Whether *text* ends within an unfinished clause: no verb follows its last "which", "how", "why" or the like."""
+    """Whether *text* ends in an unfinished clause, which a word such as "which", "how" or "why" opens.
+
+    A clause is unfinished if no verb follows that word.
+    """
     low = [word.lower() for word in WORD.findall(text)]
     opened = max((index for index, word in enumerate(low) if word in _OPENING and index), default=-1)
     if opened < 0 or low[opened + 1 : opened + 2] == ["to"]:
@@ -100,7 +103,7 @@ def _is_verb(low: Sequence[str], index: int) -> bool:
 
 
 def _subject_end(low: Sequence[str], index: int) -> str:
-    """Returns the last word before *index* that is no adverb; empty for the first word."""
+    """Returns the last word before *index* that is no adverb; empty if *index* is 0."""
     earlier = index - 1
     while earlier > 0 and (low[earlier] in _ADVERBS or low[earlier].endswith("ly")):
         earlier -= 1
@@ -118,14 +121,14 @@ def _opens_noun(word: str) -> bool:
 
 
 def _ends_in_s(word: str) -> bool:
-    """Whether *word* ends with the s of a third person or a plural."""
+    """Whether *word* ends with the "s" that marks a plural or the third person of a verb."""
     return word.endswith("s") and not word.endswith(("ss", "us", "is", "'s"))
 
 
 def _is_third(word: str, before: str, after: str) -> bool:
-    """Whether *word*, which has the form of a third person, is a verb and no plural noun.
+    """Whether *word* is a verb in the third person; by its form, it could also be a plural noun.
 
-    *before* and *after* are the words around it.
+    *before* and *after* are the words around *word*.
     """
     opens, adjective = _opens_object(after), bool(ADJECTIVE.match(before))
     if after == "of" or (adjective and not opens):
@@ -134,9 +137,9 @@ def _is_third(word: str, before: str, after: str) -> bool:
 
 
 def _is_past(word: str, before: str, after: str) -> bool:
-    """Whether *word*, which has the form of a past tense, is a finite verb and no participle.
+    """Whether *word* is a finite verb in the past tense; by its form, it could also be a participle.
 
-    *before* and *after* are the words around it.
+    *before* and *after* are the words around *word*.
     """
     if before in _AGENTS or word in _LINKING:
         return True
@@ -148,7 +151,10 @@ def _is_past(word: str, before: str, after: str) -> bool:
 
 
 def _is_plural(word: str, before: str, after: str) -> bool:
-    """Whether *word*, the base form of a verb, is the verb of the plural subject *before*; *after* follows it."""
+    """Whether *word*, the base form of a verb, is the verb of the plural subject *before*.
+
+    *before* and *after* are the words around *word*.
+    """
     pronoun = before in ("they", "we", "i", "you", "authors", "which")
     if not (pronoun or (_ends_in_s(before) and not before.endswith("ous"))):
         return False
@@ -158,7 +164,7 @@ def _is_plural(word: str, before: str, after: str) -> bool:
 def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
     """Returns a question as a statement: "the bound is tight" for the auxiliary "is" and the rest "the bound tight".
 
-    If *negated*, "not" is added. Returns an empty text if the end of the subject cannot be found.
+    If *negated*, the statement contains "not". Returns an empty text if the end of the subject cannot be found.
     """
     words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
     auxiliary = auxiliary.lower()
@@ -178,7 +184,7 @@ def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
 
 
 def _predicate(auxiliary: str, low: Sequence[str]) -> int:
-    """Returns the index in *low* at which the predicate starts; 0 if it cannot be found.
+    """Returns the index in *low* at which the predicate starts; 0 if the start cannot be found.
 
     *low* holds the lower-case words of a question after its *auxiliary*: the subject and the predicate.
     """
@@ -205,12 +211,12 @@ def _starts_predicate(auxiliary: str, low: Sequence[str], index: int) -> bool:
 
 
 def _stands_after_subject(word: str) -> bool:
-    """Whether "this" before *word* is the whole subject, and not the determiner of a noun."""
+    """Whether "this" before *word* is the whole subject ("this correct"), not a determiner ("this proof correct")."""
     return word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
 
 
 def _is_adjective(word: str, following: str) -> bool:
-    """Whether *word* is an adjective or participle after which no noun comes; *following* is the next word."""
+    """Whether *word* is an adjective or participle without a noun after it; *following* is the next word."""
     if not (_SAID.match(word) or word in PARTICIPLES):
         return False
     if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):

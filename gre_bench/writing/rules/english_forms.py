@@ -149,7 +149,7 @@ def ends_with_verb(text: str) -> bool:
 
 
 def is_noun(word: str) -> bool:
-    """Whether *word*, a form of a verb, is as often a noun (`AMBIGUOUS`)."""
+    """Whether *word*, a form of a verb, is used as a noun about as often (`AMBIGUOUS`)."""
     return word in AMBIGUOUS
 
 

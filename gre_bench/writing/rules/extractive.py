@@ -241,8 +241,8 @@ _COMMON = frozenset(
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
     """Returns a review of the paper in four sections, each a list of sentences.
 
-    It is empty if the part of the paper that *kind* reads is absent: *text* for ``full``, *abstract* for ``abstract``.
-    The kind ``abstract`` never reads *text*.
+    The kind ``full`` reads *text*. The kind ``abstract`` reads *abstract* and never *text*. The review is empty if the
+    part that *kind* reads is absent.
     """
     if not (text if kind == "full" else abstract):
         return ""
@@ -291,9 +291,10 @@ class _Words:
 
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns strengths, weaknesses and questions, from cue words in *body*, the text of the paper.
+    """Returns strengths, weaknesses and questions, found by cue words in *body*, the text of the paper.
 
-    *admitted* holds the weaknesses that the authors state themselves; the first four are repeated.
+    *admitted* holds the weaknesses that the authors state themselves. The first four of them become weaknesses of the
+    review.
     """
     present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
     strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
@@ -323,7 +324,7 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
 
 
 def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
-    """Returns strengths, weaknesses and questions that need only the words of title and abstract."""
+    """Returns strengths, weaknesses and questions that can be written from title and abstract alone."""
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
@@ -346,7 +347,7 @@ def _novelty(words: _Words) -> str:
 
 
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
-    """Returns the claims *strong*, the strongest first; if there are none, the first two sentences of the paper."""
+    """Returns the claims *strong*, the strongest first; if *strong* is empty, the first two sentences of the paper."""
     read = list(statements(abstract, body))
     weights = {statement.text: strength_weight(statement) for statement in reversed(read)}
     first = [statement.text for statement in read[:2]]

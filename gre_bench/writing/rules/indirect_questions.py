@@ -44,7 +44,10 @@ _LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]
 
 
 def indirect(text: str) -> str:
-    """Returns *text* as an indirect question; empty if it is no question or its subject cannot be found."""
+    """Returns the question *text* as an indirect question.
+
+    The result is empty if *text* is no question or its subject cannot be found.
+    """
     text = _JOINED.sub("", text, count=1) if _JOINED.match(text) else text
     before = None if WH.match(text) else _BEFORE.fullmatch(text)
     if before and (inner := indirect(before["Q"])):
@@ -75,7 +78,7 @@ def indirect(text: str) -> str:
 def _inverted(word: str, verb: str, rest: str, negated: bool) -> str:
     """Returns the indirect question of *word* ("how"), *verb* ("does") and *rest* ("it scale"): "how it scales".
 
-    If *negated*, "not" is added. The result is empty if the subject cannot be found.
+    If *negated*, the indirect question contains "not". The result is empty if the subject cannot be found.
     """
     if word.startswith(("what ", "which ", "who", "how m")) and verb in BE and participle_of(rest.split()[0].lower()):
         return f"{word} {verb}{' not' if negated else ''} {rest}"

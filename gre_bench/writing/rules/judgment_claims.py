@@ -59,7 +59,10 @@ _PREDICATE = re.compile(
 
 
 def claim_of(clause: Clause, stance: Stance) -> str:
-    """Returns the claim of *clause* after "The reviewer" and *stance*; empty if no rule gives a correct sentence."""
+    """Returns the claim of *clause*, the words that follow "The reviewer" and the verb *stance*.
+
+    The claim is empty if no rule gives a correct sentence.
+    """
     text = _bare(clause.text)
     if len(text) < 3:
         return ""
@@ -86,7 +89,7 @@ def _third_person(adverb: str, verb: str) -> str:
 
 
 def _said(text: str, stance: Stance) -> str:
-    """Returns the claim of *text*, which is a statement; empty if no rule gives one."""
+    """Returns the claim of the statement *text*; empty if no rule gives a claim."""
     noun = request_of(text) if stance == "suggests" else noun_of(text, stance) or act_of(text, stance)
     if noun:
         return noun
@@ -102,7 +105,7 @@ def _said(text: str, stance: Stance) -> str:
 
 
 def _stated(text: str, stance: Stance) -> str:
-    """Returns the claim of a statement that no pattern matches, mostly the statement after "that"; may be empty."""
+    """Returns the claim of a statement that no pattern matches: mostly "that" and the statement; may be empty."""
     first, _, rest = text.partition(" ")
     first = first.lower().strip(",")
     if first in ("because", "since", "if", "while", "although", "when", "as", "though") and "," not in text:
@@ -121,10 +124,10 @@ def _stated(text: str, stance: Stance) -> str:
 
 
 def _without_subject(text: str, first: str, rest: str) -> str | None:
-    """Returns the claim of *text* with "the paper" as its subject, if *text* starts with its verb.
+    """Returns the claim of *text* if *text* starts with its verb and lacks a subject; "the paper" becomes the subject.
 
-    *first* and *rest* are its first word and the others. Returns None if it starts otherwise, and an empty text if
-    nothing follows the verb.
+    *first* is the first word of *text*, and *rest* the other words. Returns None if *text* does not start with its
+    verb, and an empty text if nothing follows the verb.
     """
     if first in AUXILIARIES or (first in THIRD and finite(text) < 0 and not rest.startswith("of ")):
         return f"that the paper {lowered(text)}" if rest else ""
@@ -136,7 +139,7 @@ def _without_subject(text: str, first: str, rest: str) -> str | None:
 
 
 def _asked(text: str, stance: Stance) -> str:
-    """Returns the claim of *text*, which is a question; empty if no rule gives one."""
+    """Returns the claim of the question *text*; empty if no rule gives a claim."""
     if stance in ("suggests", "questions"):
         for pattern, made, part in FORMS[stance]:
             if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
@@ -152,10 +155,10 @@ def _asked(text: str, stance: Stance) -> str:
 
 
 def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
-    """Returns *text* in the form that the kind *part* needs within a claim; empty if *text* is of another kind.
+    """Returns *text* in the form that words of the kind *part* need in a claim; empty if *text* is of another kind.
 
-    *open_article* puts "the" before a noun that needs an article. *inner* says that *text* comes from within a clause,
-    so that its capital is kept.
+    *open_article* puts "the" before a noun that needs an article. *inner* says that *text* does not begin its clause; a
+    capital first letter then stays, except in a determiner.
     """
     text = text.strip(" ,")
     first, _, rest = text.partition(" ")
@@ -240,9 +243,9 @@ _OPENERS = frozenset(
 
 
 def _parallel(text: str) -> str:
-    """Returns *text*, the words after a gerund, with base forms after "and" or "or" as gerunds too.
+    """Returns *text*, the words after a gerund, with base forms after "and" or "or" turned into gerunds.
 
-    "adding a study and compare it" thus becomes "adding a study and comparing it".
+    "a study and compare it" after "adding" thus becomes "a study and comparing it".
     """
     words = text.split()
     for index, (one, two) in enumerate(pairwise(words)):
@@ -255,7 +258,10 @@ def _parallel(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Returns the claim *text*, cut where a phrase ends if it is too long or broken; empty if no cut makes it sound."""
+    """Returns the claim *text*; if it is too long or broken, the claim is cut where a phrase ends.
+
+    The result is empty if no cut gives a sound claim.
+    """
     words = text.split()
     if len(words) <= LONGEST_LINE and (whole := _checked(text)):
         return whole
@@ -269,9 +275,10 @@ def _shortened(text: str) -> str:
 
 
 def _checked(text: str, cut: bool = False) -> str:
-    """Returns the claim *text* without final words that cannot end it; empty if it would make a broken sentence.
+    """Returns the claim *text* without final words that cannot end a claim.
 
-    *cut* says that *text* is the beginning of a longer claim.
+    The result is empty if the claim would make a broken sentence. *cut* says that *text* is the beginning of a longer
+    claim.
     """
     words = text.split()
     asks = bool(WH.match(text))

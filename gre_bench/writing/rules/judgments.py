@@ -50,8 +50,8 @@ _COMPARED = 100
 def judgments_of(review: str) -> str:
     """Returns the judgments of *review*, one on each line, each with one of the four openings; empty if there are none.
 
-    If nothing is found, as in a review that is all under the heading "Summary", it is read again without its headings.
-    If that finds nothing in a long review, less certain judgments count as well.
+    If no judgment is found, as in a review that is all under the heading "Summary", the review is read again without
+    its headings. If that finds nothing in a long review, less certain judgments count as well.
     """
     model, clauses = shipped(), clauses_of(review)
     if lines := _lines(model, clauses, _SURE):
@@ -62,7 +62,7 @@ def judgments_of(review: str) -> str:
 
 
 def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
-    """Returns the lines of *clauses* in their order; *sure* is the smallest probability of a stance.
+    """Returns the lines of *clauses* in their order; *sure* is the smallest probability at which a stance counts.
 
     Of lines that say nearly the same, only the one with the most probable stance is kept.
     """
@@ -87,10 +87,10 @@ def _same(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozenset[str]] | None:
-    """Returns the line of *clause* and its content words; None if it judges nothing.
+    """Returns the line of *clause* and the content words of its claim; None if the clause judges nothing.
 
-    *chances* holds the probability of each class. The line takes the most probable stance that is at least *sure* and
-    gives a correct sentence.
+    *chances* holds the probability of each class. The line takes the most probable stance that gives a correct
+    sentence, among the stances with a probability of at least *sure*.
     """
     stances = [int(stance) for stance in np.argsort(-chances[:NONE], kind="stable") if chances[stance] >= sure]
     if APPRECIATES in stances and chances[APPRECIATES] < _PLAIN and lexicon.BLAMES.search(clause.text):

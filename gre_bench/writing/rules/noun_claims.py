@@ -105,7 +105,7 @@ _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", r
 def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
     """Returns ``the long proofs`` for ``the proofs are long``; empty if *text* is not of the form "subject is ...".
 
-    *stance* decides between forms: only criticism may be a negation.
+    *stance* decides which forms are allowed: only criticism may be a negation.
     """
     found = _SAYS.fullmatch(text)
     if not found:
@@ -152,7 +152,7 @@ def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", 
 
 
 def _undone(subject: str, whole: str, said: str) -> str:
-    """Returns the claim of "*subject* is not *said*", such as ``the unclear proof``; empty if no rule gives one.
+    """Returns the claim of "*subject* is not *said*", such as ``the unclear proof``; empty if no rule gives a claim.
 
     *whole* is the subject with its article.
     """
@@ -178,13 +178,16 @@ def _manner(adverb: str | None) -> str:
 
 
 def _article(thing: str) -> str:
-    """Returns *thing* with a small first letter, unless its first word has another capital, as names have."""
+    """Returns the noun phrase *thing* with a small first letter.
+
+    The capital stays if the first word has another one, as in "GPU" and "ImageNet".
+    """
     first = thing.split(" ", 1)[0]
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
 
 def describes(said: str) -> bool:
-    """Whether *said* can stand before a noun: it holds only adjectives, joined by commas, "and" and "but"."""
+    """Whether *said* can stand before a noun: its words are adjectives, joined by commas, "and", "but" and the like."""
     words = re.split(r"[ ,]+", said.lower())
     if not words or len(words) > 7 or words[-1] in _DEGREE:
         return False
@@ -195,7 +198,10 @@ def describes(said: str) -> bool:
 
 
 def _thing(subject: str) -> str:
-    """Returns *subject* without its article; empty if it is a pronoun or more than a noun and its attributes."""
+    """Returns *subject* without its article.
+
+    The result is empty if *subject* is a pronoun, or more than a noun with attributes before it.
+    """
     words = subject.split()
     while words and words[0].lower() in _ARTICLES:
         words = words[1:]

@@ -52,7 +52,10 @@ def _sentence(text: str, style: int) -> str:
 
 
 def _reordered(text: str, style: int) -> str:
-    """Returns *text* with a clause moved to its end (style 1) or its front (style 2), if it has two clauses."""
+    """Returns *text* with one of its two clauses moved: to the end in style 1, to the front in style 2.
+
+    A sentence without two clauses stays as it is.
+    """
     if ". " in text:
         return text
     if style == 1:
@@ -106,5 +109,5 @@ def _capital(text: str) -> str:
 
 
 def _small(text: str) -> str:
-    """Returns *text* with a small first letter, for the middle of a sentence; names, acronyms and "I" keep theirs."""
+    """Returns *text* with a small first letter, for the middle of a sentence; keeps names, acronyms and "I"."""
     return text if _NAME.match(text) else text[:1].lower() + text[1:]

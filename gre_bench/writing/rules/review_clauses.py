@@ -22,9 +22,11 @@ _LONGEST_SENTENCE = 2000
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A clause of a review: its *text* without citations and markup, and the *kind* of its section.
+    """A clause of a review.
 
-    *contrast* says that a word such as "but" sets it against the clause before it.
+    - *text*: the clause without citations and markup.
+    - *kind*: the kind of the section in which it stands.
+    - *contrast*: whether a word such as "but" sets it against the clause before.
     """
 
     text: str
@@ -38,7 +40,7 @@ class Clause:
 
 
 def clauses_of(review: str) -> list[Clause]:
-    """Returns the clauses of *review* in order, without those of its list of references."""
+    """Returns the clauses of *review* in order; leaves out those in its list of references."""
     return [clause for section in split(review) if section.kind != "references" for clause in _clauses(section)]
 
 
@@ -72,25 +74,26 @@ def _cleaned(text: str) -> str:
 
 
 def _cited(citation: re.Match[str]) -> str:
-    """Returns the replacement of a *citation*: nothing, or a placeholder if a preposition before it needs a noun.
+    """Returns the text that replaces a *citation*: nothing, or a placeholder if a preposition precedes the citation.
 
-    A judgment may not contain the placeholder.
+    No judgment contains the placeholder: a clause that would need it gives none.
     """
     before = citation.string[max(0, citation.start() - 12) : citation.start()].split()
     return " ¤" if before and before[-1].lower() in PREPOSITIONS else ""
 
 
 def _symbol(math: str) -> str:
-    """Returns a short formula without its dollar signs and backslashes, and a placeholder for a longer one.
+    """Returns the text that replaces the formula *math*.
 
-    A judgment may not contain the placeholder.
+    A short formula loses its dollar signs and backslashes; a longer one becomes a placeholder. No judgment contains the
+    placeholder.
     """
     inner = re.sub(r"[\\$]", "", math)
     return inner if len(inner) <= 12 else "¤"
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:
-    """Splits the sentence *text* into clauses; returns each with whether it contrasts with the one before."""
+    """Splits the sentence *text* into clauses; returns pairs (clause, whether it contrasts with the clause before)."""
     if (label := lexicon.LABEL.match(text)) and len(label[0].split()) > 1:
         return [(label[0].strip(" :)."), False), *_parts(text[label.end() :])]
     if text.endswith("?"):

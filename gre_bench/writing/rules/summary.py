@@ -1,7 +1,8 @@
-"""Sums up the strengths and the weaknesses in a review in one phrase each, by rule.
+"""Sums up the strengths of a review in one phrase and its weaknesses in another, by rule.
 
-It is the built-in replacement for an LM with the prompts of Xu et al. 2025, D.4.2. Each phrase joins the first two
-claims that the review appreciates, or criticizes, according to its judgments by rule. Long claims are cut.
+It is the built-in replacement for an LM with the prompts of Xu et al. 2025, D.4.2. The first phrase joins the first two
+claims that the review appreciates, according to its judgments by rule. The second joins the first two that it
+criticizes. Long claims are cut.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ _LONGEST = 12
 def summaries_of(review: str) -> tuple[str, str]:
     """Returns two phrases: the strengths and the weaknesses that *review* states; each is empty if there are none.
 
-    If the review criticizes nothing, its suggestions count as weaknesses, and if it has none, its questions.
+    If the review criticizes nothing, its suggestions count as weaknesses. If it suggests nothing either, its questions
+    do.
     """
     lines = [line.removeprefix("The reviewer ").rstrip(".").split(" ", 1) for line in judgments_of(review).splitlines()]
     claims = {stance: [claim for said, claim in lines if said == stance] for stance in {said for said, _ in lines}}

@@ -104,7 +104,11 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A sentence of a paper (see `trimmed`), and the heading above it in lower case, empty before the first."""
+    """A sentence of a paper.
+
+    - *heading*: the heading above the sentence in lower case; empty before the first heading.
+    - *text*: the sentence, as `trimmed` returns it.
+    """
 
     heading: str
     text: str
@@ -113,7 +117,7 @@ class Statement:
 def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
     """Returns the strengths and the weaknesses that the authors state, each at most `MOST` sentences.
 
-    Both are in the paper's order and without near repeats.
+    The sentences are in the paper's order and without near repeats.
     """
     candidates = list(statements(abstract, text))
     weak = _best(candidates, [weakness_weight(statement) for statement in candidates])
@@ -124,12 +128,15 @@ def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
-    """Returns both lists as the text of a synopsis: one point on each line, a blank line between the lists."""
+    """Returns *strengths* and *weaknesses* as the text of a synopsis, one point on each line.
+
+    An empty line separates the strengths from the weaknesses.
+    """
     return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
 
 
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
-    """Yields the sentences of *abstract*, then of the body *text*, up to its references.
+    """Yields the sentences of *abstract*, then those of the body *text* before its references.
 
     Tables, captions and formulas are left out.
     """
@@ -151,7 +158,7 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
 def trimmed(sentence: str) -> str:
     """Returns *sentence* without citations, list mark and opening connectives, cut to about `LONGEST_POINT` words.
 
-    The result is empty if it is no plain sentence: a caption, mostly formulas, too short or far too long.
+    The result is empty if *sentence* is a caption or mostly formulas, or if it is too short or far too long.
     """
     text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
     text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")
@@ -198,9 +205,9 @@ def weakness_weight(statement: Statement) -> float:
 
 
 def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
-    """Returns at most `MOST` of *statements*, those of the largest positive *weights*, in the paper's order.
+    """Returns at most `MOST` of *statements*, those with the largest positive *weights*, in the paper's order.
 
-    Near repeats are left out.
+    Of statements that say nearly the same, only the one with the largest weight is returned.
     """
     kept: dict[int, frozenset[str]] = {}
     for index in sorted(range(len(statements)), key=lambda index: (-weights[index], index)):
