@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
     """Opens the model in *folder* for training.
 
-    A model that is trained whole is opened in float32, the base of an adapter in 4 bits or in the settings' dtype.
-    *folder* may be the name of a pretrained model in the cache. Raises `LMError` if the model cannot be opened or
-    trained.
+    A model that is trained whole is opened in float32. The base of an adapter is opened in 4 bits or in the settings'
+    dtype. *folder* may be the name of a pretrained model in the cache. Raises `LMError` if the model cannot be opened
+    or trained.
     """
     folder = located(folder, "lm")
     if read_adapter(folder) is not None:
@@ -48,9 +48,10 @@ def open_base(folder: Path, settings: TuningSettings) -> Weights:
 
 
 def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
-    """Returns the model of *weights*, with the requested adapter added; only trained parameters require a gradient.
+    """Returns the model of *weights*, with an adapter added if *settings* ask for one.
 
-    Raises `LMError` if the model lacks the matrices that the adapter needs, or if peft is not installed.
+    Only the parameters that are trained require a gradient. Raises `LMError` if the model lacks the matrices that the
+    adapter needs, or if peft is not installed.
     """
     import torch
 
@@ -78,10 +79,10 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
 
 
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
-    """Writes a trained model into *folder*: a whole model with its *tokenizer*, an adapter without.
+    """Writes a trained model into *folder*: a whole model with its *tokenizer*, or an adapter alone.
 
-    An adapter names its base by the path or name *base*. Its weights are written in *dtype*, the precision of the base.
-    Raises `SettingsError` if the folder cannot be written.
+    The files of an adapter name the base model by *base*, a path or the name of a pretrained model. An adapter's
+    weights are written in *dtype*, the precision of the base. Raises `SettingsError` if the folder cannot be written.
     """
     with writing(folder):
         wrapped: Any = model
@@ -107,9 +108,9 @@ def _convert(file: Path, dtype: str) -> None:
 
 
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
-    """Raises `LMError` if one of *targets* is an input or output embedding that shares its matrix with the other.
+    """Raises `LMError` if one of *targets* is an embedding, and input and output embeddings share one matrix.
 
-    Training would adapt only that embedding; merging the adapter into the shared matrix would change both.
+    Training would adapt one of the two embeddings alone. Merging the adapter into the shared matrix would change both.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
     if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]

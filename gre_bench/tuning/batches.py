@@ -1,6 +1,6 @@
 """Groups training conversations into batches of similar length, and computes the loss of a batch.
 
-The batches of an epoch depend only on the examples, the seed and the number of the epoch. An interrupted run can
+The batches of an epoch depend only on the examples, the seed and the index of the epoch. An interrupted run can
 therefore continue with the next batch.
 """
 
@@ -23,14 +23,17 @@ _BUCKET = 50
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Token ids of a conversation, and for each token the weight of its loss (ignored for the first token)."""
+    """A conversation to learn.
+
+    *ids* holds its token ids, and *weights* the weight of each token's loss. The first token's weight has no effect.
+    """
 
     ids: tuple[int, ...]
     weights: tuple[float, ...]
 
 
 def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
-    """Returns *examples*; raises `ValueError` if one exceeds *max_tokens* or has no usable weights."""
+    """Returns *examples*; raises `ValueError` if one of them has over *max_tokens* tokens or no usable weights."""
     for index, example in enumerate(examples):
         if len(example.ids) != len(example.weights):
             raise ValueError(f"example {index} has {len(example.ids)} tokens but {len(example.weights)} weights")
@@ -53,9 +56,10 @@ def digest_of(examples: Sequence[Example]) -> str:
 def batches_of(
     examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
 ) -> list[list[Example]]:
-    """Returns all *examples* in shuffled batches of *size* examples (the last may be smaller), of similar lengths.
+    """Returns all *examples* in shuffled batches of *size* examples, of similar lengths; the last may be smaller.
 
-    If *neighbours* is true, each batch holds consecutive examples instead, and only the order of batches is shuffled.
+    *epoch* is the index of the pass over the data; each has an order of its own. If *neighbours* is true, each batch
+    holds consecutive examples instead, and only the order of batches is shuffled.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if neighbours:
@@ -71,7 +75,7 @@ def batches_of(
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """Returns the sum of the weights of *batch*; the summed loss over this is the mean loss per weighted token."""
+    """Returns the sum of the weights of *batch*; the summed loss divided by it is the mean loss per weighted token."""
     return float(sum(sum(example.weights[1:]) for example in batch))
 
 
@@ -102,7 +106,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def _parameters(model: nn.Module) -> set[str]:
-    """Returns the argument names of ``forward`` of *model*, or of the model inside if it is wrapped in an adapter."""
+    """Returns the argument names of ``forward`` of *model*; for a model with an adapter, those of the model inside."""
     wrapped: Any = model
     inner = wrapped.get_base_model() if hasattr(model, "get_base_model") else wrapped
     return set(inspect.signature(inner.forward).parameters)

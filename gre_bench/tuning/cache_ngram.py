@@ -35,10 +35,12 @@ class Recipe:
     - *topics*: the number of topics.
     - *fewest*: n-grams seen less often than this are dropped.
     - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of all.
-    - *prior*: pseudo-count in numerator and denominator of a word's lift, in pairs of reviews.
+    - *prior*: number of pairs of reviews added to numerator and denominator of a word's lift.
     - *penalty*: weight of the sum of squared feature weights in the loss, in nats per pair.
     - *exponents*: powers of the inverse document frequency to try as weights of copied words.
-    - *rounds*: how often the feature weights (in *steps* of L-BFGS) and the source weights are fitted in turn.
+    - *rounds*: how often the feature weights and the source weights are fitted in turn.
+    - *steps*: the most steps of L-BFGS in one fit of the feature weights.
+    - *seed*: the seed of the topics' starting values.
     """
 
     topics: int = 100
@@ -57,10 +59,14 @@ class Recipe:
 class HeldOut:
     """Figures of a model on validation papers, over all ordered pairs of two reviews of one paper.
 
-    *marginal* is the mean log-probability of a review without a known text, in nats. *same* and *other* are the mean
-    PMI with another review of the same paper and with a review of another paper, in nats. *auc* is the probability that
-    a same-paper PMI exceeds an other-paper PMI. *tokens* counts those of all reviews. The weights of the model were
-    chosen on these papers.
+    The weights of the model were chosen on these papers.
+
+    - *papers*, *pairs*: the numbers of papers and of pairs.
+    - *tokens*: the number of tokens of all reviews.
+    - *marginal*: the mean log-probability of a review without a known text, in nats.
+    - *same*: the mean PMI of a review with another review of the same paper, in nats.
+    - *other*: the mean PMI of a review with a review of another paper, in nats.
+    - *auc*: the probability that a same-paper PMI exceeds an other-paper PMI.
     """
 
     papers: int
@@ -75,7 +81,7 @@ class HeldOut:
 def train(
     papers: Papers, validation: Papers | None = None, recipe: Recipe = Recipe(), alphabet: Alphabet | None = None
 ) -> tuple[CacheNgram, HeldOut]:
-    """Trains a model on *papers* and returns it with its figures on *validation*.
+    """Trains a model on *papers*; returns the model and its figures on *validation*.
 
     If *validation* is None, every sixth paper is used for validation and not for counts. The same papers and *recipe*
     give the same model. *alphabet* defaults to that of the running Python. Raises `SourceError` for too few papers,
@@ -110,7 +116,7 @@ def save(model: CacheNgram, folder: Path) -> None:
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
     """Returns the figures of *model* on *papers*.
 
-    The PMI with another paper is measured with the paper that is half the list further on.
+    For the PMI with another paper, each paper is paired with the paper half the length of *papers* further on.
     """
     replies = [[model.read_reply(text) for text in paper] for paper in papers]
     known = [[model.read_known(text) for text in paper] for paper in papers]
@@ -139,8 +145,8 @@ def _count(
 ) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
     """Counts *papers* and returns the config, vocabulary and arrays of a model.
 
-    In its config, all source weights are equal and all feature weights 0. Raises `SourceError` if too few words occur
-    in several papers.
+    In the config, all source weights are equal and all feature weights are 0. Raises `SourceError` if too few words
+    occur in several papers.
     """
     texts = [[split(text).words for text in paper] for paper in papers]
     papers_with = Counter(word for paper in texts for word in {word for words in paper for word in words})

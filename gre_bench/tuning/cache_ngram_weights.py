@@ -1,7 +1,8 @@
 """Fits the weights of `cache-ngram` on validation papers; its counts stay as they are.
 
 Expectation maximisation fits the source weights (Dempster et al. 1977). L-BFGS fits the feature weights of the
-reweighted trigram model to the same likelihood. Its gradient is the observed minus the expected value of each feature.
+reweighted trigram model to the same likelihood. The gradient of the likelihood is the observed minus the expected value
+of each feature.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def _pairs(papers: Papers) -> list[tuple[str, str]]:
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     """Returns *model* with the source weights that maximise the likelihood of *papers*.
 
-    The marginal weights are fitted on each review alone, then the conditional weights on each given another review.
+    First the marginal weights are fitted, on each review alone. Then the conditional weights are fitted, on each review
+    given another review of the same paper.
     """
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
@@ -49,7 +51,7 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     """Returns P(token) by each source, up to a factor for each token: shape (sources, tokens).
 
-    *whole* and *unknown* are P(word) and P(unknown word) of the same shape.
+    *whole* and *unknown* hold P(word) and P(unknown word) by each source, in the same shape.
     """
     with np.errstate(divide="ignore"):
         logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
@@ -57,9 +59,10 @@ def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray
 
 
 def _maximise(chances: np.ndarray) -> list[float]:
-    """Fits one mixture weight for each row of *chances* by expectation maximisation; all stay at or above about 1e-6.
+    """Returns one mixture weight for each row of *chances*, fitted by expectation maximisation.
 
-    *chances* holds the probability of each token by each source, shape (sources, tokens). The weights sum to 1.
+    *chances* holds the probability of each token by each source, shape (sources, tokens). The weights sum to 1, and
+    each is at least about 1e-6.
     """
     weights = np.full(len(chances), 1 / len(chances))
     for _ in range(300):
@@ -83,7 +86,8 @@ def mean_logprob(model: CacheNgram, papers: Papers) -> float:
 def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) -> CacheNgram:
     """Returns *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS; source weights stay.
 
-    They maximise the likelihood of each review given another, less *penalty* times the sum of their squares.
+    The feature weights maximise the likelihood of each review given another, less *penalty* times the sum of their
+    squares.
     """
     from scipy.optimize import minimize
 
@@ -124,8 +128,8 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
 def _other_sources(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
     """Returns two probabilities of each token of *reply* that do not depend on the feature weights.
 
-    The first is the weighted sum over all sources but the reweighted trigram model. The second is that of the token as
-    an unknown word: P(unknown word) by the plain trigram model times P(spelling).
+    The first is the weighted sum over all sources except the reweighted trigram model. The second is the token's
+    probability as an unknown word: P(unknown word) by the plain trigram model times P(spelling).
     """
     spelling = np.exp(reply.spelling)
     whole, escapes = model.conditional_terms(reply, known)

@@ -1,7 +1,8 @@
 """Checkpoints of a training run: everything needed to continue as if it had never stopped.
 
 ``checkpoint/step-N`` holds the trained parameters and the optimiser's tensors (safetensors), and everything else as
-JSON. It is written under a temporary name and renamed in one step; only then is the previous checkpoint deleted.
+JSON. Each checkpoint is written under a temporary name and renamed in one step. Only then is the previous checkpoint
+deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ _WRITING = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a run is: its *epoch* (from 0), the number of steps *done* in it, and *points*, the history so far."""
+    """How far a run is.
+
+    *epoch* is the index of the current pass over the data, from 0. *done* is the number of steps done in that epoch.
+    *points* is the history so far.
+    """
 
     epoch: int = 0
     done: int = 0
@@ -43,8 +48,8 @@ class Position:
 def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
     """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
 
-    *rests_on* holds the settings and digests that a run must have to continue from it. Raises `SettingsError` if the
-    folder cannot be written.
+    *rests_on* holds the settings and digests of the run; only a run with the same ones may continue from the
+    checkpoint. Raises `SettingsError` if the folder cannot be written.
     """
     import torch
     from safetensors.torch import save_file
@@ -81,8 +86,8 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
 def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Position | None:
     """Sets *model*, *optimiser* and torch's random generators to the last checkpoint, and returns its position.
 
-    Returns None if there is no checkpoint. Raises `SettingsError` naming the differences if it was saved with another
-    *rests_on*, and `SourceError` if it cannot be read.
+    Returns None if there is no checkpoint. Raises `SettingsError` naming the differences if the checkpoint was saved
+    with another *rests_on*, and `SourceError` if the checkpoint cannot be read.
     """
     import torch
     from safetensors import SafetensorError
@@ -112,7 +117,7 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
 
 
 def forget(folder: Path) -> None:
-    """Removes the checkpoints under *folder*, which are of no use once the training is complete."""
+    """Removes the checkpoints under *folder*; they are of no use once the training is complete."""
     shutil.rmtree(folder / FOLDER, ignore_errors=True)
 
 
@@ -137,7 +142,7 @@ def trained(model: nn.Module) -> dict[str, Any]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turns a failed write within the block, such as on a full disk, into a `SettingsError` about *folder*."""
+    """Turns a failed write within the block, as on a full disk, into a `SettingsError` about *folder*."""
     from safetensors import SafetensorError
 
     try:
@@ -156,7 +161,8 @@ def _finished(parent: Path) -> list[Path]:
 def _flush(folder: Path) -> None:
     """Flushes *folder* and its files to the disk.
 
-    Called before the folder is renamed, so that a power cut leaves either the old checkpoint or the complete new one.
+    This happens before the folder is renamed. A power cut therefore leaves either the old checkpoint or the complete
+    new one.
     """
     for path in [*folder.iterdir(), folder]:
         handle = os.open(path, os.O_RDONLY)
@@ -169,7 +175,7 @@ def _flush(folder: Path) -> None:
 def _split(states: Mapping[int, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Splits the optimiser's state into tensors and plain values, which ``_joined`` joins again.
 
-    Both are keyed by their path in the state, such as ``<number of the parameter>/<name>``.
+    Each key is the value's path in the state, ``<index of the parameter>/<name>``.
     """
     import torch
 

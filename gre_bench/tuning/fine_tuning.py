@@ -1,6 +1,6 @@
 """Fine-tunes an evaluation LM on judgments and writes it into a folder (Xu et al. 2025, appendix E).
 
-If a training was killed, the same call continues it. If it is complete, the call returns its record.
+If a training was killed, the same call continues it. If the training is complete, the same call returns its record.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def fine_tune(
 ) -> dict[str, Any]:
     """Trains the model in *base* on *papers*, writes the result into *folder* and returns the training record.
 
-    *kept* holds papers that are not trained on; the loss on them is measured before, during and after. *metrics* are
-    those whose conversations are learnt. *data* describes the files that the papers come from, and goes into the
-    record. Raises `LMError`, `SettingsError`, `SourceError` or `LockedError`.
+    *kept* holds papers that are not trained on; their loss is measured before, during and after the training. *metrics*
+    are the metrics whose conversations are learnt. *data* describes the files that the papers come from, and goes into
+    the record. Raises `LMError`, `SettingsError`, `SourceError` or `LockedError`.
     """
     with record.claimed(folder):
         weights = open_base(base, settings)
@@ -65,7 +65,8 @@ def _lessons(
 ) -> tuple[Lessons, Lessons]:
     """Returns the training examples of *papers* and the held-out examples of *kept*.
 
-    Raises `SourceError` if no paper of either is usable, and `LMError` if tokenizer and model do not fit together.
+    Raises `SourceError` if *papers* or *kept* has no usable paper, and `LMError` if tokenizer and model do not fit
+    together.
     """
     with blamed(weights.folder, "its chats cannot be written"):
         template = ChatTemplate.of(weights.tokenizer)

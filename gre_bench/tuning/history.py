@@ -12,10 +12,13 @@ FILE = "history.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The figures of one *step* of the planned *steps*; losses are in nats per weighted token.
+    """The figures of one step of a run; losses are in nats per weighted token.
 
-    *epoch* is the number of passes over the data after the step. *loss* is the loss on the sequences of this step
-    before the step, None at step 0. *held_out* is the loss on held-out papers after the step, None if not measured.
+    - *step*: the number of steps done; *steps*: the number planned.
+    - *epoch*: the number of passes over the data after the step.
+    - *loss*: the loss on the sequences of this step, before the step; None at step 0.
+    - *learning_rate*: the learning rate of this step.
+    - *held_out*: the loss on held-out papers, after the step; None if not measured.
     """
 
     step: int
@@ -28,7 +31,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the name of the optimiser that it used, which may replace the requested one."""
+    """All points of a run, and the name of the optimiser that was used; another one may have been requested."""
 
     points: tuple[Point, ...]
     optimiser: str
@@ -45,14 +48,14 @@ class History:
 
     @property
     def held_out(self) -> list[tuple[int, float]]:
-        """The pairs (step, held-out loss) from step 0 on; empty if no papers were held out."""
+        """The pairs (step, held-out loss), from step 0 on; empty if no papers were held out."""
         return [(point.step, point.held_out) for point in self.points if point.held_out is not None]
 
 
 def write(points: Sequence[Point], folder: Path) -> None:
     """Writes the history file in *folder* with exactly *points*.
 
-    A continued run drops the points after its last checkpoint, because it repeats those steps.
+    A continued run leaves out the points after its last checkpoint, because the run repeats those steps.
     """
     (folder / FILE).write_text("".join(_line(point) for point in points), encoding="utf-8")
 

@@ -31,10 +31,11 @@ class Training:
     - *max_steps*: the number of steps; 0 means as many as *epochs* need.
     - *warmup_steps*: steps in which the learning rate rises to *learning_rate*; it then falls by *schedule*.
     - *weight_decay*: applies to matrices only, not to norms and biases.
-    - *optimiser*: adamw_8bit needs bitsandbytes and CUDA; without them, adamw replaces it.
+    - *optimiser*: adamw_8bit needs bitsandbytes and CUDA; if one is absent, adamw replaces it.
     - *clip*: the largest norm of the gradient; 0 means no limit.
-    - *save_every*, *evaluate_every*: in steps; 0 means only at the end.
-    - *dtype*: of the arithmetic; parameters keep their own.
+    - *save_every*, *evaluate_every*: steps between checkpoints and between held-out losses; 0 means only at the end.
+    - *max_tokens*: the most tokens of a sequence.
+    - *dtype*: the dtype of the arithmetic; parameters keep their own.
     - *recompute*: drops activations between the layers and computes them again, to save memory.
     - *share_prefixes*: a batch is *batch* consecutive examples, and their common beginnings are read once.
 
@@ -63,8 +64,8 @@ class Training:
 def learning_rate(training: Training, done: int, planned: int) -> float:
     """Returns the learning rate of the next step if *done* of the *planned* steps are done.
 
-    It rises linearly from 0 during the warm-up and then falls by the schedule. The first step has rate 0, as in the
-    trainer of transformers, which the authors used.
+    The rate rises linearly from 0 during the warm-up and then falls by the schedule. The first step has rate 0, as in
+    the trainer of transformers, which the authors used.
     """
     warmup = training.warmup_steps
     if done < warmup:
@@ -75,9 +76,10 @@ def learning_rate(training: Training, done: int, planned: int) -> float:
 
 
 def optimiser_for(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
-    """Returns the optimiser for the trained parameters of *model*, and its name.
+    """Returns the optimiser for the trained parameters of *model*, and the optimiser's name.
 
-    It is adamw if the settings request adamw_8bit and that cannot run. Raises `ValueError` if no parameter is trained.
+    The optimiser is adamw if the settings request adamw_8bit but this machine cannot run that. Raises `ValueError` if
+    no parameter is trained.
     """
     import torch
 

@@ -28,7 +28,10 @@ REVIEWS = 3
 
 @dataclass(frozen=True, slots=True)
 class JudgedPaper:
-    """A paper to train on: the judgments of each of its reviews, and its synopses by kind."""
+    """A paper to train on.
+
+    *judgments* holds the judgments of each of its reviews, and *synopses* the text of its synopsis of each kind.
+    """
 
     paper_id: str
     judgments: tuple[str, ...]
@@ -37,7 +40,7 @@ class JudgedPaper:
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """Training examples, and the number of papers or conversations that were left out for each reason."""
+    """Training examples, and what was left out: *excluded* maps each reason to a number of papers or conversations."""
 
     examples: tuple[Example, ...]
     excluded: Mapping[str, int]
@@ -46,7 +49,7 @@ class Lessons:
 def nine(reviews: Sequence[str], synopsis: str | None) -> list[Prediction]:
     """Returns nine predictions of *reviews*, the judgments of three reviews of one paper.
 
-    The first six predict each review from each of the others, the last three predict each without another review.
+    The first six predict each review from each of the other two. The last three predict each review without another.
     """
     pairs = [Prediction(x, synopsis, y) for x, y in permutations(reviews, 2)]
     return pairs + [Prediction(None, synopsis, y) for y in reviews]
@@ -61,8 +64,8 @@ def predictions(
 ) -> tuple[list[Prediction], Counter[str]]:
     """Returns nine predictions for each paper and metric, and the number of papers left out for each reason.
 
-    A paper needs three reviews with judgments; of more, three are sampled by *seed*. *form* and *ascii_fold* say how
-    the texts are prepared (`gre_bench.core.judgments.prepared`).
+    A paper needs three reviews with judgments. If it has more, three of them are sampled by *seed*. *form* and
+    *ascii_fold* say how the texts are prepared (`gre_bench.core.judgments.prepared`).
     """
     made: list[Prediction] = []
     excluded: Counter[str] = Counter()
@@ -87,7 +90,8 @@ def predictions(
 def encode(made: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
     """Encodes the predictions *made* as training examples; leaves out those of more than *max_tokens* tokens.
 
-    *learnt* says which tokens have a loss: those of the scored span (``reply``), or all (``full``, as the authors do).
+    *learnt* says which tokens have a loss. With ``reply``, those are the tokens of the scored span; with ``full``, all
+    tokens, as the authors do.
     """
     examples: list[Example] = []
     excluded: Counter[str] = Counter()
@@ -118,7 +122,7 @@ def lessons(
 ) -> Lessons:
     """Returns the training examples of *papers* in their order, and counts of everything left out.
 
-    The arguments are those of `predictions` and `encode`.
+    The parameters mean the same as in `predictions` and `encode`.
     """
     made, papers_out = predictions(papers, metrics, seed, form, ascii_fold)
     encoded = encode(made, template, learnt, max_tokens)

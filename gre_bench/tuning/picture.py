@@ -22,7 +22,7 @@ _FEW = 30
 
 
 def draw(history: History, folder: Path, title: str) -> Path:
-    """Plots the training loss, and the held-out loss if measured, over steps; returns the path, ``loss.svg``.
+    """Plots the training loss over steps, and the held-out loss if measured; returns the path of ``loss.svg``.
 
     Raises `LMError` if altair is not installed, `SettingsError` if *folder* cannot be written.
     """
@@ -65,7 +65,7 @@ def chart(history: History, title: str) -> altair.LayerChart:
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
-    """Returns the mean loss of each group of *width* neighbouring points (step, loss), at the last step of each."""
+    """Returns the mean loss of each run of *width* neighbouring points (step, loss), at the run's last step."""
     groups = [points[start : start + width] for start in range(0, len(points), width)]
     return [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
 
@@ -73,7 +73,7 @@ def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, fl
 def smoothed(points: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
     """Returns the moving average of *points* (step, loss) over about a twentieth of the run, centred on each point.
 
-    Points near the ends have fewer neighbours.
+    The averages near the ends are over fewer points.
     """
     reach = max(1, len(points) // 40)
     results = []

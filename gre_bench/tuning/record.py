@@ -23,7 +23,7 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 def claimed(folder: Path) -> Iterator[None]:
     """Locks *folder* within the block; raises `LockedError` if another process trains there.
 
-    The folder is made if needed, and removed if it is empty at the end.
+    The folder is made if absent. If it is empty at the end, it is removed.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,11 +41,11 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """Calls *work*, which trains a model into *folder*, and returns the training record; a finished training is kept.
+    """Trains a model into *folder* by calling *work*, unless it is already trained; returns the training record.
 
-    *asked* holds the settings and data of the training. If *folder* holds a finished training with equal *asked*, its
-    record is returned and *work* is not called. A killed training starts again. Raises `LockedError`, or
-    `SettingsError` if *folder* holds something else, before any work.
+    *asked* holds the settings and data of the training. *work* is not called if *folder* holds a finished training with
+    equal *asked*; its record is returned. A killed training starts again. Raises `LockedError` if another process
+    trains there, and `SettingsError` if *folder* holds something else. Both come before any work.
     """
     with claimed(folder):
         if done := finished(folder, asked):
@@ -64,9 +64,10 @@ def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str,
 
 
 def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns the record in *folder* if its training had exactly the settings and data *asked*; None if there is none.
+    """Returns the record of the finished training in *folder*; None if there is none.
 
-    Raises `SettingsError` if the folder holds another training, naming the differences, or other files.
+    Raises `SettingsError` if the record's settings and data differ from *asked*, and names the differences. Raises it
+    as well if the folder holds other files.
     """
     record = read(folder)
     if record is not None:
@@ -84,7 +85,10 @@ def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def read(folder: Path) -> dict[str, Any] | None:
-    """Returns the record in *folder*; None if there is none. Raises `SettingsError` if it cannot be read."""
+    """Returns the record in *folder*; None if the folder has no record.
+
+    Raises `SettingsError` if the record cannot be read.
+    """
     path = folder / FILE
     if not path.is_file():
         return None
@@ -98,7 +102,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
-    """Writes *record* into *folder* in one step, which marks the training as complete; removes its checkpoints."""
+    """Writes *record* into *folder* in one step and removes the checkpoints there; the training is then complete."""
     with writing(folder):
         unfinished = folder / f"{FILE}.unfinished"
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
@@ -108,7 +112,7 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Returns the versions of those of *packages* that are installed."""
+    """Returns the installed version of each of *packages*; leaves out packages that are not installed."""
     installed = {}
     for package in packages:
         try:

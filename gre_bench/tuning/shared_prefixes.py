@@ -4,7 +4,7 @@ The nine conversations of a paper share the system prompt, the synopsis and the 
 (`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and 2.5 times fewer if they hold abstracts. The
 loss and its gradient equal those of one conversation at a time, up to the order of floating-point sums.
 
-Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. For these,
+Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. In these two,
 autograd would spend more time on storing and copying than on the products themselves.
 """
 
@@ -38,7 +38,10 @@ _ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The tokens ``start:stop``, which attend causally to each other, and to all tokens of the ranges *above*."""
+    """The tokens ``start:stop`` of a trie, which attend causally to each other and to all tokens *above*.
+
+    *above* holds ranges (start, stop) of earlier tokens of the trie.
+    """
 
     start: int
     stop: int
@@ -74,7 +77,8 @@ def sharing(model: nn.Module) -> Iterator[None]:
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, in nats.
 
-    It must be called within `sharing`. The learnt tokens of an example must be its last ones, each of weight 1.
+    The function must be called within `sharing`. The learnt tokens of an example must be its last ones, each of weight
+    1.
     """
     import torch
 
@@ -138,7 +142,7 @@ def _attention() -> Any:
     import torch
 
     class Attention(torch.autograd.Function):
-        """Computes the attention of each stretch to the keys above it and to its own, by plain products.
+        """Computes the attention of each stretch to its own keys and to the keys above it, by plain products.
 
         Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
         weights are stored in the dtype of the queries. The gradient follows the flash attention paper (Dao et al. 2022,
@@ -198,7 +202,10 @@ def _attention() -> Any:
 
 
 def _seen(each: Tensor, own: Stretch) -> Tensor:
-    """Returns the keys (or values) *each* to which the stretch *own* attends: shape (key heads, keys, size)."""
+    """Returns the part of *each* to which the stretch *own* attends: shape (key heads, keys, size).
+
+    *each* holds the keys, or the values, of all tokens.
+    """
     import torch
 
     ranges = (*own.above, (own.start, own.stop))
@@ -206,7 +213,10 @@ def _seen(each: Tensor, own: Stretch) -> Tensor:
 
 
 def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
-    """Adds *slope*, the gradient for the keys (or values) to which *own* attends, to their positions in *total*."""
+    """Adds *slope* to *total* at the positions to which the stretch *own* attends.
+
+    *slope* is the gradient for the keys, or the values, at these positions; *total* is that for all tokens.
+    """
     done = 0
     for start, stop in (*own.above, (own.start, own.stop)):
         total[0, :, start:stop] += slope[:, done : done + stop - start]

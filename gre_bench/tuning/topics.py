@@ -1,7 +1,7 @@
 """Topics shared by reviews of one paper: words of one review predict words of the other through a few topics.
 
-The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. Its counts
-N(v, w), v ≠ w, state how often w occurs in a review of a paper of which another review contains v.
+The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. Its counts N(v,
+w), v ≠ w, state how often the word w occurs in a review of a paper of which another review contains the word v.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ _SMOOTHING = 0.02
 def shared_topics(
     papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Learns *topics* topics over the words *chosen* (word ids); *papers* holds the word ids of each review.
+    """Learns topics over the words *chosen*; returns four arrays.
 
-    Returns four arrays:
+    *papers* holds the word ids of each review of each paper, *chosen* the ids of the words. *topics* is the number of
+    topics. The arrays are:
 
     - ``topical``: the chosen words, shape (words,);
     - ``topics_of``: P(topic | a review contains the word), shape (words, topics);

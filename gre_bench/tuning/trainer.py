@@ -44,9 +44,9 @@ def train(
     *on_step* receives each new point. *about* states what else the result depends on, such as the digest of the base.
     ``history.jsonl`` and the last checkpoint stay in *folder*, and the model ends in evaluation mode.
 
-    Raises `SettingsError` if a checkpoint in *folder* has other settings, data or *about*. Raises `LMError` if a loss,
-    a gradient or a weight is not finite, or memory runs out; such a state is not saved. Raises `SourceError` if there
-    are no examples.
+    Raises `SettingsError` if a checkpoint in *folder* has other settings, data or *about*. Raises `LMError` if memory
+    runs out, or if a loss, a gradient or a weight is not finite; the model is then not saved. Raises `SourceError` if
+    there are no examples.
     """
     with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
         return _train(model, examples, training, folder, held_out, on_step, about)
@@ -147,7 +147,7 @@ def _stepped(
     """Makes one step of the optimiser over *batches* at the learning rate *rate*.
 
     Returns the mean loss before the step, in nats per weighted token, and the norm of the gradient before clipping. If
-    either is not finite, the model stays unchanged.
+    the loss or the norm is not finite, the model stays unchanged.
     """
     import torch
 
@@ -173,7 +173,7 @@ def _stepped(
 
 
 def _number(value: float, name: str, folder: Path) -> None:
-    """Raises `LMError` if *value* is not finite; the message calls it *name*, and says how to start again."""
+    """Raises `LMError` if *value* is not finite; the message calls the value *name*, and says how to start again."""
     if math.isfinite(value):
         return
     kept = folder / checkpoint.FOLDER
@@ -182,10 +182,10 @@ def _number(value: float, name: str, folder: Path) -> None:
 
 
 def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
-    """Raises `LMError` if a trained weight of *model* is not finite, or if its loss on *batch* is not.
+    """Raises `LMError` if a trained weight of *model* or the loss on *batch* is not finite.
 
-    *batch* is one that the model has just learnt from (empty: no check), *done* the number of steps. Finite weights may
-    still be too large for a finite loss.
+    *batch* is a batch that the model has just learnt from; if it is empty, the loss is not checked. *done* is the
+    number of steps done. Finite weights may still be too large for a finite loss.
     """
     for name, parameter in checkpoint.trained(model).items():
         if not parameter.isfinite().all():
