@@ -1,4 +1,4 @@
-"""Folders that hold a LoRA adapter in the format of peft and name the folder of its base model."""
+"""Folders that hold a LoRA adapter in the format of peft; the adapter's config names its base model."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BASE = "base_model_name_or_path"
 class Adapter:
     """An adapter on disk.
 
-    *config* is its parsed configuration, *base* the folder of its base model. *base_digest* is the digest of the base
-    when the adapter was trained, None if the folder does not record it.
+    *folder* holds the adapter, and *config* is its parsed configuration. *base* is the folder of its base model.
+    *base_digest* is the digest of the base when the adapter was trained; None if *folder* does not record it.
     """
 
     folder: Path
@@ -43,8 +43,9 @@ class Adapter:
 def read_adapter(folder: Path) -> Adapter | None:
     """Returns the adapter in *folder*, or None if the folder holds none.
 
-    The config names the base model by a path, absolute or relative to *folder*, or by the name of a pretrained model in
-    the cache. Raises `LMError` if the config, the weights or the base are missing or cannot be used.
+    The adapter's config names the base model by a path or by the name of a pretrained model in the cache. The path may
+    be absolute or relative to *folder*. Raises `LMError` if the config, the weights or the base are missing or cannot
+    be used.
     """
     if not (folder / CONFIG).is_file():
         return None
@@ -69,9 +70,10 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
-    """Returns *model* with *adapter* added: merged into its weights if *merge*, as separate LoRA layers if not.
+    """Returns *model* with *adapter* added.
 
-    Raises `LMError` if the adapter's tensors do not fit the model.
+    If *merge*, the adapter is merged into the weights of *model*. Otherwise it is added as separate LoRA layers. Raises
+    `LMError` if the adapter's tensors do not fit the model.
     """
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open

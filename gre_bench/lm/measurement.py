@@ -44,8 +44,11 @@ Method = Callable[[Sequence[Prediction]], Totals]
 class Timing:
     """The measurements of one method.
 
-    *wall* and *cpu* hold the seconds of each round; *cpu* is None if another process computes. *peak_memory* is in
-    bytes. *totals* holds the log-probability of each reply in nats.
+    - *name*: the method's name.
+    - *wall*, *cpu*: the seconds of wall-clock time and of CPU time of each round; *cpu* is None if another process
+      computes.
+    - *peak_memory*: the most memory used, in bytes; None if not measured.
+    - *totals*: the log-probability of each reply in nats.
     """
 
     name: str
@@ -60,8 +63,9 @@ def methods(
 ) -> tuple[dict[str, Method], list[str]]:
     """Returns the methods that this machine can run, by name, and a remark if the trie engine cannot run this model.
 
-    The methods are the engines, lm-evaluation-harness if it is installed, and *server*, an open vLLM backend, if one is
-    given. *budget* is the most tokens in one forward pass of the trie engine; None means its default.
+    The methods are the engines, and lm-evaluation-harness if it is installed. *server* is an open vLLM backend that
+    becomes another method; None means none. *budget* is the most tokens in one forward pass of the trie engine; None
+    means its default.
     """
     template = ChatTemplate.of(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
@@ -92,10 +96,10 @@ def measured(
     rounds: int,
     on_round: Callable[[int, str], None] = lambda done, name: None,
 ) -> dict[str, Timing]:
-    """Times each method *rounds* times, paper by paper as in a refresh, after a warm-up on four predictions.
+    """Times each method *rounds* times, paper by paper as in a refresh, and returns the timings by name.
 
-    Returns the timings by name. *on_round* receives the number of finished rounds (0: the warm-up begins) and the name
-    of the method.
+    Each method first warms up on four predictions. *on_round* receives the number of rounds that a method has finished
+    (0: its warm-up begins) and the method's name.
     """
     timings = {name: Timing(name) for name in by_name}
     for name, method in by_name.items():
@@ -113,17 +117,17 @@ def measured(
 
 
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
-    """Summarises *timings*: returns a table of numbers for each method.
+    """Returns a table of numbers for each method, from its *timings*.
 
-    *pairs* is the number of pairs scored in a round, *peak* the multiply-adds per second that the machine can do.
-    Ratios compare a method with one conversation at a time:
+    *pairs* is the number of pairs scored in a round. *peak* is the largest number of multiply-adds per second of this
+    machine. Ratios compare a method with one conversation at a time:
 
-    - ``wall_ratio`` and ``cpu_ratio``: how many times faster it is;
+    - ``wall_ratio`` and ``cpu_ratio``: how many times faster the method is;
     - ``work_ratio``: how many times fewer multiply-adds it computes;
     - ``token_ratio``: how many times fewer tokens it reads, 1 for methods that share nothing.
 
-    ``peak_fraction`` is the method's multiply-adds per second over *peak*. ``largest_disagreement`` is the largest
-    relative difference of a reply's log-probability.
+    ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*. ``largest_disagreement`` is the
+    largest relative difference between its log-probability of a reply and that of one conversation at a time.
     """
     template = ChatTemplate.of(weights.tokenizer)
     alone = shared = work.Work(0, 0, 0)
@@ -162,9 +166,10 @@ def use_threads(count: int) -> None:
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Measures the multiply-adds per second of this machine: products of square matrices of the model's dtype.
+    """Measures the multiply-adds per second of this machine by products of square matrices of the model's dtype.
 
-    Returns the best of five measurements. *size* is the number of rows; None means a size that suits the device.
+    Returns the best of five measurements. *size* is the number of rows of a matrix; None means a size that suits the
+    device.
     """
     import torch
 
@@ -215,8 +220,8 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
 def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
     """Records in *timing* the peak memory within the block in bytes, model weights included.
 
-    It is the memory of the GPU, or of this process if the model runs on the CPU. Where the system cannot reset the
-    process's peak, nothing is recorded.
+    The memory is that of the GPU, or that of this process if the model runs on the CPU. Where the system cannot reset
+    the process's peak, nothing is recorded.
     """
     import torch
 
@@ -232,7 +237,7 @@ def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
 
 
 def _forget_peak() -> bool:
-    """Resets this process's peak of resident memory; returns False where the system does not allow it (not Linux)."""
+    """Resets this process's peak of resident memory; returns False where the system allows no reset (not Linux)."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

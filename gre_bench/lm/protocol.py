@@ -31,7 +31,7 @@ class EvaluationLM(Protocol):
 
 
 def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
-    """Removes and returns the distinct remarks of *lm*, sentences on how it departed from its settings.
+    """Removes the remarks of *lm* and returns the distinct ones; they say how the LM departed from its settings.
 
     Returns an empty tuple if there are none.
     """

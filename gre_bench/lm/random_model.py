@@ -52,7 +52,7 @@ def random_weights(
 ) -> Weights:
     """Returns a Llama model with random weights and *tokenizer*; *shape* is a key of `SHAPES`.
 
-    Raises `LMError` if this machine cannot hold or run it.
+    Raises `LMError` if this machine cannot hold or run the model.
     """
     if shape not in SHAPES:
         raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
@@ -81,7 +81,7 @@ def random_weights(
 
 
 def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Returns the tokenizer in *folder*; raises `LMError` if it cannot be read."""
+    """Returns the tokenizer in *folder*; raises `LMError` if the tokenizer cannot be read."""
     from transformers import AutoTokenizer
 
     with blamed(folder, "its tokenizer cannot be read"):

@@ -35,9 +35,10 @@ _STOPPED_CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The token ids of a chat up to the end of the reply's turn; ``ids[first : last + 1]`` is the span (first >= 1).
+    """The token ids of a chat up to the end of the reply's turn.
 
-    *escaped* is the number of control tokens in the chat's texts that were broken up with a space.
+    *first* and *last* are the indices of the span's first and last token in *ids*; *first* is at least 1. *escaped* is
+    the number of control tokens in the chat's texts that were broken up with a space.
     """
 
     ids: tuple[int, ...]
@@ -50,9 +51,11 @@ class Conversation:
 class ChatTemplate:
     """The chat template of one *tokenizer*, with the facts that one trial chat showed about it.
 
-    *text* is the template itself. *merged* says that it has no system role: the system text then opens the user
-    message, followed by a blank line. *ending* is the text that it writes after a reply. *control* holds the ids of the
-    tokens that no text may contain; *pattern* finds their text (None: there are none).
+    - *text*: the template itself.
+    - *merged*: the template has no system role; the system text opens the user message, followed by a blank line.
+    - *ending*: the text that the template writes after a reply.
+    - *control*: the ids of the tokens that no text may contain.
+    - *pattern*: finds the text of these tokens; None if there are none.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -96,7 +99,7 @@ class ChatTemplate:
     def encode(self, chat: Chat) -> Conversation:
         """Returns the tokens and span of *chat*.
 
-        Raises `SpanError` if its texts cannot be encoded or the template changes the reply.
+        Raises `SpanError` if the texts of *chat* cannot be encoded or the template changes the reply.
         """
         try:
             "".join((chat.system, chat.user, chat.reply)).encode()
@@ -119,7 +122,7 @@ class ChatTemplate:
         return Conversation(tuple(ids[: last + 1]), first, last, escaped)
 
     def _probed(self) -> ChatTemplate:
-        """Returns a copy with *ending*, which is the common end of two chats with different one-character replies.
+        """Returns a copy whose *ending* is known: the common end of two chats with different one-character replies.
 
         Raises `SpanError` if the template leaves a message out or changes a reply.
         """
@@ -133,9 +136,9 @@ class ChatTemplate:
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """Returns the chat as the template writes it: up to the generation prompt, or with *reply* and its ending.
+        """Returns the chat as the template writes it, with *reply* and its ending.
 
-        Raises `SpanError` if the template fails.
+        If *reply* is None, the chat ends with the generation prompt. Raises `SpanError` if the template fails.
         """
         if not system:
             messages = [{"role": "user", "content": user}]
@@ -175,13 +178,16 @@ def encode(tokenizer: PreTrainedTokenizerBase, chat: Chat) -> Conversation:
     """Returns the tokens and span of one *chat*.
 
     For many chats, make one `ChatTemplate` and call its `encode`. Raises `LMError` if no chat can be scored with this
-    tokenizer, `SpanError` if this one cannot.
+    tokenizer, and `SpanError` if this chat cannot be scored.
     """
     return ChatTemplate.of(tokenizer).encode(chat)
 
 
 def _controls(sign: str) -> bool:
-    """Whether the added token with the text *sign* is a control token; runs of blanks and single characters are not."""
+    """Whether the added token with the text *sign* is a control token.
+
+    Runs of blanks and single characters are no control tokens.
+    """
     return len(sign.replace("▁", " ").strip()) > 1
 
 

@@ -38,7 +38,7 @@ _DIGESTED = (
 class Weights:
     """A model in evaluation mode on its device, with its tokenizer, its digest and the options it was opened with.
 
-    *quantisation* is ``none`` or the name of the method.
+    *quantisation* is ``none`` or the name of the quantisation method.
     """
 
     folder: Path
@@ -51,7 +51,7 @@ class Weights:
 
     @property
     def context(self) -> int | None:
-        """The longest conversation the model was made for, in tokens; None if its config does not state it."""
+        """The longest conversation that the model was made for, in tokens; None if its config states none."""
         return getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
 
 
@@ -160,9 +160,9 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, what: str) -> Iterator[None]:
-    """Turns any exception of the block into an `LMError` of one line: *folder*, then *what*, then the reason.
+    """Turns any exception of the block into an `LMError` of one line: *folder*, *what* and the exception's reason.
 
-    The loaders of transformers raise almost anything.
+    *what* is a phrase that says what could not be done. The loaders of transformers raise almost anything.
     """
     try:
         yield

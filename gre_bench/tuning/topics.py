@@ -1,7 +1,7 @@
 """Topics shared by reviews of one paper: words of one review predict words of the other through a few topics.
 
-The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. Its counts N(v,
-w), v ≠ w, state how often the word w occurs in a review of a paper of which another review contains the word v.
+The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. Its counts are
+N(v, w) for words v ≠ w: how often w occurs in reviews of papers of which another review contains v.
 """
 
 from __future__ import annotations

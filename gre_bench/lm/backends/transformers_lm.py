@@ -59,8 +59,8 @@ class TransformersLM:
         """Opens the evaluation LM in *folder*.
 
         *token_budget* is the most tokens in one forward pass; None means the engine's default. *max_tokens* lowers the
-        model's own context limit. If *engine* cannot run the model, a slower engine does, and `remarks` says so. Raises
-        `LMError` if the model cannot be opened.
+        model's own context limit. If *engine* cannot run the model, a slower engine runs it, and `remarks` says so.
+        Raises `LMError` if the model cannot be opened.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         with blamed(weights.folder, "its chats cannot be scored"):
@@ -77,9 +77,10 @@ class TransformersLM:
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probability of each reply in nats, or the error that prevents it, in the order given.
+        """Returns the log-probability of each reply in nats, in the order of *predictions*.
 
-        Predictions that render to the same conversation are computed once.
+        In place of a reply that cannot be scored stands the error. Predictions that render to the same conversation are
+        computed once.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))

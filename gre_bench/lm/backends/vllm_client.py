@@ -36,7 +36,8 @@ LARGEST_BODY = 256 * 2**20
 class Client:
     """A client of one vLLM server.
 
-    At most *parallel* requests are in flight. The API *key* goes into headers and never into a message.
+    At most *parallel* requests are in flight. *key* is the server's API key; it goes into headers and never into a
+    message.
     """
 
     def __init__(self, endpoint: str, key: str | None, parallel: int, retry_policy: RetryPolicy | None = None):
@@ -49,7 +50,7 @@ class Client:
     def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
         """Calls ``await ask(connections, item)`` for each of *items*, in parallel; returns the results in their order.
 
-        Calls start in that order too. An exception in one call cancels the others and is raised.
+        The calls start in the order of *items* too. An exception in one call cancels the others and is raised.
         """
         future: Future[list[Answer]] = Future()
         loop = asyncio.new_event_loop()
@@ -132,7 +133,7 @@ class SharedConnections:
         """Posts *body* as JSON to *path* and returns the JSON object that the server answers.
 
         Returns a `Refusal` if the server rejects the request and a retry would not help. Returns a `SpanError` that is
-        not final if no answer came after all retries.
+        not final if no answer came in any retry.
         """
         if self.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
@@ -155,9 +156,10 @@ class SharedConnections:
     async def _once(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
-        """Sends one request and returns the server's JSON object, or a `Refusal` that a retry would repeat.
+        """Sends one request; returns the server's JSON object, a `Refusal`, or the reason of a transient fault.
 
-        After a transient fault it returns the reason, and the seconds to wait if the server states them (else None).
+        A `Refusal` stands for an answer that a retry would repeat. With the reason of a fault come the seconds to wait,
+        None if the server states none.
         """
         import httpx2
 

@@ -1,8 +1,9 @@
 """An evaluation LM behind a vLLM server: chats are written and tokenised here, and the server runs the model.
 
 The server states neither its dtype nor the model's files, and both decide the numbers. The settings must therefore
-state the dtype. The digest is that of the model folder, or of the tokenizer's files with a stated revision. Everything
-else is checked: the served name, the context, the alignment of tokens, and that the numbers are log-probabilities.
+state the dtype. The digest is that of the model folder. Without the weights, it covers the tokenizer's files and a
+revision that the settings state. Everything else is checked: the served name, the context, the alignment of tokens, and
+that the numbers are log-probabilities.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class VLLM:
     ) -> VLLM:
         """Connects to the server at *endpoint*, which serves the LM under the name *model*.
 
-        *model* may be None if the server has only one. *folder* holds the model's tokenizer, and its weights if they
-        are available. Without weights, *revision* identifies the model. At most *parallel* requests run at once.
+        *model* may be None if the server has only one model. *folder* holds the model's tokenizer and, if available,
+        its weights. Without weights, *revision* identifies the model. At most *parallel* requests run at once.
         *key_env* is the environment variable that holds the server's API key. Raises `SettingsError` for missing or
         wrong settings, and `LMError` if the server is down or its numbers fail the checks.
         """
@@ -98,17 +99,18 @@ class VLLM:
     def identity(self) -> LMIdentity:
         """The signature of this LM.
 
-        It leaves out the kind of request (see `vllm_wire`), because a server may lose one kind during a run.
-        Both kinds ask the same model for the same numbers. Their answers differ by at most `LARGEST_GAP`, as the
-        answers to one kind do between batches.
+        The signature leaves out the kind of request (see `vllm_wire`), because a server may lose one kind during a run.
+        Both kinds ask the same model for the same numbers. The answers to the two kinds differ by at most
+        `LARGEST_GAP`, as do the answers to one kind in different batches.
         """
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probability of each reply in nats, or the error that prevents it, in the order given.
+        """Returns the log-probability of each reply in nats, in the order of *predictions*.
 
-        Predictions that render to the same conversation are sent once.
-        Requests are sent in the order of their tokens, so that the server can reuse a prefix that it still holds.
+        In place of a reply that cannot be scored stands the error. Predictions that render to the same conversation are
+        sent once. Requests are sent in the order of their tokens, so that the server can reuse a prefix that it still
+        holds.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = sorted({item for item in encoded.values() if isinstance(item, Conversation)}, key=lambda item: item.ids)
@@ -128,8 +130,9 @@ class VLLM:
     async def _asked(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Asks the server for the log-probabilities of the span of *conversation*, and returns them.
 
-        It sends a *given* request (see `vllm_wire`). If the answer leaves some numbers out, it repeats the request
-        without the server's cache. A *whole* request follows if numbers are still absent or *given* ones are refused.
+        The first request is a *given* one (see `vllm_wire`). If the answer leaves some numbers out, the request is
+        repeated without the server's cache. If numbers are still absent or *given* requests are refused, a *whole*
+        request follows.
         """
         for afresh in (False, True):
             if not self._given:
@@ -152,8 +155,8 @@ class VLLM:
     async def _tried(self, connections: SharedConnections, trial: Conversation) -> None:
         """Scores *trial* with both kinds of request (see `vllm_wire`) and compares the answers.
 
-        If *given* requests fail or their answers differ too much, they are used no more. Raises `LMError` if the
-        *whole* request fails or the server's probabilities add up to more than 1.
+        If *given* requests fail or the two answers differ too much, *given* requests are used no more. Raises `LMError`
+        if the *whole* request fails or the server's probabilities add up to more than 1.
         """
         answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
         if isinstance(answer, Refusal):
@@ -176,7 +179,7 @@ class VLLM:
             self._leave_given(str(answer if isinstance(answer, SpanError) else given or "it leaves them out"))
 
     def _leave_given(self, why: str) -> None:
-        """Uses only *whole* requests from here on; adds one remark that gives the reason *why*."""
+        """Uses only *whole* requests from here on, and adds one remark that gives the reason *why*."""
         if self._given:
             self._given = False
             self.remarks.append(
@@ -219,9 +222,10 @@ def _template(folder: Path) -> ChatTemplate:
 
 
 def _digest(folder: Path, revision: str | None) -> str:
-    """Returns the digest of the files in *folder*, together with *revision* if one is stated.
+    """Returns the digest of the files in *folder*, together with *revision* if that is stated.
 
-    Raises `SettingsError` if the folder holds no weights and no revision is stated, and `LMError` if it is absent.
+    Raises `SettingsError` if the folder holds no weights and *revision* is None. Raises `LMError` if the folder is
+    absent.
     """
     if not folder.is_dir():
         raise LMError(f"evaluation LM {folder}: there is no such folder; give one with the served model's tokenizer")
@@ -249,10 +253,10 @@ def _key(key_env: str | None) -> str | None:
 
 
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
-    """Finds *model* in the server's list *models*; returns its name, and the longest conversation in tokens.
+    """Finds *model* in the server's list *models*; returns its name and the most tokens of a conversation.
 
-    None for *model* means the only one served. The limit is None if the server states none. Raises `LMError` if the
-    server does not serve the model.
+    If *model* is None, the list must hold one model only, which is taken. The number of tokens is None if the server
+    states none. Raises `LMError` if the server does not serve the model.
     """
     entries = models.get("data")
     served = {entry["id"]: entry for entry in entries or [] if isinstance(entry, dict) and "id" in entry}

@@ -1,9 +1,9 @@
 """Writes requests to a vLLM server and reads its answers; sends nothing itself.
 
-vLLM 0.32 defines two kinds of request for the log-probabilities of a span. *Whole* works on any server: it returns
-``prompt_logprobs`` of all tokens of the conversation, and reuses nothing computed for another conversation. *Given*
-returns only those of the span's own tokens (``prompt_logprob_token_ids``), and may reuse a cached prefix. For *given*,
-the server must run its V2 model runner and be started with ``--enable-scale-out``.
+vLLM 0.32 defines two kinds of request for the log-probabilities of a span. A *whole* request works on any server. It
+returns ``prompt_logprobs`` of all tokens of the conversation, and reuses nothing computed for another conversation. A
+*given* request returns only those of the span's own tokens (``prompt_logprob_token_ids``), and may reuse a cached
+prefix. For *given* requests, the server must run its V2 model runner and be started with ``--enable-scale-out``.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ _NO_NUMBER = ("not json compliant",)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused request: the HTTP *status*, and what the server *said*, in one line."""
+    """A refused request: *status* is the HTTP status, and *said* the server's message on one line."""
 
     status: int
     said: str
 
     def meaning(self) -> SpanError:
-        """Returns the `SpanError` for the conversation that was sent.
+        """Returns the `SpanError` for the conversation whose request was refused.
 
-        Its code is ``too_long``, ``not_finite`` (the server computed no number) or ``refused_request`` (anything else).
+        The error's code is ``too_long``, ``not_finite`` (the server computed no number) or ``refused_request``
+        (anything else).
         """
         said = self.said.lower()
         if any(sign in said for sign in _LENGTH):
@@ -55,15 +56,16 @@ class Refusal:
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
     """Returns the body of a *whole* request (see the module).
 
-    It asks for the log-probability of each token, and of the *alternatives* likeliest tokens at its position.
+    The request asks for the log-probability of each token and of the likeliest tokens at its position. *alternatives*
+    is the number of these.
     """
     return {"model": model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
 
 
 def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> dict[str, Any]:
-    """Returns the body of a *given* request (see the module).
+    """Returns the body of a *given* request (see the module), which asks only for the numbers of the span's tokens.
 
-    It asks for the log-probabilities of the span's tokens only. If *afresh*, the server must not use its prefix cache.
+    If *afresh*, the server must not use its prefix cache.
     """
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
@@ -83,7 +85,7 @@ def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> d
 def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
     """Returns the log-probabilities of the span in the *answer* to a *whole* request.
 
-    Returns a `SpanError` marked ``broken`` if some are absent or are no log-probabilities.
+    Returns a `SpanError` marked ``broken`` if some numbers are absent or are no log-probabilities.
     """
     positions = _prompt_logprobs(answer)
     if positions is None:
@@ -121,7 +123,10 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Returns the largest sum of the stated probabilities at one position of the prompt; at most about 1 if correct."""
+    """Returns the largest sum of the probabilities that *answer* states for the tokens at one position of the prompt.
+
+    Correct probabilities add up to at most about 1.
+    """
     positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
     return max(sums, default=0.0)

@@ -21,13 +21,13 @@ class Embedder(Protocol):
     ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
     dimension). A vector depends on its sentence alone, not on the other sentences of the call.
 
-    ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension): the vector of each token in
-    the context of its text. Special tokens and the query prompt get no vector, and text beyond the model's limit is
-    cut.
+    ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension). A row is the vector of a
+    token in the context of its text. Special tokens and the query prompt get no vector. Text beyond the model's limit
+    is cut.
 
     *query* is true for sentences of the candidate and false for those of the reference. Some models, such as retrieval
-    models, embed queries and documents differently; ``asymmetric`` says whether this one does. ``identity`` goes into
-    signatures.
+    models, embed queries and documents differently; ``asymmetric`` says whether this embedder does. ``identity`` goes
+    into signatures.
     """
 
     @property

@@ -4,8 +4,8 @@ It knows spelling, not meaning: "unclear" is near "clearly" and far from "confus
 embedding model where none is available; BERTScore is then a soft overlap of words. The signature names the embedder, so
 scores by different embedders never mix.
 
-A feature that occurs n times weighs 1 + ln n (sublinear term frequency). Its hash chooses the dimension to which it is
-added, and the sign. Collisions therefore cancel out on average (Weinberger et al. 2009).
+A feature that occurs n times weighs 1 + ln n (sublinear term frequency). The feature's hash chooses the dimension to
+which the weight is added, and the weight's sign. Collisions therefore cancel out on average (Weinberger et al. 2009).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class SentenceEmbedder:
 
     @classmethod
     def open(cls, folder: str | Path, device: str = "auto") -> SentenceEmbedder:
-        """Opens the model in *folder* in float32; raises `LMError` naming what is wrong with the folder."""
+        """Opens the model in *folder* in float32; raises `LMError`, which says what is wrong with the folder."""
         folder = Path(folder)
         folders = sentence_folder.modules(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -108,9 +108,10 @@ class SentenceEmbedder:
 
 
 def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of the weights of *model* that the files in *folders* lack, one folder for each module.
+    """Returns the names of the weights of *model* that its files lack; *folders* holds one folder for each module.
 
-    transformers fills such weights with random numbers and only warns. *weights* holds the loader's options.
+    transformers fills such weights with random numbers and only warns. *weights* holds the options of the call that
+    loads them.
     """
     absent: list[str] = []
     for module, folder in zip(model, folders, strict=True):

@@ -74,7 +74,8 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
 def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
     """Returns the file that names custom code for the model or its tokenizer; None if there is none.
 
-    transformers would refuse such a model with a long message, and silently replace such a tokenizer.
+    transformers would refuse a model with custom code in a long message. It would silently replace a tokenizer with
+    custom code.
     """
     config = _json(folder, module_folder / "config.json")
     if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in _known_models():
@@ -95,7 +96,7 @@ def _known_models() -> Container[str]:
 def _of_torch(config: Any) -> bool:
     """Whether the activation function in a module's *config* is one of torch.
 
-    sentence-transformers silently replaces any other by tanh.
+    sentence-transformers silently replaces any other function by tanh.
     """
     function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
     return isinstance(function, str) and function.startswith("torch.")

@@ -16,7 +16,10 @@ _LOGITS = 2**28
 
 
 class Batches:
-    """An `Engine`. A batch has at most *budget* tokens, padding included, or is a single conversation."""
+    """An `Engine` that runs several conversations in one batch.
+
+    A batch has at most *budget* tokens, padding included, or is a single conversation.
+    """
 
     version = "batches-1"
 
@@ -34,7 +37,8 @@ class Batches:
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probability of each token of each span in nats.
 
-        A batch that runs out of memory is halved. A conversation that does not fit even alone gets a `SpanError`.
+        A batch that runs out of memory is halved. A conversation that does not fit into memory even alone gets a
+        `SpanError`.
         """
         answers: dict[int, Logprobs] = {}
         due = self._batches(conversations)[::-1]

@@ -32,10 +32,11 @@ _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questio
 def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
-    """Returns the engine *name* with a token *budget*, or a slower engine and a remark that says why.
+    """Returns the engine *name*, or a slower engine and a remark that says why.
 
-    An engine that computes several conversations at once must first pass a check on four small ones. The remark is None
-    for the requested engine. Raises `LMError` for an unknown name.
+    *budget* is the most tokens of one forward pass; None means the engine's default. An engine that computes several
+    conversations at once must first pass a check on four small ones. The remark is None for the requested engine.
+    Raises `LMError` for an unknown name.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
@@ -59,9 +60,10 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Compares *engine* with one conversation at a time on four conversations; returns how they differ, None if equal.
+    """Compares *engine* with one conversation at a time; returns a phrase on how they differ, None if they agree.
 
-    Equal means within `ALLOWED`. Raises `SpanError` if a conversation cannot be scored at all.
+    Both compute four conversations, and agree if no log-probability differs by more than `ALLOWED`. Raises `SpanError`
+    if a conversation cannot be scored at all.
     """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
     conversations = [template.encode(render(prediction)) for prediction in predictions]
@@ -85,7 +87,7 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
 def _rotary_kinds(parameters: object) -> set[str]:
     """Returns the kinds of rotary positions in *parameters*, the ``rope_parameters`` of a transformers config.
 
-    They are one table, or a table for each kind of layer.
+    These parameters are one table, or one table for each kind of layer.
     """
     if not isinstance(parameters, dict):
         return set()

@@ -13,9 +13,10 @@ from gre_bench.lm.weights import Weights
 
 
 def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], batch: int) -> list[float]:
-    """Returns log P(span | context) of each of *conversations* in nats, in their order, computed in batches of *batch*.
+    """Returns log P(span | context) of each of *conversations* in nats, in their order.
 
-    Conversations beyond the model's context are run in full, never cut. Raises `LMError` if lm_eval is not installed.
+    *batch* is the number of conversations that are computed together. Conversations beyond the model's context are run
+    in full, never cut. Raises `LMError` if lm_eval is not installed.
     """
     try:
         from lm_eval.models.huggingface import HFLM

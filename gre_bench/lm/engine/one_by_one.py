@@ -26,7 +26,10 @@ class OneByOne:
         return f"one text on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probability of each token of each span in nats; a `SpanError` if the memory is too small."""
+        """Returns the log-probability of each token of each span in nats.
+
+        A conversation for which the memory is too small gets a `SpanError`.
+        """
         return [self._one(conversation) for conversation in conversations]
 
     def _one(self, conversation: Conversation) -> list[float] | SpanError:

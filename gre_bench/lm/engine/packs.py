@@ -1,8 +1,8 @@
-"""Stores conversations as a trie of token ids and cuts it into packs, one for each forward.
+"""Stores conversations as a trie of token ids and cuts it into packs, one for each forward pass.
 
 Conversations of one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
 token once. Its tokens lie in depth-first order, so the descendants of a token form one range after it. Sorted
-conversations need no explicit tree: each adds the tokens that it does not share with the one before it.
+conversations need no explicit tree: each adds the tokens that it does not share with the conversation before it.
 
 A pack is a range of tokens in that order. Its tokens attend to each other, and to tokens of earlier packs that are
 ancestors of its first token. Earlier packs keep the keys and values of these ancestors, so no token is ever read twice.
@@ -22,7 +22,10 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of the trie without a branch: the tokens ``start:stop``; their descendants are the tokens ``stop:end``."""
+    """A part of the trie without a branch.
+
+    Its tokens are ``start:stop``, and the descendants of its last token are the tokens ``stop:end``.
+    """
 
     start: int
     stop: int
@@ -31,10 +34,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """States that all tokens of a pack in the range *queries* attend to all of its keys in the range *keys*.
+    """States that the tokens of a pack in the range *queries* attend to its keys in the range *keys*.
 
-    Both ranges are (start, stop): *queries* in the pack's tokens, *keys* in the pack's keys. *level* is the number of
-    other links above this one for the same tokens.
+    Both ranges are (start, stop): *queries* counts in the pack's tokens, *keys* in the pack's keys. *level* is the
+    number of other links of the same tokens to keys further up.
     """
 
     queries: tuple[int, int]
@@ -49,10 +52,10 @@ class Pack:
     - *ids*: the token ids; *depths*: the position of each token in its conversations.
     - *kept*: the number of keys from earlier packs; they precede the pack's own keys.
     - *own*: ranges of the pack's tokens; the tokens of a range attend causally to each other.
-    - *links*: the keys before their range to which tokens attend as well; links of one level share no token.
+    - *links*: the keys before a range to which its tokens attend as well; links of one level share no token.
     - *keep*: indices of the keys that the next pack needs.
-    - *rows*, *targets*, *slots*: the forward pass must return log P(``targets[i]``) after the token ``rows[i]``; the
-      result goes into place ``slots[i]`` of all spans' log-probabilities.
+    - *rows*, *targets*: the forward pass must return log P(``targets[i]``) after the token ``rows[i]``.
+    - *slots*: that result goes into place ``slots[i]`` of the log-probabilities of all spans.
     """
 
     ids: np.ndarray
@@ -69,7 +72,7 @@ class Pack:
 
     @property
     def longest(self) -> int:
-        """The largest position of a token of the pack in its conversation, plus 1."""
+        """The largest position in its conversation that a token of the pack has, plus 1."""
         return int(self.depths.max()) + 1
 
 
@@ -170,10 +173,10 @@ def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:
 
 
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
-    """Returns the segments that begin at *heads*.
+    """Returns the segments of a trie, in order.
 
-    *heads* are the sorted indices of the segments' first tokens, *depths* the depths of all tokens. A segment stops
-    where the next begins. Its descendants end before the next segment whose first token is as deep or less deep.
+    *heads* holds the indices of the segments' first tokens, sorted, and *depths* the depths of all tokens. A segment
+    stops where the next begins. Its descendants end before the next segment whose first token is as deep or less deep.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []

@@ -26,7 +26,7 @@ class Engine(Protocol):
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probabilities of each span, or the error that prevents them, in the order of *conversations*.
 
-        The conversations must belong to one paper and all be different.
+        All conversations must belong to one paper, and no two may be equal.
         """
         ...
 

@@ -43,8 +43,8 @@ _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
 class Trie:
     """An `Engine` for the models that `refusal` accepts. A pack has at most *budget* tokens.
 
-    The budget changes a log-probability only through the order of sums. In float32 that changes the last bits; in half
-    precision it changes a token's log-probability by about 0.01 nats. `plan` records what the order depends on.
+    The budget changes a log-probability only through the order of sums. In float32, only the last bits change; in half
+    precision, a token's log-probability changes by about 0.01 nats. `plan` records what the order depends on.
     """
 
     version = "trie-2"
@@ -122,9 +122,10 @@ class Trie:
             return self._picked(hidden, pack), layout.left
 
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """Returns the log-probability of each target of *pack* in nats, from the last *hidden* states of its tokens.
+        """Returns the log-probability of each target of *pack* in nats.
 
-        The head is applied in chunks, once to each token that predicts a target.
+        *hidden* holds the last hidden states of the pack's tokens. The head is applied in chunks, once to each token
+        that predicts a target.
         """
         import torch
 

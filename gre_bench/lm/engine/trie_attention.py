@@ -35,9 +35,10 @@ Kept = dict[int, tuple["torch.Tensor", "torch.Tensor"]]
 class Round:
     """The attention of many ranges of tokens that one call of the variable-length kernel computes.
 
-    *queries* holds the indices of the pack's tokens, range after range, and *keys* those of the keys to which each
-    range attends. *query_starts* and *key_starts* hold the cumulative lengths of the ranges, *longest_query* and
-    *longest_key* the length of the longest range.
+    - *queries*: indices of the pack's tokens, range after range.
+    - *keys*: indices of the keys to which the tokens of each range attend, range after range.
+    - *query_starts*, *key_starts*: cumulative lengths of the ranges of queries and of keys, from 0.
+    - *longest_query*, *longest_key*: the length of the longest range of queries and of keys.
     """
 
     queries: torch.Tensor
@@ -51,8 +52,8 @@ class Round:
 class AttentionLayout:
     """States to which keys the tokens of *pack* attend; every layer of a forward pass gets it as ``layout``.
 
-    *before* holds the keys and values that earlier packs kept; `left` collects those that the next pack needs. *exact*
-    requests plain matrix products instead of a fused kernel.
+    *before* holds the keys and values that earlier packs kept, and `left` collects those that the next pack needs.
+    *exact* requests plain matrix products instead of a fused kernel.
     """
 
     def __init__(self, pack: Pack, device: torch.device | str, before: Kept, exact: bool = False):
@@ -69,7 +70,8 @@ class AttentionLayout:
     def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
         """Saves in `left` the keys and values of *layer* that the next pack needs.
 
-        *key* and *value* are those of this pack. The result also holds some of those in `before`.
+        *key* and *value* are those of this pack's tokens. The saved ones are some of these and some of those in
+        `before`.
         """
         import torch
 
@@ -81,9 +83,9 @@ class AttentionLayout:
         self.left[layer] = (torch.cat([old_parts[0], new_parts[0]], 2), torch.cat([old_parts[1], new_parts[1]], 2))
 
     def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns the keys and values of *layer* of all tokens to which the pack's tokens attend.
+        """Returns the keys and values of *layer* to which the pack's tokens may attend.
 
-        They are those that earlier packs kept, followed by *key* and *value* of this pack.
+        The keys and values that earlier packs kept come first, then *key* and *value* of this pack's tokens.
         """
         import torch
 
@@ -94,7 +96,7 @@ class AttentionLayout:
 
     @cached_property
     def paths(self) -> list[list[tuple[int, int]]]:
-        """The ranges (start, stop) of keys above each of the pack's own ranges, topmost first."""
+        """For each of the pack's own ranges, the ranges (start, stop) of keys above it, topmost first."""
         return [
             [link.keys for link in self.pack.links if link.queries[0] <= start < link.queries[1]]
             for start, _ in self.pack.own
@@ -108,7 +110,7 @@ class AttentionLayout:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The rounds in which tokens attend to keys above their range: one round for each level of links."""
+        """The rounds in which tokens attend to keys above their own range: one round for each level of links."""
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
             queries, keys = levels.setdefault(link.level, ([], []))
@@ -173,7 +175,7 @@ def cascaded(
 ) -> torch.Tensor:
     """Computes the attention in float32 on the CPU: one call of the flash kernel for each range, and for each link.
 
-    Returns the output, shape (1, heads, tokens, size), as do the other functions below.
+    Returns the output, shape (1, heads, tokens, size). The functions below return the same shape.
     """
     import torch
 
@@ -202,7 +204,7 @@ def multiplied(
 ) -> torch.Tensor:
     """Computes the attention in half precision on the CPU, with plain products of some rows at a time.
 
-    The flash kernel would take three times as long.
+    The flash kernel would take three times as long there.
     """
     import torch
 
@@ -251,9 +253,9 @@ def gathered(
     scale: float,
     window: int | None,
 ) -> torch.Tensor:
-    """Computes the attention of each range with a mask, after gathering all keys above it.
+    """Computes the attention of each range with a mask, after gathering all keys above the range.
 
-    It works on any device, and with a sliding *window* (in tokens; None: unlimited).
+    The function works on any device, and with a sliding *window* (in tokens; None: unlimited).
     """
     import torch
     from torch.nn.functional import scaled_dot_product_attention as attention
@@ -270,7 +272,7 @@ def weighed(
 ) -> torch.Tensor:  # fmt: skip
     """Computes the same as `gathered`, with plain products and a float32 softmax, as ``eager`` attention does.
 
-    *softcap* bounds the scores by a tanh, as in Gemma 2; None: no bound.
+    *softcap* is the bound that a tanh puts on the scores, as in Gemma 2; None means no bound.
     """
     import torch
 
@@ -289,7 +291,10 @@ def weighed(
 def _gathered(
     key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Yields for each of the pack's ranges: its tokens, the keys and values of it and of all above it, and the mask."""
+    """Yields four things for each of the pack's ranges: its tokens, keys, values and mask.
+
+    The keys and values are those of the range and of all ranges above it.
+    """
     import torch
 
     kept = layout.pack.kept
@@ -319,7 +324,7 @@ def _variable(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Computes the attention of *ranges* of tokens; *q*, *k* and *v* have the shape (tokens, heads, size).
 
-    Returns the output in that shape, and the log-sum-exps of the scores, shape (heads, tokens).
+    Returns the output in the shape of *q*, and the log-sum-exps of the scores, shape (heads, tokens).
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 

@@ -21,7 +21,12 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The numbers of tokens that a model reads, of rows that pass its head, and of pairs in its attention."""
+    """The work of a model on some conversations.
+
+    - *tokens*: the number of tokens that the model reads.
+    - *rows*: the number of tokens that pass its head.
+    - *pairs*: the number of pairs (token, token that it attends to).
+    """
 
     tokens: int
     rows: int

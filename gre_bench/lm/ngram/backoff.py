@@ -1,7 +1,7 @@
 """A trigram model with interpolated absolute discounting, whose words can be reweighted exactly.
 
-P(w | a b) = kept(w | a b) + rest(a b) · P(w | b), and P(w | b) likewise from the unigram. ``rest`` is 1 minus the sum
-of ``kept`` in that context, so the total stays 1 when n-grams are pruned (Kneser and Ney 1995).
+P(w | a b) = kept(w | a b) + rest(a b) · P(w | b). P(w | b) is made likewise from the unigram. ``rest`` is 1 minus the
+sum of ``kept`` in that context, so the total stays 1 when n-grams are pruned (Kneser and Ney 1995).
 
 With a factor r(w) for each word, the model becomes P(w | a b) · r(w) / Z(a b). Z is computed exactly for all contexts
 at once (unigram rescaling).
@@ -22,10 +22,10 @@ _DISCOUNTS = (0.75, 0.8, 0.85)
 
 
 class _Table:
-    """The n-grams of one order.
+    """The n-grams of one order, bigrams or trigrams.
 
-    `keys` holds the sorted keys ``context * size + word``, `kept` their probabilities. `rest` is the probability that
-    each context leaves to the lower order.
+    `keys` holds the sorted keys ``context * size + word``, and `kept` the probability of each n-gram's word without
+    back-off. `rest` is the probability that each context leaves to the lower order.
     """
 
     def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
@@ -47,7 +47,8 @@ class _Table:
 class Contexts:
     """The bigram and trigram contexts at each position of a text of word *ids*.
 
-    `keys` holds their keys, `rows` their rows in *tables* (-1: never seen). *size* is the number of words.
+    `keys` holds the contexts' keys, and `rows` their rows in *tables* (-1: never seen). *size* is the number of words
+    in the vocabulary.
     """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
@@ -58,7 +59,7 @@ class Contexts:
 
 
 class Backoff:
-    """The trigram model, built from the arrays of `backoff_counts`; `size` is the number of words."""
+    """The trigram model, built from the arrays of `backoff_counts`; `size` is the number of words in the vocabulary."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         unigram = arrays["unigram"].astype(np.float64)
@@ -81,7 +82,8 @@ class Backoff:
     def norms(self, factors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Returns Σ over words w of P(w | context) · ``factors[w]``, the norm of the reweighted model.
 
-        The three parts are the norm without context, for each bigram context, and for each trigram context.
+        The three parts are the norm without a context, the norm of each bigram context, and the norm of each trigram
+        context.
         """
         none = float(self.unigram @ factors)
         two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
@@ -89,7 +91,10 @@ class Backoff:
         return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
 
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
-        """Returns the norm at each position of a text, for the longest of its contexts that the model knows."""
+        """Returns the norm at each position of a text: that of the longest context there that the model knows.
+
+        *norms* comes from the method `norms`.
+        """
         none, two, three = norms
         second, third = contexts.rows
         return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])

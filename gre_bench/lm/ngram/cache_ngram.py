@@ -39,9 +39,13 @@ _KEPT_TEXTS = 64
 class Reply:
     """The parts of a reply's probability that do not depend on a known text; arrays have one value for each token.
 
-    *form* and *spelling* are log-probabilities: of gap and capitals, and of the word's characters. *trigram* and
-    *unknown* are the trigram's probabilities of the word and of an unknown word. *marginal* and *marginal_unknown* are
-    the same two probabilities for the weighted sum of all sources without a known text.
+    - *text*: the tokens of the reply.
+    - *contexts*: their contexts in the trigram model.
+    - *form*: log-probability of the token's gap and capitals.
+    - *spelling*: log-probability of the characters of the token's word.
+    - *trigram*, *unknown*: the trigram's probabilities of the word and of an unknown word.
+    - *marginal*, *marginal_unknown*: the same two probabilities, by the weighted sum of all sources without a known
+      text.
     """
 
     text: Reading
@@ -58,8 +62,8 @@ class Reply:
 class Known:
     """The contribution of a known text to the probability of replies.
 
-    *factors* holds a factor for each word of the vocabulary, *norms* the norms of the trigram model with these factors
-    (`Backoff.norms`). *copies* gives the probabilities of copying from the text.
+    *factors* holds a factor for each word of the vocabulary. *norms* holds the norms of the trigram model with these
+    factors (`Backoff.norms`). *copies* gives the probabilities of copying from the text.
     """
 
     factors: np.ndarray
@@ -104,7 +108,10 @@ class CacheNgram:
 
     @property
     def identity(self) -> LMIdentity:
-        """Name, digest of the model's files, and the versions of this code and of its Unicode tables."""
+        """The signature of this LM: its name, the digest of its files, and two versions.
+
+        The versions are those of this code and of Python's Unicode tables.
+        """
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
@@ -127,7 +134,10 @@ class CacheNgram:
         return answers
 
     def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
-        """Returns log P(token | reply so far, known) in nats for each token of *reply*, its end included."""
+        """Returns log P(token | reply so far, known) in nats for each token of *reply* and for its end.
+
+        *known* is the known text's contribution; None means no known text.
+        """
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:
             terms, escapes = self.conditional_terms(reply, known)
@@ -174,7 +184,7 @@ class CacheNgram:
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far).
 
-        Both arrays have the shape (terms, tokens of *text*). *trigram* and *unknown* are those of `Reply`.
+        Both arrays have the shape (terms, tokens of *text*). *trigram* and *unknown* mean the same as in `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
@@ -207,7 +217,10 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability of the spelling of each of *words* in nats; all marks are equally likely."""
+        """Returns the log-probability of the spelling of each of *words* in nats.
+
+        All punctuation marks are equally likely.
+        """
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:

@@ -1,8 +1,8 @@
 """Distributions over words that occurred before: earlier in the reply, or in the known text.
 
-Words are numbers here. Each public function returns the probability of the word at each position of the reply. It is
-NaN where the source has nothing to copy. At each position, the probabilities of all words sum to 1. The functions take
-O(n log n) time in the length of the texts.
+Each word is an integer here. Each public function returns the probability of the word at each position of the reply.
+The probability is NaN where the source has nothing to copy. At each position, the probabilities of all words sum to 1.
+The functions take O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PAIR = 1 << 32
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Returns P(word) at each position if a word is sampled from the reply so far in proportion to *weights*.
 
-    *words* is the reply. *weights* holds one weight for each position, the same for equal words.
+    *words* is the reply. *weights* holds one weight for each position, and equal words have equal weights.
     """
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
     return _ratio(_times_before(words) * weights, total)
@@ -26,7 +26,7 @@ def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def continued(words: np.ndarray, first: int) -> np.ndarray:
     """Returns P(word) at each position if a word is sampled from those that followed the previous word earlier.
 
-    *words* is the reply; *first* counts as the word before its first one.
+    *words* is the reply; *first* counts as the word before the first word of the reply.
     """
     before = _before(words, first)
     return _ratio(_times_before(before * _PAIR + words), _times_before(before))
@@ -35,7 +35,8 @@ def continued(words: np.ndarray, first: int) -> np.ndarray:
 class Copies:
     """The words that a reply can copy from a known text.
 
-    *words* and *weights* have one entry for each position of the text. *first* counts as the word before a first word.
+    *words* is the known text, and *weights* holds the weight of each of its positions. *first* counts as the word
+    before the first word of a text.
     """
 
     def __init__(self, words: np.ndarray, weights: np.ndarray, first: int):
@@ -51,9 +52,9 @@ class Copies:
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def followed(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) at each position of *reply* if a word is sampled from those that follow its previous word.
+        """Returns P(word) at each position of *reply* if a word is sampled from those that follow the previous word.
 
-        Those are the words that follow the reply's previous word in the known text.
+        Those are the words that follow, in the known text, the word before this position of the reply.
         """
         before = _before(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)

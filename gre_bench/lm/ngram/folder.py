@@ -21,7 +21,11 @@ CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safeten
 
 @dataclass(frozen=True, slots=True)
 class NgramFiles:
-    """The contents of the three files of a model; *digest* is the SHA-256 over them."""
+    """The contents of the three files of a model.
+
+    *config* holds the settings and weights, *vocabulary* the words, and *arrays* the counts by name. *alphabet* gives
+    the numbers of characters that the model assumes. *digest* is the SHA-256 over the three files.
+    """
 
     config: dict[str, Any]
     vocabulary: list[str]

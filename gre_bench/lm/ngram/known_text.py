@@ -62,10 +62,10 @@ _STEM = 4
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The tokens of a text as numbers.
+    """The tokens of a text as integers.
 
-    *ids* are indices in the vocabulary, 0 for unknown words. *words* are the same, but each unknown word has a number
-    of its own. *unknown* lists the unknown words in the order of the text.
+    *ids* holds each token's index in the vocabulary, 0 for an unknown word. *words* holds the same, except that each
+    unknown word has an integer of its own. *unknown* lists the unknown words in the order of the text.
     """
 
     ids: np.ndarray
@@ -98,7 +98,7 @@ class KnownText:
     def features(self, text: Reading) -> np.ndarray:
         """Returns the features of each word given the known *text*: shape (vocabulary, `FEATURES`).
 
-        The factor of a word is the exponential of its row times the weights of the features.
+        The factor of a word is the exponential of the weighted sum of its features.
         """
         ids, counts = np.unique(text.ids, return_counts=True)
         counts, ids = counts[self.words[ids]], ids[self.words[ids]]

@@ -1,9 +1,9 @@
-"""Splits a text into words, gaps and capitals, so that the text can be restored; gives probabilities of the last two.
+"""Splits a text into words, gaps and capitals and joins it again; gives probabilities of gaps and capitals.
 
 Every text corresponds to exactly one valid sequence of tokens, and every such sequence to one text. A token is a
 maximal run of letters, digits and underscores (a word), a newline, any other visible character (a mark), or the end.
-Before each token stands its gap, a run of white space without newlines. It may be empty except between two words. Only
-A-Z are folded to lower case. A distribution over folded tokens, times the probabilities given here, is therefore a
+Before each token stands its gap, a run of white space without newlines. The gap may be empty except between two words.
+Only A-Z are folded to lower case. A distribution over folded tokens, times the probabilities given here, is therefore a
 distribution over all texts.
 """
 
@@ -29,7 +29,8 @@ _LOG_HALF = float(np.log(0.5))
 class Alphabet:
     """The number of characters of each kind in Unicode of version *unicode*.
 
-    A-Z count as a-z, and the newline is not counted.
+    *word* counts those of words, *space* white space, and *mark* all other visible characters. A-Z count as a-z, and
+    the newline is not counted.
     """
 
     word: int
@@ -49,7 +50,11 @@ def alphabet_of_python() -> Alphabet:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A text split into tokens: for each its folded form (*words*), the gap before it, and its form as written."""
+    """A text split into tokens.
+
+    Each list has one entry for each token. *words* holds the folded forms, *gaps* the gap before each token, and
+    *written* the forms as written.
+    """
 
     words: list[str]
     gaps: list[str]
@@ -78,8 +83,8 @@ def is_word(token: str) -> bool:
 def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
     """Counts the kinds of gaps and capitals in *texts*, and adds a half to each count.
 
-    ``gaps`` has the shape (token before, token, kind of gap), ``capitals`` (token before, kind of capitals): 3 × 4 × 3
-    and 3 × 4.
+    ``gaps`` has the shape 3 × 4 × 3: kind of the token before, kind of the token, kind of gap. ``capitals`` has the
+    shape 3 × 4: kind of the token before, kind of capitals.
     """
     gaps, capitals = np.full((3, 4, 3), 0.5), np.full((3, 4), 0.5)
     gaps[_WORD, _WORD, 0] = 0
@@ -95,7 +100,7 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 class Form:
     """Gives the log-probabilities of gaps and capitals, which depend only on the kinds of the two neighbouring tokens.
 
-    *counts* come from `form_counts`.
+    *counts* comes from `form_counts`.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -110,9 +115,10 @@ class Form:
         return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each gap; *before* and *here* are the kinds of the tokens around it.
+        """Returns the log-probability of each gap.
 
-        A gap is empty, one space, or any other string of spaces, whose length is geometric with parameter 1/2.
+        *before* and *here* hold the kinds of the tokens before and after each gap. A gap is empty, one space, or any
+        string of spaces, whose length is geometric with parameter 1/2.
         """
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
@@ -122,10 +128,10 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each token's capitals; *before* is the kind of the token before.
+        """Returns the log-probability of each token's capitals; *before* holds the kind of the token before each.
 
-        They are lower, Capital, UPPER, or any other pattern, with probability 1/2 for each letter. A single capital
-        letter is both Capital and UPPER.
+        The capitals of a token are lower, Capital, UPPER, or any pattern with probability 1/2 for each letter. A single
+        capital letter is both Capital and UPPER.
         """
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
@@ -135,7 +141,10 @@ class Form:
 
 
 def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Returns the kind of each token (newline, word, mark, end) and of the one before it (line start, word, mark)."""
+    """Returns two arrays with one entry for each token: the kind of the token before it, and its own kind.
+
+    The kinds before are line start, word and mark; the token's own kinds are newline, word, mark and end.
+    """
     here = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
     before = np.concatenate(([_LINE], here[:-1]))
     here[-1] = _END

