@@ -1,1 +1,1 @@
-"""PDFs as text, read in child processes with limits."""
+"""Reads PDFs as text, in child processes with limits on time and memory."""

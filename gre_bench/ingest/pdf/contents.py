@@ -1,4 +1,4 @@
-"""Finds tables of contents, whose entries repeat a paper's headings and must not be taken for them."""
+"""Finds tables of contents; their entries repeat a paper's headings and must not be mistaken for headings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RUN = 4
 
 
 def without_contents(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
-    """Returns *rows* without tables of contents and lists of figures and tables, and the removed rows.
+    """Removes tables of contents and lists of figures and tables; returns the kept rows and the removed rows.
 
     *rows* are in reading order. *text_type* is the type of the running text.
     """
@@ -39,9 +39,9 @@ def without_contents(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], l
 
 
 def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
-    """Returns the index after the table of contents that begins at index *start*; *start* if none begins there.
+    """Returns the index after the last row of the table of contents that begins at index *start*.
 
-    *running*: whether each row is running text.
+    Returns *start* if no table of contents begins there. *running* says for each of *rows* whether it is running text.
     """
     if HEADING.fullmatch(bare(rows[start].text)):
         end = _after_entries(start + 1, rows, running)
@@ -53,10 +53,11 @@ def _end(start: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
 
 
 def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> int:
-    """Returns the index after the entries that begin at *first*.
+    """Returns the index after the last entry of the table of contents whose first entry is at index *first*.
 
-    Entries end at running text, at a heading that repeats the words of an entry, or at the heading of another table.
-    *running*: whether each row is running text.
+    The entries end before running text or a row too long for an entry. They also end before a heading that repeats the
+    words of an entry, and before the heading of another table. *running* says for each of *rows* whether it is running
+    text.
     """
     names: set[str] = set()
     last = first
@@ -79,5 +80,5 @@ def _after_entries(first: int, rows: Sequence[Row], running: Sequence[bool]) -> 
 
 
 def _is_listed(text: str) -> bool:
-    """Whether *text* ends as an entry does: with leaders or a page number."""
+    """Whether *text* ends like an entry of a table of contents: with leader dots or a page number."""
     return LEADER.search(text) is not None or NUMBERED.search(text) is not None

@@ -1,4 +1,4 @@
-"""Removes the scraps that formulas and tables leave as lines of text, which no reader can use."""
+"""Removes scraps: pieces of formulas and tables that were extracted as lines of text and that no reader can use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIGURES = 8
 
 
 def without_debris(parts: Sequence[Paragraph]) -> tuple[list[Paragraph], list[Row]]:
-    """Returns *parts* without text paragraphs that are scraps, and the removed rows."""
+    """Removes text paragraphs that are scraps (see the module); returns the kept paragraphs and the removed rows."""
     out = [part.kind == "text" and _is_debris(part) for part in parts]
     kept = [part for part, scrap in zip(parts, out, strict=True) if not scrap]
     return kept, [row for part, scrap in zip(parts, out, strict=True) if scrap for row in part.rows]

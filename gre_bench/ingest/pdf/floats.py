@@ -1,4 +1,7 @@
-"""Removes labels of figures and cells of tables, between a caption and the running text; captions stay."""
+"""Removes the labels in figures and the cells of tables, which lie between a caption and the running text.
+
+The captions stay.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ from gre_bench.ingest.pdf.rows import Row
 
 
 def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
-    """Returns *rows* without the cells of tables and the labels in figures, and the removed rows.
+    """Removes the cells of tables and the labels in figures; returns the kept rows and the removed rows.
 
-    The rows between a caption and the nearest running text are removed, unless they are sentences in the running text's
-    type.
+    The rows between a caption and the nearest running text are removed. Sentences in the type of the running text
+    (*text_type*) stay.
     """
     tails = [
         _tail(index, rows, text_type)
@@ -50,7 +53,10 @@ def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], lis
 
 
 def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
-    """Returns those of the indices *out* whose paragraphs read as prose."""
+    """Returns those indices of *out* whose paragraphs read as prose.
+
+    *out* holds indices of *rows* that are about to be removed. *text_type* is the type of the running text.
+    """
     found: set[int] = set()
     block: list[int] = []
     for index in [*sorted(out), -1]:
@@ -63,9 +69,9 @@ def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> se
 
 
 def _stops(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
-    """Whether the row at *index*, which is not running text, is a heading or a list item and so outside any float.
+    """Whether the row at *index* is a heading or a list item, and therefore outside any figure or table.
 
-    *kept*: whether each row is running text or a caption.
+    The row is not running text. *kept* says for each of *rows* whether it is running text or part of a caption.
     """
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):
@@ -77,7 +83,7 @@ def _stops(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Typ
 
 
 def _tail(caption: int, rows: Sequence[Row], text_type: Type) -> list[int]:
-    """Returns the indices of the rows of the caption that begins at *caption*."""
+    """Returns the indices of all rows of the caption whose first row is at the index *caption*."""
     tail = [caption]
     while tail[-1] + 1 < len(rows) and goes_on(rows[tail[-1] + 1], rows[tail[-1]], text_type):
         tail.append(tail[-1] + 1)

@@ -1,4 +1,7 @@
-"""Removes headers, footers and numbers around the text of a page, found by position and by recurrence."""
+"""Removes headers, footers, page numbers and line numbers around the text of a page.
+
+They are found by their position and by their recurrence on other pages.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,9 @@ PAGE_NUMBER = re.compile(r"\W*(page\s*)?(\d{1,4}|[ivxlc]{1,6})(\s*(of|/)\s*\d{1,
 
 
 def without_furniture(pages: Sequence[Page], text_size: float) -> tuple[list[Page], dict[Fate, list[Row]]]:
-    """Returns *pages* without line numbers, page numbers, running headers and footers, and the removed rows by kind.
+    """Removes line numbers, page numbers, running headers and footers; returns the pages, and the removed rows by kind.
 
-    *text_size* is the size of the running text, in points.
+    *text_size* is the font size of the running text, in points.
     """
     dropped: dict[Fate, list[Row]] = {"line numbers": [], "page numbers": [], "headers and footers": []}
     numbered = []
@@ -62,10 +65,11 @@ def without_furniture(pages: Sequence[Page], text_size: float) -> tuple[list[Pag
 
 
 def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]]:
-    """Returns the pieces of the three outermost rows at the top and bottom of *page*, each after its key.
+    """Returns (key, piece) for every piece of the three outermost rows at the top and at the bottom of *page*.
 
-    The key is the zone (``top`` or ``bottom``) and the lower-case text without digits and signs; running headers recur
-    with one key. Captions, and type larger than the running text such as titles of slides, are left out.
+    The key is (``top`` or ``bottom``, the piece's text in lower case without digits and signs). A running header thus
+    has the same key on all pages. Captions are left out, and so is type larger than the running text, as in titles of
+    slides. *text_size* is the size of the running text in points.
     """
     found = []
     from_top = sorted(page.rows, key=lambda row: row.y0)
@@ -87,14 +91,20 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
 
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
-    """Whether at most two pieces of *page* lie further out than *number* and at most two beside it."""
+    """Whether *number*, a piece at an edge of *page*, stands alone, as page numbers do.
+
+    At most two pieces may lie further out and at most two beside it. *zone* is the edge, ``top`` or ``bottom``.
+    """
     further = [row for row in page.rows if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in page.rows if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]
     return len(further) <= 2 and len(beside) <= 2
 
 
 def _line_numbers(page: Page) -> set[Row]:
-    """Returns the numbers that count lines in a margin: five or more, rising, aligned, outside the text."""
+    """Returns the rows of *page* that are line numbers.
+
+    Line numbers are five or more numbers in one margin, outside the text, that rise from top to bottom.
+    """
     left, right = extent(page.rows)
     found: set[Row] = set()
     numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]

@@ -1,4 +1,4 @@
-"""Sorts the rows of a page into reading order, by columns and the rows that span them."""
+"""Sorts the rows of a page into reading order, by its columns and by the rows that span all columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPACED = re.compile(r"(?:[A-Z]\s){3,}[A-Z]")
 
 
 def in_reading_order(pages: Sequence[Page]) -> list[Row]:
-    """Returns all rows of *pages* in reading order: band after band, and in a band the left column first.
+    """Returns all rows of *pages* in reading order: band after band, and the columns of a band from left to right.
 
     A band is the part of a page between two rows that span its columns.
     """
@@ -27,9 +27,9 @@ def in_reading_order(pages: Sequence[Page]) -> list[Row]:
 
 
 def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
-    """Returns *pages* without the sidebars of journals, and the removed rows.
+    """Removes the sidebars of journals from *pages*; returns the pages and the removed rows.
 
-    A sidebar stands beside the single column on the first two pages.
+    A sidebar stands beside the only column of text, on the first two pages.
     """
     if _gutters(pages)[1] is not None:
         return list(pages), []
@@ -38,9 +38,10 @@ def without_sidebars(pages: Sequence[Page]) -> tuple[list[Page], list[Row]]:
 
 
 def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
-    """Returns each page's gutter (x in points between its columns; None for a single column), and their median.
+    """Returns the gutter of each page, and the median of these gutters.
 
-    All are None if fewer than a third of the pages with text have a gutter.
+    A gutter is the x, in points, of the gap between two columns; None for a page with a single column. If fewer than a
+    third of the pages with text have a gutter, everything is None.
     """
     gutters: list[float | None] = [_gutter(page.rows) for page in pages]
     votes = [gutter for gutter in gutters if gutter is not None]
@@ -51,7 +52,10 @@ def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
 
 
 def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
-    """Returns *page*, one of the first, without rows beside the column that the *pages* from the third on share."""
+    """Returns *page*, one of the first two pages, without the rows beside its column of text.
+
+    The bounds of the column are those that the *pages* from the third on have in the median.
+    """
     extents = [extent(other.rows) for other in pages[2:] if len(other.rows) > 20]
     if not extents:
         return page
@@ -76,7 +80,10 @@ def _gutter(rows: Sequence[Row]) -> float | None:
 
 
 def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
-    """Splits *rows* that do not cross *gutter* into columns, and again if a side has columns of its own."""
+    """Splits *rows* into columns at *gutter* (x in points), and splits a side again if it has columns of its own.
+
+    No row may cross the gutter.
+    """
     parts: list[list[Row]] = []
     for side in ([row for row in rows if row.x1 <= gutter + 3], [row for row in rows if row.x1 > gutter + 3]):
         inner = _gutter(side)
@@ -86,10 +93,10 @@ def _columns(rows: Sequence[Row], gutter: float) -> list[list[Row]]:
 
 
 def _banded(page: Page, gutter: float) -> list[Row]:
-    """Returns the rows of *page* in reading order, where *gutter* (x in points) divides its columns.
+    """Returns the rows of *page* in reading order. *gutter* is the x, in points, of the gap between its columns.
 
     Rows that cross the gutter, such as a title, cut the page into bands. Within a band, the left column comes before
-    the right one. The short last row of a crossing block counts as crossing too.
+    the right one. A short last row of a block whose other rows cross the gutter counts as crossing too.
     """
     full = [row for row in page.rows if row.x0 < gutter - 3 and row.x1 > gutter + 3]
     crossing = set(full)
@@ -116,9 +123,9 @@ def _banded(page: Page, gutter: float) -> list[Row]:
 
 
 def _rows(pieces: Sequence[Row], left: float, right: float, column: int) -> list[Row]:
-    """Joins the *pieces* of one column to rows by their baselines; returns the rows from the top.
+    """Joins the *pieces* of one column that share a base line into rows; returns the rows from top to bottom.
 
-    The column has the number *column*, and the bounds *left* and *right* in points.
+    *left* and *right* are the bounds of the column (x in points). *column* is its number.
     """
     return [_joined(row, left, right, column) for row in _baselines(pieces)]
 

@@ -28,9 +28,9 @@ NOTICE = re.compile(r"appearing in|(?:in )?proceedings of|(?:©|c⃝|copyright)|
 
 
 def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
-    """Returns the rows of the title, the largest type on the upper half of the first page, and the other rows.
+    """Splits *rows* into the rows of the paper's title and all other rows.
 
-    *height* is the height of that page in points.
+    The title is the largest type on the upper half of the first page. *height* is the height of that page in points.
     """
     upper = [row for row in rows if row.page == 0 and row.y0 < 0.55 * height and len(row.text) > 3]
     if not upper:
@@ -45,7 +45,13 @@ def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The abstract (None if not found) and its rows; the rows of the body; the rows that belong to neither."""
+    """The abstract of a paper, and the rows before and after its front matter is removed.
+
+    - *abstract*: the text of the abstract; None if it was not found.
+    - *rows*: the rows of the abstract.
+    - *body*: the rows of the body.
+    - *dropped*: the rows that belong to neither, such as authors and keywords.
+    """
 
     abstract: str | None
     rows: list[Row]
@@ -54,10 +60,14 @@ class Front:
 
 
 def front(rows: Sequence[Row], text_type: Type, words: Any, heights: Sequence[float], notes: list[str]) -> Front:
-    """Splits *rows* at the abstract and the first section; paragraphs of text before the section belong to the body.
+    """Splits the *rows* of a paper into its abstract, its body and the rest, such as authors and keywords.
 
-    *words* counts the paper's words, by which broken words are mended. *heights* are those of the pages, in points.
-    Doubts are added to *notes*.
+    The body begins at the first section. Paragraphs of text before that section belong to the body as well.
+
+    - *text_type*: the type of the running text.
+    - *words*: counts of the paper's words, by which words broken at a line's end are mended.
+    - *heights*: the heights of the pages, in points.
+    - *notes*: receives one line for each doubt.
     """
     every, rows = rows, _without_notice(rows, text_type)
     early = [index for index, row in enumerate(rows) if row.page < 2]
@@ -82,10 +92,10 @@ def front(rows: Sequence[Row], text_type: Type, words: Any, heights: Sequence[fl
 
 
 def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: list[str]) -> int:
-    """Returns the index at which the abstract that opens at index *opening* ends.
+    """Returns the index after the last row of the abstract that opens at index *opening*.
 
-    It ends at the next heading (an index in *heads*) or at the keywords. Otherwise it ends after 40 rows, and *notes*
-    gets a doubt.
+    The abstract ends before the next heading or keywords. If neither follows, it ends after 40 rows, and *notes*
+    receives a doubt. *heads* holds the indices of the headings among *rows*.
     """
     for index in range(opening + 1, len(rows)):
         if index in heads or KEYWORDS.match(rows[index].text):
@@ -95,9 +105,10 @@ def _closing(rows: Sequence[Row], opening: int, heads: Container[int], notes: li
 
 
 def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> int:
-    """Returns the index at which the body begins: *closing*, the end of the abstract, unless keywords stand there.
+    """Returns the index at which the body begins.
 
-    After keywords, the body begins at the next numbered heading or introduction. *heads* are the indices of headings.
+    The body begins at *closing*, the index after the abstract. If keywords stand there, it begins at the next numbered
+    heading or introduction. *heads* holds the indices of the headings among *rows*.
     """
     if closing == len(rows) or not KEYWORDS.match(rows[closing].text):
         return closing
@@ -109,9 +120,9 @@ def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> i
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns as many of the first *parts* as have at most `LONGEST` words together, but at least one.
+    """Returns the first paragraphs of *parts* that have at most `LONGEST` words together; at least one paragraph.
 
-    If any are left out, *notes* gets a doubt, because no heading marks the end of the abstract.
+    If paragraphs are cut off, no heading marks the end of the abstract, and *notes* receives a doubt.
     """
     length = 0
     for index, part in enumerate(parts):
@@ -126,10 +137,14 @@ def _parted(
     abstract: str | None, inside: Sequence[Row], first: int, every: Sequence[Row], rows: Sequence[Row], text_type: Type,
     heights: Sequence[float], byline: Container[Row] = (),
 ) -> Front:  # fmt: skip
-    """Returns the front of a paper whose abstract has the rows *inside*, and whose body begins at index *first*.
+    """Divides *rows* into abstract, body and the rest.
 
-    The index is one of *rows*. Captions and long paragraphs of prose before it count as body too. *byline* holds rows
-    that are not body, even after that index. *every* holds *rows* and the notices removed from them.
+    - *abstract*, *inside*: the text of the abstract and its rows.
+    - *first*: the index in *rows* at which the body begins. Captions and long paragraphs of prose before that index
+      belong to the body as well.
+    - *every*: *rows* and the notices that were removed from them.
+    - *heights*: the heights of the pages, in points.
+    - *byline*: rows that are never part of the body.
     """
     held = set(inside)
     body = {row for row in rows[first:] if row not in byline} - held
@@ -150,9 +165,10 @@ def _parted(
 def _unnamed(
     rows: Sequence[Row], words: Any, heights: Sequence[float], notes: list[str]
 ) -> tuple[str | None, list[Row]]:
-    """Returns an abstract without a heading, and its rows: the longest paragraph of prose before the introduction.
+    """Finds an abstract without a heading; returns its text (None if there is none) and its rows.
 
-    *rows* are those before the introduction. *notes* gets a line that says what was found.
+    The abstract is the longest paragraph of prose among *rows*, the rows before the introduction. *notes* receives a
+    line on the result. *words* and *heights* are as in `front`.
     """
     parts = [part for part in paragraphs(rows, type_of(rows), heights) if part.kind == "text"] if rows else []
     texts = [joined(part.rows, words) for part in parts]
@@ -165,7 +181,7 @@ def _unnamed(
 
 
 def _without_notice(rows: Sequence[Row], text_type: Type) -> list[Row]:
-    """Returns *rows* without the notice of copyright or proceedings that ends a column of the first page."""
+    """Returns *rows* without notices of copyright or proceedings at the end of a column of the first page."""
     out: dict[int, float] = {}
     for above, row in pairwise(rows):
         if row.page == 0 and NOTICE.match(row.text) and not follows(row, above, text_type):

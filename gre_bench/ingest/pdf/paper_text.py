@@ -1,4 +1,4 @@
-"""Extracts abstract and body from the whole text of a paper that a user supplies, without references and appendices."""
+"""Extracts abstract and body from a user's text of a whole paper; references and appendices are left out."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ NEAR = 3
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """Abstract (None if not found) and body of a paper's text, and how many words met each fate.
+    """The abstract and the body of a paper.
 
-    *doubts* say why parts of the paper may be missing, one line each.
+    - *abstract*: None if it was not found.
+    - *text*: the body.
+    - *words*: how many words of the paper were kept, and how many were dropped for each reason.
+    - *doubts*: the reasons why parts of the paper may be missing, one line each.
     """
 
     abstract: str | None
@@ -38,9 +41,9 @@ class Body:
 def body_of(text: str) -> Body:
     """Returns abstract and body of *text*, a paper in Markdown or plain text with each heading on a line of its own.
 
-    A text without such headings is returned whole. Headings in a table of contents do not count. The heading of the
-    references is the last one that lines of references follow. Those of the abstract, the introduction and an appendix
-    must be followed by text.
+    A text without such headings is returned whole, and headings in a table of contents do not count. The references
+    begin at the last heading of references that is followed by lines of references. Abstract, introduction and appendix
+    begin at their first heading that is followed by text.
     """
     introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
     found = None
@@ -62,12 +65,15 @@ def body_of(text: str) -> Body:
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """Returns the first match of *heading* after *start* that text follows; else the first match, or None."""
+    """Returns the first match of *heading* from index *start* on that is followed by text.
+
+    If no match is followed by text, returns the first match; None if there is no match.
+    """
     found = list(heading.finditer(text, start))
     followed = [one for one in found if any(len(line) >= LONG_LINE for line in _lines(text, one.end())[:NEAR])]
     return next(iter(followed or found), None)
 
 
 def _lines(text: str, start: int) -> list[str]:
-    """Returns the lines with text among the 20,000 characters of *text* after *start*."""
+    """Returns the lines that are not blank among the 20,000 characters of *text* from index *start* on."""
     return [line for line in text[start : start + 20_000].splitlines() if line.strip()]

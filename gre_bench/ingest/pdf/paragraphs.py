@@ -1,4 +1,7 @@
-"""Joins rows to paragraphs: mends hyphens and ligatures, moves captions and footnotes behind interrupted text."""
+"""Joins rows into paragraphs, and mends hyphens and ligatures.
+
+If a caption or footnote interrupts a paragraph, it comes after the whole paragraph.
+"""
 
 from __future__ import annotations
 
@@ -62,14 +65,17 @@ WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Paragraph:
-    """A paragraph, heading, caption or footnote: rows that belong together."""
+    """The rows of one paragraph of text, heading, caption or footnote (*kind* ``note``)."""
 
     kind: Kind
     rows: list[Row]
 
 
 def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> list[Paragraph]:
-    """Splits *rows*, in reading order, into paragraphs; *heights* are those of the pages, in points."""
+    """Splits *rows*, in reading order, into paragraphs.
+
+    *text_type* is the type of the running text. *heights* are the heights of the pages, in points.
+    """
     notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
     current: Paragraph | None = None
@@ -92,9 +98,9 @@ def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -
 
 
 def words_of(rows: Sequence[Row]) -> Counter[str]:
-    """Counts each word of *rows* that is not broken at a line's end, in lower case.
+    """Counts the words of *rows* in lower case, except words broken at a line's end.
 
-    A hyphenated word counts whole and in parts.
+    A word with a hyphen counts as a whole, and so does each of its parts.
     """
     found: Counter[str] = Counter()
     cut = False
@@ -108,9 +114,9 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line.
+    """Returns the text of *rows* as one line, with words mended that are broken at a line's end.
 
-    A word broken at a line's end is mended by its spelling elsewhere in the paper, whose words *words* counts.
+    *words* counts the words of the whole paper. A broken word is mended as it is spelt elsewhere in the paper.
     """
     text = ""
     for row in rows:
@@ -134,9 +140,10 @@ def _plain(text: str) -> str:
 
 
 def _keeps_hyphen(text: str, piece: str, words: Counter[str]) -> bool:
-    """Whether the hyphen at the end of *text* stays when *piece*, the text of the next row, is joined to it.
+    """Whether the hyphen at the end of *text* stays when *piece*, the text of the next row, is joined to *text*.
 
-    The spelling that is more frequent in *words* decides; if there is none, the two parts of the word decide.
+    *words* counts the words of the paper. The word's more frequent spelling decides. If the word occurs nowhere else,
+    its two parts decide.
     """
     before = re.search(r"[^\W\d_]+(?:-[^\W\d_]+)*-$", text)
     after = re.match(r"[^\W\d_]+(?:-[^\W\d_]+)*", piece)
@@ -165,7 +172,7 @@ def _kind(row: Row, above: Row | None, text_type: Type, note: bool) -> Kind:
 
 
 def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> bool:
-    """Whether *row*, of the given *kind*, continues *current*, the paragraph directly above it."""
+    """Whether *row*, which is of *kind*, continues the paragraph *current* directly above it."""
     last = current.rows[-1]
     if current.kind == "caption" and last is current.rows[0]:
         return kind != "caption" and goes_on(row, last, text_type)
@@ -196,9 +203,10 @@ def _continues(current: Paragraph, kind: Kind, row: Row, text_type: Type) -> boo
 
 
 def _resumes(running: Paragraph, current: Paragraph | None, row: Row) -> bool:
-    """Whether *row* continues the text *running* after a break of column or page, or after a caption or footnote.
+    """Whether *row* continues the paragraph *running*, which something interrupted.
 
-    *current* is the paragraph that holds the row before *row*.
+    The interruption is a break of column or page, a caption or a footnote. *current* is the paragraph that holds the
+    row before *row*.
     """
     last = running.rows[-1]
     if current is running and last.page_and_column == row.page_and_column:

@@ -1,4 +1,4 @@
-"""Classifies a row of a paper by wording, type and position: heading, caption, footnote."""
+"""Recognises headings, captions and footnotes by the wording, type and position of their rows."""
 
 from __future__ import annotations
 
@@ -42,14 +42,17 @@ KNOWN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """The type of a text: its font size, and the distance of its baselines, in points."""
+    """The type of a text: *size* is its font size, and *leading* the distance between base lines; both in points."""
 
     size: float
     leading: float
 
 
 def type_of(rows: Sequence[Row]) -> Type:
-    """Returns the size that most letters have, and the median distance of two full rows of that size."""
+    """Returns the type of *rows*: the font size of most letters, and the distance between base lines at that size.
+
+    The distance is the median for consecutive rows that fill their column.
+    """
     sizes: Counter[float] = Counter()
     for row in rows:
         sizes[row.size] += len(row.text)
@@ -61,7 +64,7 @@ def type_of(rows: Sequence[Row]) -> Type:
 
 
 def follows(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* is directly under *above*, in the same column and size.
+    """Whether *row* is directly under the row *above*, in the same column and font size.
 
     *text_type* is the type of the running text.
     """
@@ -75,12 +78,18 @@ def follows(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def bare(text: str) -> str:
-    """Returns a heading's *text* without number and closing punctuation; a text that is only a number stays."""
+    """Returns the *text* of a heading without its number and closing punctuation.
+
+    A text that is only a number is kept.
+    """
     return NUMBER.sub("", text, count=1).strip(" .:—–-") or text.strip(" .:—–-")
 
 
 def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* is a heading: by its wording, or by number and type (bold, larger or in capitals)."""
+    """Whether *row* is a heading: by its wording, or by its number and type (bold, larger or in capitals).
+
+    *above* is the row before it, if any. *text_type* is the type of the running text.
+    """
     text, name = row.text, bare(row.text)
     if row.gap > 4 or not _words_as_heading(text, name):
         return False
@@ -99,7 +108,10 @@ def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def _words_as_heading(text: str, name: str) -> bool:
-    """Whether *text*, with *name* after its number, has the words of a heading: few, of letters, with a capital."""
+    """Whether *text* is worded like a heading: a few words, mostly of letters, that begin with a capital.
+
+    *name* is *text* without its number.
+    """
     if not 0 < len(text.split()) <= 14 or not re.search(r"[^\W\d_]{3}", text) or CAPTION.match(text):
         return False
     if not name or not (name[0].isupper() or not name[0].isalpha()):
@@ -108,7 +120,7 @@ def _words_as_heading(text: str, name: str) -> bool:
 
 
 def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* is set like the row above it and continues its sentence, although it begins as a heading does."""
+    """Whether *row* continues a sentence of the row *above* in the same type, although it begins as a heading does."""
     if (
         above is None
         or row.page_and_column != above.page_and_column
@@ -120,7 +132,10 @@ def _runs_on(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
-    """Whether *row* opens the caption of a figure or table, and is no sentence that mentions one."""
+    """Whether *row* opens the caption of a figure or table.
+
+    A sentence that only mentions a figure or table does not. *above* is the row before *row*, if any.
+    """
     found = CAPTION.match(row.text)
     if not found or not row.text[0].isupper() or found[0][-1].islower():
         return False
@@ -131,9 +146,9 @@ def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def goes_on(row: Row, above: Row, text_type: Type) -> bool:
-    """Whether *row* continues the caption that *above* belongs to.
+    """Whether *row* continues the caption of the row *above*.
 
-    After a bare label such as "TABLE II", the title may be further away.
+    If *above* is a bare label such as "TABLE II", *row* may be further away than the next line.
     """
     label = CAPTION.match(above.text)
     if label and label.end() >= len(above.text) - 1 and row.page_and_column == above.page_and_column:
@@ -142,9 +157,10 @@ def goes_on(row: Row, above: Row, text_type: Type) -> bool:
 
 
 def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> set[int]:
-    """Returns the indices of the rows of footnotes, which end columns in the lower half of a page.
+    """Returns the indices of those *rows* that belong to footnotes.
 
-    They are in small type, or begin with a footnote's mark. *heights* are those of the pages, in points.
+    Footnotes stand at the end of a column, in the lower half of a page. They are in small type, or begin with a
+    footnote's mark. *heights* are the heights of the pages, in points.
     """
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):

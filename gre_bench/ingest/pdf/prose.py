@@ -1,4 +1,4 @@
-"""Tells which rows of a paper are running text, by type and words."""
+"""Decides which rows of a paper are running text, by their type and words."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ SENTENCE = 15
 
 
 def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -> list[bool]:
-    """Returns for each of *rows* whether it is running text: a full row, a row after one, or a paragraph's last.
+    """Returns for each of *rows* whether it is running text.
 
-    *captions* holds the indices of rows in captions; no paragraph goes on after them.
+    Running text is a row that fills its column, a row directly under such text, or the last row of an interrupted
+    paragraph. *captions* holds the indices of rows in captions, which are never interrupted.
     """
     found: list[bool] = []
     last: Row | None = None
@@ -49,7 +50,7 @@ def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -
 
 
 def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
-    """Whether *rows* are sentences in the size of the running text, however narrow or wide."""
+    """Whether *rows* are sentences in the size of the running text, whatever their width."""
     words = re.findall(r"[^\W\d_]+", " ".join(row.text for row in rows).lower())
     if len(words) < SENTENCE or sum(map(len, words)) < 0.6 * sum(len(row.text.replace(" ", "")) for row in rows):
         return False
@@ -64,15 +65,15 @@ def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:
 
 
 def function_words(text: str) -> float:
-    """Returns the share of function words among the words of *text*, from 0 to 1."""
+    """Returns the share of function words, such as *the* and *of*, among the words of *text*, from 0 to 1."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     return sum(word in FUNCTION_WORDS for word in words) / max(len(words), 1)
 
 
 def _ends(last: Row | None, row: Row, text_type: Type) -> bool:
-    """Whether *row* ends the paragraph that *last* left open before a figure, a table or a break of column or page.
+    """Whether *row* ends a paragraph that *last*, the last row of running text so far, left open.
 
-    *last* is the last row of running text so far.
+    A figure, a table or a break of column or page lies between *last* and *row*.
     """
     if last is None or last.filled < 0.8 or last.text[-1] in ".!?:;" or row.text[-1] not in ".!?" or row.gap > 1.2:
         return False

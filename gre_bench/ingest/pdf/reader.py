@@ -1,7 +1,7 @@
-"""Reads PDFs: each file in a child process with limits, several at a time.
+"""Reads PDFs in child processes with limits, several at a time.
 
-Whatever a file does to its child, it gets a status, and the other files are read. A child that hangs is ended, and one
-that dies is replaced.
+Each file gets a status, whatever it does to its child, and all other files are still read. A child that hangs is ended,
+and a child that dies is replaced.
 """
 
 from __future__ import annotations
@@ -39,9 +39,11 @@ FILES = 200
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits for one file: wall-clock and CPU seconds, memory, and pages that are read.
+    """Limits for reading one file.
 
-    *memory_bytes* limits the address space of the child, of which its libraries take about 0.5 GiB.
+    - *wall_s*, *cpu_s*: seconds of wall-clock time and of CPU time.
+    - *memory_bytes*: the address space of the child process. Its libraries take about 0.5 GiB of it.
+    - *max_pages*: how many pages are read, from the first.
     """
 
     wall_s: float = 60.0
@@ -53,8 +55,8 @@ class Limits:
 class PdfReader:
     """Reads PDFs in child processes, which start when they are needed; `close` ends them.
 
-    *children* is how many files are read at the same time, by default one per core of this process. Any number of
-    threads may call `read`.
+    *limits* hold for each file. *children* is how many files are read at the same time, by default one for each core of
+    this process. Any number of threads may call `read`.
     """
 
     def __init__(self, limits: Limits | None = None, children: int | None = None):
@@ -75,13 +77,13 @@ class PdfReader:
         self.close()
 
     def abandon(self) -> None:
-        """Kills the children at once; their results are lost."""
+        """Kills all child processes at once; the results of files that are being read are lost."""
         self._over = True
         for child in list(self._begun):
             child.process.kill()
 
     def close(self) -> None:
-        """Ends the children: asks all of them before it waits for any."""
+        """Ends the idle child processes: asks all of them to end, then waits for each."""
         children = []
         with suppress(Empty):
             while True:
@@ -100,18 +102,20 @@ class PdfReader:
         return self._ask(data, {})[0]
 
     def draw(self, data: bytes, folder: Path, dpi: int = 100) -> tuple[PdfText, list[Path]]:
-        """Returns the result of `read`, and pictures in *folder* of the pages with findings, which are marked.
+        """Reads the PDF *data*, and draws its pages that have findings into *folder*, with the findings marked.
 
-        The limits hold for both together.
+        Returns the result of `read` and the paths of the pictures. *dpi* is the resolution of the pictures. The limits
+        hold for reading and drawing together.
         """
         folder.mkdir(parents=True, exist_ok=True)
         read, pictures = self._ask(data, {"folder": str(folder.resolve()), "dpi": dpi})
         return read, [folder / name for name in pictures]
 
     def read_all(self, items: Iterable[T], load: Callable[[T], bytes]) -> Iterator[tuple[T, PdfText]]:
-        """Reads the PDF that *load* returns for each of *items*, several at a time; yields items and results in order.
+        """Reads the PDF of each of *items*, several at a time; yields (item, result) in the order of *items*.
 
-        If the caller stops early, running children are killed and the reader cannot be used again.
+        *load* returns the bytes of an item's PDF. If the caller stops early, running child processes are killed and the
+        reader cannot be used again.
         """
         with ThreadPoolExecutor(self.children) as pool:
             items = list(items)
@@ -160,7 +164,7 @@ def _cores() -> int:
 
 
 class _Child:
-    """A process that runs `worker`, and the messages to and from it."""
+    """A child process that runs `worker`, and the exchange of messages with it."""
 
     def __init__(self, memory: int):
         keep = {name: os.environ[name] for name in SHARED if name in os.environ}
@@ -191,9 +195,10 @@ class _Child:
             )
 
     def ask(self, request: dict[str, Any], data: bytes, wall: float) -> dict[str, Any] | PdfText:
-        """Sends *request* and the file *data*, and returns the answer.
+        """Sends *request* and the file *data* to the process, and returns its answer.
 
-        If the child dies or takes more than *wall* seconds, it returns the status that this means for the file.
+        If the process dies or takes more than *wall* seconds, returns a `PdfText` that has the matching status and no
+        text.
         """
         self.asked += 1
         deadline = time.monotonic() + wall
@@ -229,9 +234,9 @@ class _Child:
         return None
 
     def end(self, grace_s: float = 0.2) -> int:
-        """Ends the process, by force after *grace_s* seconds.
+        """Ends the process; kills it if it has not ended after *grace_s* seconds.
 
-        Returns its exit code, or minus the number of the signal that killed it.
+        Returns the exit code, or minus the number of the signal that ended the process.
         """
         if self.process.poll() is None:
             try:

@@ -1,4 +1,4 @@
-"""Removes lists of references and everything after them, which are no part of a paper's body."""
+"""Removes lists of references and the appendices after them, which are not part of a paper's body."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ RESUMED = re.compile(
 
 
 def body_of_rows(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], dict[Fate, list[Row]]]:
-    """Returns *rows* without lists of references and appendices, and the removed rows by fate.
+    """Removes lists of references and appendices; returns the kept rows, and the removed rows by fate.
 
-    The last heading of references that is followed by references opens the list. An earlier one, such as a chapter's,
-    ends at the next heading. Rows after the last list, or after the heading of an appendix, are appendix. Text that
-    journals print there under its own heading (methods) stays.
+    A list opens at a heading of references that is followed by references, and ends at the next heading. Rows after the
+    last list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
+    after the list, under a heading of its own; that text stays.
     """
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
     lists = [index for index in heads if REFERENCES.fullmatch(bare(rows[index].text)) and lists_references(rows, index)]
@@ -60,14 +60,14 @@ def body_of_rows(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], dict[
 
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:
-    """Whether a list of references seems to follow the heading at index *heading*."""
+    """Whether a list of references seems to follow the heading at index *heading* of *rows*."""
     return open_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
 
 
 def open_references(texts: Sequence[str]) -> bool:
     """Whether *texts*, the lines after a heading, begin with references.
 
-    References have years and places of publication, and few function words.
+    Lines of references contain years and places of publication, and few function words.
     """
     return any(_are_references(texts[:count]) for count in LOOKED_AT)
 
@@ -83,7 +83,10 @@ def _opens_appendix(row: Row) -> bool:
 
 
 def _ends_list(rows: Sequence[Row], head: int) -> bool:
-    """Whether the heading at index *head* ends a list of references, rather than being one of its lines."""
+    """Whether the heading at index *head* ends a list of references.
+
+    It does not if it is another heading of references or a line of the list that only looks like a heading.
+    """
     row = rows[head]
     if REFERENCES.fullmatch(bare(row.text)) or ENTRY.search(row.text):
         return False
@@ -91,9 +94,10 @@ def _ends_list(rows: Sequence[Row], head: int) -> bool:
 
 
 def _appendix(rows: Sequence[Row], heads: Sequence[int], text_type: Type) -> int:
-    """Returns the index of the heading of the first appendix; the number of rows if there is none.
+    """Returns the index of the heading of the first appendix; the number of *rows* if there is no appendix.
 
-    *heads* are the indices of headings. One whose words recur in a later heading is an entry of a table of contents.
+    *heads* holds the indices of the headings. If a later heading repeats the words of a heading, the earlier one is an
+    entry of a table of contents and is skipped.
     """
     running = prose(rows, text_type)
     later: set[str] = set()

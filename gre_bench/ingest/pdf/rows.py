@@ -1,7 +1,7 @@
 """The rows of text on a page of a PDF.
 
-Coordinates are points, from the top left of the page. A *row* is the text on one baseline of one column. PyMuPDF may
-return it in pieces.
+A row is the text on one base line of one column. PyMuPDF may return a row in several pieces. All coordinates are in
+points, from the top left of the page.
 """
 
 from __future__ import annotations
@@ -28,14 +28,18 @@ TURNED_LETTERS = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """A row of text, or a piece of one; *x0*, *y0*, *x1*, *y1* is its box.
+    """A row of text, or a piece of one.
 
-    The box is as high as the letters, whatever the height of a formula in the row. *size* and *bold* are those of most
-    letters; *peak* is the largest size (small capitals have two). *gap* is the widest white space, in units of the
-    size. *raised*: it opens with a small raised mark, as a footnote does. *page* counts the pages read, from 0. *block*
-    is the number of PyMuPDF's block. *left*, *right* and *column* are the bounds and number of its column. *words*
-    counts the extracted pieces between white space that have a letter or digit; *marks* counts those that were a
-    footnote's mark.
+    - *x0*, *y0*, *x1*, *y1*: the row's box, as high as its letters, even if the row holds a higher formula.
+    - *size*, *bold*: the font size of most letters, and whether most letters are bold.
+    - *peak*: the largest font size; small capitals have two sizes.
+    - *raised*: whether the row opens with a small raised mark, as a footnote does.
+    - *page*: the index of the page among the pages that could be read, from 0.
+    - *block*: the number of the row's block in PyMuPDF's result for the page.
+    - *left*, *right*, *column*: the bounds (x) and the number of the row's column.
+    - *gap*: the widest white space in the row, in units of *size*.
+    - *words*: how many words the row has: pieces between white space, as extracted, with a letter or digit.
+    - *marks*: how many further words were only a footnote's mark, and are not in *text*.
     """
 
     text: str
@@ -58,21 +62,25 @@ class Row:
 
     @property
     def page_and_column(self) -> tuple[int, int]:
-        """Page and column; the rows of one column follow one another without a break."""
+        """Page and column; rows that have both in common follow one another without a break."""
         return self.page, self.column
 
     @property
     def filled(self) -> float:
-        """The share of the column's width that the row fills."""
+        """The share of its column's width that the row fills."""
         return (self.x1 - self.x0) / max(self.right - self.left, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The rows of the *number*-th page of a file (from 1) and its size.
+    """A page as rows of text.
 
-    *words* counts all words on it. *hidden* counts words without a visible letter or digit, *turned* those of lines in
-    another direction than most. All others are in the rows.
+    - *rows*: the rows or pieces of rows.
+    - *width*, *height*: the size of the page, in points.
+    - *number*: the number of the page in the file, from 1.
+    - *words*: how many words the page has in all.
+    - *hidden*: how many of these words have no visible letter or digit.
+    - *turned*: how many are in lines of another direction than most lines. All other words are in *rows*.
     """
 
     rows: tuple[Row, ...]
@@ -85,10 +93,14 @@ class Page:
 
 
 def read_page(sight: Sight, index: int, number: int, size: tuple[float, float]) -> Page:
-    """Returns the visible text of the *number*-th page as rows whose pieces are not joined yet.
+    """Returns the visible text of a page as pieces of rows, which are not joined yet.
 
-    *index* counts the pages that could be read, from 0. *size* is the page's width and height, in points. If most
-    letters of a page lie on their side, as in a landscape table, the page is read turned.
+    If most letters of the page lie on their side, as in a landscape table, the page is turned first.
+
+    - *sight*: the characters of the page, and which of them are visible.
+    - *index*: the index of the page among the pages that could be read, from 0.
+    - *number*: the number of the page in the file, from 1.
+    - *size*: the width and height of the page, in points.
     """
     turn = _turn(sight.glyphs.blocks)
     seen, unseen = words_by_line(sight.glyphs, sight.hidden)
@@ -112,15 +124,15 @@ Direction = Literal["right", "up", "down", "other"]
 
 
 def _direction(line: dict[str, Any]) -> Direction:
-    """Returns the direction of *line* on the page as shown."""
+    """Returns the direction in which PyMuPDF's *line* runs on the page as shown."""
     across, along = line["dir"]
     return "right" if across > 0.99 else "up" if along < -0.99 else "down" if along > 0.99 else "other"
 
 
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
-    """Returns the direction of most letters on a page.
+    """Returns the direction of most letters on a page, from PyMuPDF's *blocks*.
 
-    That is to the right, unless at least `TURNED_LETTERS` letters, and most of all, run up or down.
+    The direction is ``right`` unless at least `TURNED_LETTERS` letters, and most letters of the page, run up or down.
     """
     letters: Counter[Direction] = Counter()
     for block in blocks:
@@ -131,16 +143,19 @@ def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
 
 
 def _turned(x: float, y: float, turn: Direction, size: tuple[float, float]) -> tuple[float, float]:
-    """Returns the point (*x*, *y*) of a page of *size* after the page is turned so that its letters are upright.
+    """Returns where the point (*x*, *y*) lies after its page is turned so that the letters are upright.
 
-    *turn* is the direction of the letters before.
+    *turn* is the direction of the letters before, and *size* the width and height of the page before.
     """
     return (x, y) if turn == "right" else (size[1] - y, x) if turn == "up" else (y, size[0] - x)
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """The visible part of a stretch of text in one type."""
+    """The visible part of a span: a stretch of a line in one font and size.
+
+    *origin* is the left end of its base line. *box* is x0, y0, x1, y1.
+    """
 
     text: str
     size: float
@@ -155,9 +170,9 @@ class _Span:
 
 
 def _seen_spans(line: dict[str, Any], sight: Sight, start: int) -> tuple[list[_Span], int]:
-    """Returns the visible spans of *line*, and the index after its last character.
+    """Returns the visible spans of *line*, and the index after the line's last character.
 
-    *start* is the index of its first character on the page.
+    *start* is the index of the line's first character among the characters of the page.
     """
     spans = []
     for span in line["spans"]:
@@ -207,14 +222,17 @@ def _piece(
 
 
 def is_note_mark(text: str, before: str) -> bool:
-    """Whether small raised *text* directly after *before* is a footnote's mark, and no exponent or part of a name."""
+    """Whether *text* is a footnote's mark, and not an exponent or part of a name.
+
+    *text* is small and raised. *before* is the text directly before it.
+    """
     return NOTE_MARK.fullmatch(text.strip()) is not None and AFTER_WORD.search(before) is not None
 
 
 def extent(rows: Sequence[Row]) -> tuple[float, float]:
     """Returns the left and right bounds (x in points) of the running text among *rows*.
 
-    Of the long rows, the twentieth that reach furthest out on each side is ignored.
+    On each side, one in twenty of the long rows is ignored: those that reach furthest out.
     """
     long = [row for row in rows if len(row.text) >= 25] or list(rows)
     if not long:

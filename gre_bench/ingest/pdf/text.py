@@ -1,8 +1,8 @@
-"""A research paper's PDF as text: title, abstract, and the body without references and appendices.
+"""Reads a research paper's PDF as text: title, abstract, and the body without references and appendices.
 
-Only text that a human can see on the pages is kept; hidden text is reported as findings. No content of a file raises an
-error: unreadable parts lead to a status. Every word that is left out is counted under the rule that dropped it. A file
-can still hang this process or take all memory, so `reader` reads files in child processes with limits.
+Only text that a human can see on the pages is kept; hidden text is reported as findings. A faulty file raises no error:
+its status says what was wrong. Every word that is left out is counted under the rule that dropped it. A file can still
+hang this process or take all memory, so `reader` reads files in child processes with limits.
 """
 
 from __future__ import annotations
@@ -66,9 +66,14 @@ MOST_FINDINGS = 200
 class PdfText:
     """The text and findings of a PDF.
 
-    *text* is the body in reading order: one line per paragraph, heading or caption, with a blank line between. *pages*
-    counts the pages read, and *words* counts the words of each by fate. *characters* counts those on the pages,
-    *hidden* the hidden ones among them. *notes* state doubts, *findings* hidden text.
+    - *status*: how well the file could be read, a key of `MEANING`.
+    - *title*, *abstract*: None if not found.
+    - *text*: the body in reading order: one line for each paragraph, heading or caption, with a blank line between.
+    - *pages*: how many pages were read.
+    - *words*: for each page, how many words were kept, and how many were dropped for each reason.
+    - *characters*: how many characters these pages have, of which *hidden* are hidden.
+    - *notes*: faults and doubts, one line each.
+    - *findings*: hidden text, and visible passages that instruct reviewers or models.
     """
 
     status: Status
@@ -84,22 +89,25 @@ class PdfText:
 
     @property
     def usable(self) -> str | None:
-        """The text to give to candidates, or None if the file does not hold the paper's text."""
+        """The text to give to candidates; None if *status* says that it is not the paper's text."""
         return self.text or None if self.status in READABLE else None
 
     def remarks(self, most: int = 50) -> list[str]:
-        """Returns notes and findings, one line each, with at most *most* findings."""
+        """Returns the notes and findings, one line each, with at most *most* findings.
+
+        If there are more findings, a last line says how many.
+        """
         more = len(self.findings) - most
         lines = [*self.notes, *(finding.line() for finding in self.findings[:most])]
         return lines + ([f"{more} more findings; see gre-bench papers audit"] if more > 0 else [])
 
     def to_json(self) -> dict[str, Any]:
-        """Returns all fields as plain values."""
+        """Returns all fields as plain values that JSON can hold."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
-        """Returns the object from which `to_json` made *fields*."""
+        """Returns the object whose method `to_json` returned *fields*."""
         found = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
         words = tuple(PageWords(**page) for page in fields["words"])
         return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(found)})
@@ -107,11 +115,12 @@ class PdfText:
 
 @dataclass(slots=True)
 class _Pages:
-    """What was read of a file's pages.
+    """The pages of a file as far as they could be read, with notes, findings and counts.
 
-    Counts of characters: *characters* all, *hidden* the hidden ones, *recognised* those of text recognition on scans.
-    Counts of pages: *scans*, *pictures* (with pictures), *lost* (damaged or unreadable), *wrong* (with parts that were
-    not understood).
+    - *characters*: all characters, of which *hidden* are hidden and *recognised* come from text recognition on scans.
+    - *scans*, *pictures*: how many pages are scans, and how many have pictures.
+    - *lost*: how many pages are damaged or unreadable.
+    - *wrong*: how many pages have parts that MuPDF did not understand.
     """
 
     pages: list[Page] = field(default_factory=list)
@@ -127,9 +136,9 @@ class _Pages:
 
 
 def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
-    """Returns the text of the first *max_pages* pages of the PDF *data*, read in this process.
+    """Reads the first *max_pages* pages of the PDF *data* in this process, and returns their text.
 
-    A faulty file gets a status and raises no error.
+    A faulty file raises no error; its status says what was wrong.
     """
     refused = refusal(data)
     if refused:
@@ -167,7 +176,10 @@ def read_pdf(data: bytes, *, max_pages: int = 200) -> PdfText:
 
 
 def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pages:
-    """Returns the first *count* pages, each as far as it can be read; *faults* are the errors of an unreadable page."""
+    """Returns the first *count* pages of *document*, each as far as it can be read.
+
+    *faults* are the types of errors that an unreadable page raises. Such a page is counted as lost, with a note.
+    """
     import pymupdf
 
     read = _Pages()
@@ -202,9 +214,12 @@ def _read(document: Any, count: int, faults: tuple[type[Exception], ...]) -> _Pa
 
 
 def _status(document: Any, count: int, most: int, read: _Pages, cut: str | None) -> Status:
-    """Returns the status of a file with *count* pages, of which *read* holds up to *most*; adds reasons to its notes.
+    """Returns the status of a file, and adds the reasons for it to the notes of *read*.
 
-    *cut*: why the file seems to be only the beginning of a longer one, or None.
+    - *count*: how many pages the file has.
+    - *most*: how many pages are read at most.
+    - *read*: the pages that were read.
+    - *cut*: why the file seems to be only the beginning of a longer one; None if it does not.
     """
     repaired = bool(document.is_repaired)
     if repaired:
@@ -244,7 +259,7 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """Title, abstract and text of a paper, made from its rows."""
+    """The title, abstract and text of a paper; title and abstract are None if not found."""
 
     title: str | None = None
     abstract: str | None = None
@@ -252,7 +267,10 @@ class _Parts:
 
 
 def _parts(pages: Sequence[Page], word_fates: WordFates, notes: list[str]) -> _Parts:
-    """Returns title, abstract and text of *pages*; adds the fates of rows to *word_fates*, and doubts to *notes*."""
+    """Returns title, abstract and text of *pages*.
+
+    Adds to *word_fates* which rows were kept and which rule dropped the others, and adds doubts to *notes*.
+    """
     heights = [page.height for page in pages]
     size = type_of([row for page in pages for row in page.rows]).size
     pages, furniture = without_furniture(pages, size)
@@ -282,5 +300,8 @@ def _line(error: Exception) -> str:
 
 
 def _plain(text: str) -> str:
-    """Returns a message of MuPDF as one line of at most 200 ASCII characters; ``?`` stands for others."""
+    """Returns *text*, a message of MuPDF, as one line of at most 200 ASCII characters.
+
+    A question mark stands for each other character.
+    """
     return " ".join(text.encode("ascii", "replace").decode().split())[:200]

@@ -1,7 +1,7 @@
-"""Counts what happened to every word on the pages of a PDF: kept, hidden, or dropped by a named rule.
+"""Counts the fate of every word on the pages of a PDF: kept, hidden, or dropped by a named rule.
 
-A word is a piece between white space on one line, as extracted, that has a letter or digit; it is hidden if none of
-these is visible. On each page the counts add up to all of its words.
+A word is a piece between white space on one line, as extracted, that has a letter or digit. A word is hidden if none of
+its letters and digits is visible. The counts of a page add up to all of its words.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ LEAST_SHARE = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """How many words of the *page*-th page (counted from 1; 0 for a text without pages) met each fate."""
+    """The words of one page by fate.
+
+    *page* is the number of the page in the file, from 1; 0 for a text without pages. *words* is {fate: how many words}.
+    """
 
     page: int
     words: Mapping[str, int]
@@ -71,25 +74,31 @@ class PageWords:
 
 
 class WordFates:
-    """Counts the words of *pages* by fate, as rules drop rows."""
+    """Counts the words of *pages* by fate; each rule that drops rows calls `out`."""
 
     def __init__(self, pages: Sequence[Page]):
         self._pages = pages
         self._fates = [Counter({"hidden": page.hidden, "turned": page.turned}) for page in pages]
 
     def out(self, rows: Iterable[Row], fate: Fate) -> None:
-        """Counts the words of *rows* as dropped for the reason *fate*."""
+        """Adds the words of *rows* to those that were dropped for the reason *fate*."""
         for row in rows:
             self._fates[row.page][fate] += row.words + row.marks
 
     def kept(self, rows: Iterable[Row]) -> None:
-        """Counts *rows* as kept in the title, the abstract or the text, without the marks of footnotes."""
+        """Adds the words of *rows* to those that were kept.
+
+        The marks of footnotes in *rows* count as ``footnote marks``.
+        """
         for row in rows:
             self._fates[row.page]["kept"] += row.words
             self._fates[row.page]["footnote marks"] += row.marks
 
     def pages(self) -> tuple[PageWords, ...]:
-        """Returns the counts of each page; words that no rule counts are ``unaccounted``."""
+        """Returns the counts of each page.
+
+        Words that neither `kept` nor `out` received are counted as ``unaccounted``.
+        """
         found = []
         for page, fates in zip(self._pages, self._fates, strict=True):
             fates["unaccounted"] += page.words - fates.total()
@@ -98,7 +107,7 @@ class WordFates:
 
 
 def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
-    """Returns the words by fate of all *pages* together, in the order of `MEANING`."""
+    """Returns {fate: how many words} for all *pages* together, in the order of `MEANING`."""
     found: Counter[str] = Counter()
     for page in pages:
         found.update(page.words)
@@ -106,7 +115,10 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
-    """Returns the reasons why the kept text of *pages* may lack parts of the paper, one line each."""
+    """Returns the reasons why the kept text may lack parts of the paper, one line each.
+
+    *pages* are the counts of the paper's pages.
+    """
     words = totals(pages)
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
@@ -127,12 +139,12 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """Returns the number of *words* (counts by fate) except line numbers and page numbers."""
+    """Returns the sum of *words* (how many, by fate) without line numbers and page numbers."""
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Returns rising *numbers* as ``1-3, 7``."""
+    """Returns the rising *numbers* as a text such as ``1-3, 7``."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

@@ -1,7 +1,8 @@
 """The child process that reads PDFs: `python -m gre_bench.ingest.pdf.worker MEMORY_BYTES`.
 
-It reads requests from standard input and writes answers to standard output, one at a time. A message is the length of a
-header in eight hexadecimal digits, the header in JSON, and as many bytes as the header's *bytes* says.
+It reads requests from standard input and writes answers to standard output, one at a time. A message has three parts:
+the length of its header in eight hexadecimal digits, the header in JSON, and data. The header's *bytes* is the length
+of the data.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MOST_DPI = 200
 
 
 def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None:
-    """Writes one message to *stream*."""
+    """Writes one message, *header* and *data*, to *stream*."""
     text = json.dumps({**header, "bytes": len(data)}).encode()
     stream.write(b"%08x" % len(text) + text)
     stream.write(data)
@@ -28,7 +29,7 @@ def send(stream: BinaryIO, header: Mapping[str, Any], data: bytes = b"") -> None
 
 
 def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """Returns the header and bytes of the next message of *stream*, or None at its end."""
+    """Returns the header and the data of the next message of *stream*; None at the end of the stream."""
     length = stream.read(8)
     if len(length) < 8:
         return None
@@ -38,7 +39,7 @@ def receive(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
 
 
 def main() -> None:
-    """Limits this process, then answers requests until standard input ends."""
+    """Limits this process's memory, then answers requests until standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     memory = int(sys.argv[1])
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
@@ -79,7 +80,7 @@ def main() -> None:
 
 
 def _held() -> int:
-    """Returns the bytes of memory that the process holds now; 0 if the system does not tell."""
+    """Returns how many bytes of memory this process holds now; 0 if the system does not say."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
@@ -87,7 +88,7 @@ def _held() -> int:
 
 
 def _allow(seconds: float) -> None:
-    """Lets the process compute for *seconds* more; after that the system ends it."""
+    """Lets this process use *seconds* more of CPU time; after that, the system ends the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     limit = math.ceil(used.ru_utime + used.ru_stime + seconds)
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))

@@ -1,4 +1,4 @@
-"""Makes MuPDF leave out what ISO 32000-2 does not draw: layers that expressions hide, and colours without ink."""
+"""Makes MuPDF draw a PDF as ISO 32000-2 says: without content of hidden layers, and without paint that is no ink."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ DEEPEST = 20
 
 
 def conform(document: Any) -> bool:
-    """Changes *document* (a PyMuPDF document, in memory only) so that MuPDF draws it as ISO 32000-2 says.
+    """Changes the PyMuPDF *document*, in memory only, so that MuPDF draws it as ISO 32000-2 says.
 
-    Content of a layer membership that its expression (``/VE``) or policy (``/P``, 8.11.2.2) hides is no longer shown.
-    Returns whether there is such content. Paint in the colorants ``/None`` (8.6.6.4, 8.6.6.5) becomes white, which on
-    paper equals no paint.
+    - A layer membership (``/OCMD``) makes its content depend on layers. If its expression (``/VE``) or its policy
+      (``/P``, 8.11.2.2) hides the content, MuPDF will no longer show that content.
+    - The colorant ``/None`` (8.6.6.4, 8.6.6.5) leaves no mark on paper. Paint in it becomes white.
+
+    Returns whether any layer membership hides its content.
     """
     on = layers_on(document)
     hidden = False
@@ -35,7 +37,7 @@ def conform(document: Any) -> bool:
 
 
 def layers_on(document: Any) -> dict[int, bool]:
-    """Returns for each layer of *document*, by its object number, whether it is on when the file is opened."""
+    """Returns {object number of a layer: whether the layer is on when *document* is opened}."""
     groups = document.get_ocgs()
     if not groups:
         return {}
@@ -45,9 +47,9 @@ def layers_on(document: Any) -> dict[int, bool]:
 
 
 def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
-    """Whether the layer membership with the object number *xref* shows its content.
+    """Whether the layer membership (``/OCMD``) with the object number *xref* shows its content.
 
-    *on*: whether each layer is on, by its object number.
+    *on* says for each layer, by object number, whether the layer is on.
     """
     kind, expression = document.xref_get_key(xref, "VE")
     if kind in ("array", "xref"):
@@ -60,9 +62,9 @@ def _shows(document: Any, xref: int, on: dict[int, bool]) -> bool:
 
 
 def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
-    """Whether the content under a visibility *expression* is shown; a malformed expression hides nothing.
+    """Whether the visibility *expression* (``/VE``) shows its content; a malformed expression shows the content.
 
-    *on*: whether each layer is on, by its object number.
+    *on* says for each layer, by object number, whether the layer is on.
     """
     tokens = [(found.group(), found.group(1)) for found in TOKEN.finditer(expression)]
 
@@ -92,9 +94,10 @@ def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
 
 
 def _white(document: Any, found: re.Match[str], functions: dict[int, int]) -> str:
-    """Returns the start of a colour space with as many colorants as *found* has, all of which paint white.
+    """Returns the colour space that *found*, a match of `NONE`, begins, continued so that its paint is white.
 
-    *functions*: the object numbers of the colour functions, by their number of colorants; a new one is added.
+    The continuation names a function that turns any amount of the colorants into white. *functions* maps a number of
+    colorants to the object number of such a function. A missing function is added to *functions* and to *document*.
     """
     inks = len(re.findall("/None", found.group(1))) if found.group(1) else 1
     if inks not in functions:

@@ -1,4 +1,4 @@
-"""The findings of a PDF's audit: text that no reader sees, and passages that give orders."""
+"""The findings of a PDF's audit: text that no reader sees, and visible passages that instruct reviewers or models."""
 
 from __future__ import annotations
 
@@ -51,8 +51,11 @@ INVISIBLE = frozenset(
 class Finding:
     """One hidden text, or one visible passage that instructs reviewers or models.
 
-    *page* counts from 1. *box* is the position: x0, y0, x1, y1 in points from the top left of the page as shown; for
-    ``actual_text``, the whole page. *instructs* names the rule by which the text addresses reviewers or models.
+    - *kind*: the reason for the finding, a key of `MEANING`.
+    - *page*: the number of the page in the file, from 1.
+    - *box*: x0, y0, x1, y1 in points from the top left of the page as shown. For ``actual_text``, it is the whole page.
+    - *text*: the hidden text or the passage.
+    - *instructs*: the name of the rule that calls *text* an instruction (see `instructions`); None if no rule does.
     """
 
     kind: Kind
@@ -63,11 +66,11 @@ class Finding:
 
     @property
     def hidden(self) -> bool:
-        """Whether the text was left out of the paper's text."""
+        """Whether the finding is hidden text, which the extracted text of the paper leaves out."""
         return self.kind != "instruction"
 
     def line(self, letters: int = 160) -> str:
-        """Returns the finding in one line, its text cut after *letters* characters."""
+        """Returns the finding as one line; a text longer than *letters* characters is cut."""
         shown = " ".join(self.text.split())
         shown = shown if len(shown) <= letters else f"{shown[:letters]}… ({len(shown)} characters)"
         order = f" [instruction: {self.instructs}]" if self.instructs and self.hidden else ""
@@ -76,7 +79,7 @@ class Finding:
 
 
 def rounded(sides: Iterable[float]) -> Box:
-    """Returns *sides* (x0, y0, x1, y1 in points), rounded to tenths."""
+    """Returns the box *sides* (x0, y0, x1, y1 in points), rounded to tenths of a point."""
     x0, y0, x1, y1 = (round(float(side), 1) for side in sides)
     return x0, y0, x1, y1
 
@@ -84,8 +87,8 @@ def rounded(sides: Iterable[float]) -> Box:
 def readable(text: str) -> str:
     r"""Returns *text* with its invisible characters made visible.
 
-    Tag characters become their ASCII twins. Others become escapes such as ``\u{200b}``, or a space if they are white
-    space.
+    A tag character becomes its ASCII twin. Any other invisible character becomes a space if it is white space, and
+    otherwise an escape such as ``\u{200b}``.
     """
     letters = []
     for letter in text:

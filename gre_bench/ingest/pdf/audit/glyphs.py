@@ -1,4 +1,4 @@
-"""Reads every character that a page of a PDF draws, visible or not, with the properties that decide its visibility."""
+"""Reads every character that a page of a PDF draws, and the properties that decide whether a reader sees it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,21 @@ ENDLESS = 1e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Glyphs:
-    """The n characters of a page in reading order; boxes and origins in points from the top left of the page.
+    """The n characters of a page in reading order. Each array has one row for each character.
 
-    *blocks*: PyMuPDF's nested blocks, lines and spans, in the same order. *extent*: the font size in points; if it
-    differs by direction, the geometric mean. *opacity*: from 0 to 1. *color*: red, green and blue (n × 3, of 255).
-    *painted*: whether the character is filled or stroked at all. *clipping*: whether it clips what is drawn next.
-    *direction*: that of its line (n × 2, of length 1). *even*: whether that direction is from left to right. *solid*:
-    whether it is a letter, a digit, or a sign that stands for letters, such as one in brackets. *line* and *word*:
-    numbers of its line and word. A character of white space has a word number of its own.
+    - *blocks*: PyMuPDF's nested blocks, lines and spans, which hold the same characters in the same order.
+    - *text*: the characters as one string of length n.
+    - *box*: x0, y0, x1, y1 (n × 4), in points from the top left of the page.
+    - *origin*: the left end of the base line (n × 2), in the same coordinates.
+    - *extent*: the font size in points. If the size differs by direction, it is the geometric mean.
+    - *opacity*: from 0 to 1.
+    - *color*: red, green and blue, each from 0 to 255 (n × 3).
+    - *painted*: whether the character is filled or stroked at all.
+    - *clipping*: whether the character's outline clips what is drawn next.
+    - *direction*: the direction of the character's line, as a vector of length 1 (n × 2).
+    - *even*: whether that line runs from left to right.
+    - *solid*: whether the character is a letter, a digit, or a sign that stands for a letter, such as ⒜.
+    - *line*, *word*: the numbers of the character's line and word. Each white space character is a word of its own.
     """
 
     blocks: list[dict[str, Any]]
@@ -44,10 +51,10 @@ class Glyphs:
 
 
 def glyphs_of(page: Any) -> Glyphs:
-    """Returns all characters in the contents of *page* (a PyMuPDF page), without its annotations and form fields.
+    """Returns all characters in the contents of the PyMuPDF *page*, without its annotations and form fields.
 
-    Characters off the page, or clipped away, are included. The file's own replacements for shown text (ActualText) are
-    not followed.
+    Characters off the page, or clipped away, are included. A file may state other text for its characters (ActualText).
+    This function ignores such text and returns the characters that are drawn.
     """
     import numpy as np
 
@@ -96,15 +103,15 @@ def glyphs_of(page: Any) -> Glyphs:
 
 
 def stands_for_letters(sign: str) -> bool:
-    """Whether *sign* is a letter, or one that a reader takes for letters: in brackets, in a ring, in a frame."""
+    """Whether *sign* is a letter, or a letter in brackets, in a ring or in a frame."""
     return any(map(str.isalpha, normalize("NFKC", sign))) or " LETTER " in name(sign, "")
 
 
 def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns for each line of *glyphs* its number of visible words, and its number of hidden words.
+    """Returns two counts for each line of *glyphs*: its visible words, and its hidden words.
 
-    All letters and digits of a hidden word are marked by the mask *hidden*. A piece without letter or digit, such as
-    the leaders of a table of contents, is no word.
+    A word is hidden if the mask *hidden* marks all of its letters and digits. A piece without any letter or digit, such
+    as the leader dots in a table of contents, is no word.
     """
     import numpy as np
 
@@ -120,7 +127,7 @@ def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def shown_as(page: Any) -> str:
-    """Returns the text of *page* as extracted by programs that follow the file's replacements (ActualText)."""
+    """Returns the text of *page* as programs extract it that obey the file's replacement texts (ActualText)."""
     return str(_text_page(page, followed=True).extractText())
 
 

@@ -1,8 +1,8 @@
 """Decides which characters of a page a human cannot see, and why.
 
 A character is judged by its setting (size, opacity, render mode, position, code point) and by its effect on the page.
-The page is drawn with and without text. It must differ where the character is, and the character's colour must differ
-from what is beneath it.
+To measure the effect, the page is drawn twice, with and without its text. A character is visible if the two drawings
+differ at its place and its colour differs from the colour beneath it.
 """
 
 from __future__ import annotations
@@ -64,10 +64,15 @@ KINDS: tuple[Kind | None, ...] = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """A page as its readers see it. *hidden* marks characters to leave out; *scan* says whether the page is a scan.
+    """The characters of a page, and which of them its readers see.
 
-    *pictured* is the share of the page that pictures cover. *recognised* counts the letters and digits that text
-    recognition laid invisibly over a scan's own writing; they are kept.
+    - *glyphs*: all characters of the page.
+    - *hidden*: the mask of the characters that no reader sees. The paper's text leaves them out.
+    - *findings*: the hidden characters as findings.
+    - *scan*: whether the page is a scan.
+    - *recognised*: how many letters and digits text recognition laid invisibly over a scan's own writing. They are not
+      marked as hidden.
+    - *pictured*: the share of the page's area that pictures cover.
     """
 
     glyphs: Glyphs
@@ -79,7 +84,7 @@ class Sight:
 
 
 def look_at(page: Any, number: int) -> Sight:
-    """Returns what can be seen of *page* (a PyMuPDF page), the *number*-th of its file."""
+    """Returns what a reader sees of the PyMuPDF *page*, whose number in the file, from 1, is *number*."""
     import numpy as np
 
     glyphs = glyphs_of(page)
@@ -104,9 +109,9 @@ def look_at(page: Any, number: int) -> Sight:
 
 
 def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.int64]:
-    """Returns for each character the index of its kind in `KINDS`; 0 means visible.
+    """Returns for each character why it is hidden, as an index in `KINDS`; 0 means that it is visible.
 
-    *log* is PyMuPDF's list of the drawn objects with their boxes.
+    *ink* is the *page* drawn with and without its text. *log* is PyMuPDF's list of the drawn objects with their boxes.
     """
     import numpy as np
 
@@ -158,12 +163,13 @@ def _unseen(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Returns three masks of characters: unseen, pale and strays.
 
-    Unseen characters are in words that leave no mark or have the colour of their ground. Pale characters have the
-    colour of their ground. Strays are a few letters without a mark. Mathematical signs can be strays too, as they are
-    positioned unlike letters. Words in the colour of their ground are no strays, however short, nor are strays that
-    together form sentences.
+    - Unseen characters belong to words that leave no mark on the page or have the colour of their ground.
+    - Pale characters have the colour of their ground.
+    - Strays leave no mark, but are only a few letters. They may be signs of a formula, which are positioned unlike
+      letters. Strays that together form sentences count as unseen, and so do words of pale letters, however short.
 
-    The mask *among* selects the characters to check. *band* holds the box in which each is measured (n × 4, in points).
+    The mask *among* selects the characters to check. *band* holds the box in which each character is measured (n × 4,
+    in points). *ink* is the page drawn with and without its text; the drawing without text is the ground.
     """
     import numpy as np
 
@@ -182,9 +188,10 @@ def _unseen(
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the n contrast ratios of *colour* to *ground* (n × 3 each, in steps of 255), from 1 to 21.
+    """Returns the contrast ratio of each *colour* to the *ground* in the same row, from 1 to 21.
 
-    The formula is that of WCAG 2.2, with the luminance of sRGB.
+    Both arrays are n × 3: red, green and blue from 0 to 255. The formula is that of WCAG 2.2, with the luminance of
+    sRGB.
     """
     import numpy as np
 
@@ -198,16 +205,19 @@ def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArra
 
 
 def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
-    """Returns the rectangle around all *boxes*, in points, with a margin for letters that extend beyond their boxes."""
+    """Returns one rectangle (x0, y0, x1, y1 in points) around all *boxes*.
+
+    The rectangle has a margin, because letters may extend beyond their boxes.
+    """
     (left, top), (right, bottom) = boxes[:, :2].min(axis=0) - MARGIN, boxes[:, 2:].max(axis=0) + MARGIN
     return float(left), float(top), float(right), float(bottom)
 
 
 def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
-    """Returns for each character the box (n × 4, in points) in which its ink and ground are measured.
+    """Returns for each character the box (n × 4, in points) in which its ink and its ground are measured.
 
-    It is the middle of the lower half, where almost every letter has ink and its neighbours have none. For text that
-    does not run from left to right, it is the middle of the whole box.
+    For text from left to right, the box is the middle of the character's lower half. Almost every letter has ink there,
+    and the letters around it have none. For text in other directions, the box is the middle of the whole character.
     """
     import numpy as np
 
@@ -222,7 +232,11 @@ def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
 
 
 def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Whether each character is too small: below `TINY`, or a little larger in a line or sentence of running text."""
+    """Returns the mask of the characters that are too small to read.
+
+    Any type below `TINY` points is. Slightly larger type is only if it forms a line or sentence of running text,
+    because labels in shrunk figures have the same size.
+    """
     import numpy as np
 
     small = glyphs.extent < SMALL
@@ -240,7 +254,10 @@ def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Whether each character is in sentences in fine print, however short the lines, or in lines of several words."""
+    """Returns the mask of the characters smaller than `FINE` points that form running text.
+
+    Running text here means sentences, in lines of any length, or lines of several words.
+    """
     import numpy as np
 
     fine = glyphs.extent < FINE
@@ -256,7 +273,10 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
-    """Whether each character is one of four or more consecutive ones without width, or the one before them."""
+    """Returns the mask of the characters that are packed into the place of one.
+
+    These are four or more consecutive characters without width, and the character before them.
+    """
     import numpy as np
 
     box = glyphs.box
@@ -271,7 +291,10 @@ def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def _pictured(page: Any, log: list[Any]) -> float:
-    """Returns the share of the page that its pictures cover, at most 1; overlapping pictures count separately."""
+    """Returns the share of the page's area that its pictures cover, at most 1.
+
+    Overlapping pictures are counted separately. *log* is PyMuPDF's list of the drawn objects with their boxes.
+    """
     sheet, total = page.rect, 0.0
     for kind, box, *_ in log:
         if kind in ("fill-image", "fill-imgmask"):
@@ -282,9 +305,9 @@ def _pictured(page: Any, log: list[Any]) -> float:
 
 
 def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Finding]:
-    """Returns the hidden characters as findings on page *number*.
+    """Returns one finding for each run of characters that are hidden for the same reason.
 
-    Consecutive characters with the same kind in *why* (an index in `KINDS`) form one finding.
+    *why* holds the reason for each character, as an index in `KINDS`; 0 means visible. *number* is the page's number.
     """
     import numpy as np
 

@@ -20,9 +20,12 @@ LARGEST = 6e6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ink:
-    """Two pictures of a page, with and without text; height × width × RGB.
+    """A page, or a region of it, drawn twice: with its text and without.
 
-    There are *scale* pixels per point; *corner* is the pictures' top left in pixels of the page.
+    - *whole*: the picture with text, height × width × RGB.
+    - *ground*: the picture without text, of the same shape.
+    - *scale*: pixels per point.
+    - *corner*: (x, y) of the pictures' top left corner, in pixels from the top left of the page.
     """
 
     whole: NDArray[np.uint8]
@@ -31,17 +34,20 @@ class Ink:
     corner: tuple[int, int]
 
     def marks(self, boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Returns for each of *boxes* (n × 4, in points) whether text leaves a mark in it."""
+        """Returns for each of *boxes* (n × 4, in points) whether text leaves a mark in the box."""
         import numpy as np
 
         changed = np.maximum(self.whole, self.ground) - np.minimum(self.whole, self.ground) > SEEN
         return self._count(changed[:, :, 0] | changed[:, :, 1] | changed[:, :, 2], boxes) > 0
 
     def letters(self, origin: NDArray[np.float64], *sides: NDArray[np.float64], channel: int) -> NDArray[np.float32]:
-        """Returns samples of n letters on the page drawn with its text (n × samples, see `shapes.samples`).
+        """Returns how dark the picture with text is at sample points of n letters (n × samples; see `shapes.samples`).
 
-        *origin*: the left end of each letter's base line. *sides*: two vectors for each letter, its advance along the
-        line and its size downwards. All are n × 2, in points. *channel*: 0 is red, 1 green, 2 blue, 3 their mean.
+        - *origin*: the left end of each letter's base line.
+        - *sides*: two vectors for each letter, its advance along the line and its size downwards.
+        - *channel*: 0 is red, 1 green, 2 blue, 3 the mean of the three.
+
+        *origin* and both of *sides* are n × 2, in points.
         """
         import numpy as np
 
@@ -53,9 +59,9 @@ class Ink:
         return samples(picture, origin * self.scale - np.array(self.corner), *(side * self.scale for side in sides))
 
     def contrasts(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.bool_]:
-        """Returns for each of *boxes* whether neighbouring pixels in it differ by at least *least* steps of 255.
+        """Returns for each of *boxes* (n × 4, in points) whether it holds two neighbouring pixels that differ clearly.
 
-        The picture with text is measured.
+        The picture with text is measured in grey. Pixels differ clearly by *least* steps or more, of 255.
         """
         import numpy as np
 
@@ -66,7 +72,7 @@ class Ink:
         return self._count(edges, boxes) > 0
 
     def beneath(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the mean colour (n × 3) of the page without text, at five places in each of *boxes*."""
+        """Returns the mean colour (n × 3, of 255) of the picture without text, at five points in each of *boxes*."""
         import numpy as np
 
         height, width = self.ground.shape[:2]
@@ -78,9 +84,9 @@ class Ink:
         return total / 5
 
     def rough(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.float64]:
-        """Returns for each of *boxes* the share of pixels that differ from a neighbour by *least* steps of 255 or more.
+        """Returns for each of *boxes* (n × 4, in points) the share of its pixels that differ clearly from a neighbour.
 
-        The picture without text is measured.
+        The picture without text is measured in grey. Pixels differ clearly by *least* steps or more, of 255.
         """
         import numpy as np
 
@@ -94,7 +100,10 @@ class Ink:
         return self._count(edges, boxes) / np.maximum(self._area(boxes), 1)
 
     def _count(self, mask: NDArray[np.bool_], boxes: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Returns how many pixels of *mask* lie in each box; a box without width has one column."""
+        """Returns for each of *boxes* (n × 4, in points) how many of its pixels the *mask* of a picture marks.
+
+        Every box counts as at least one pixel wide and high.
+        """
         import numpy as np
 
         height, width = mask.shape
@@ -104,12 +113,15 @@ class Ink:
         return sums[y1, x1] - sums[y0, x1] - sums[y1, x0] + sums[y0, x0]
 
     def _area(self, boxes: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Returns how many pixels each box has."""
+        """Returns the number of pixels in each of *boxes*."""
         x0, y0, x1, y1 = self._pixels(boxes)
         return (x1 - x0) * (y1 - y0)
 
     def _pixels(self, boxes: NDArray[np.float64]) -> tuple[NDArray[np.int64], ...]:
-        """Returns the first columns and rows of the boxes, and those after their last."""
+        """Returns four arrays of pixel indices: each box's first column, first row, end column and end row.
+
+        The ends are exclusive. *boxes* is n × 4, in points.
+        """
         import numpy as np
 
         height, width = self.whole.shape[:2]
@@ -121,9 +133,10 @@ class Ink:
 
 
 def ink_of(page: Any, scale: float = 1.0, region: tuple[float, float, float, float] | None = None) -> Ink:
-    """Draws *page* (a PyMuPDF page) with its annotations, or a *region* of it (in points).
+    """Draws the PyMuPDF *page* and its annotations twice, with and without the page's text.
 
-    *scale* is in pixels per point; it is lowered if the pictures would be huge.
+    *region* (x0, y0, x1, y1 in points) limits the drawing to a part of the page. *scale* is in pixels per point. It is
+    lowered if a picture would have more than `LARGEST` pixels.
     """
     from pymupdf import mupdf
 

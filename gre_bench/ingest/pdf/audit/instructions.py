@@ -1,8 +1,8 @@
-"""Finds passages of a paper that instruct its reviewers, or the language models that review it, by rule.
+"""Finds passages that instruct a paper's reviewers, or the language models that review it.
 
-A rule is a pattern with a name. The rules of `ANYWHERE` apply to any text. They need both an addressed reviewer or
-model (or its instructions) and an order. The rules of `UNSEEN` apply to text that no reader sees, where an order alone
-suffices. In visible text, papers on language models are full of such sentences.
+A rule is a pattern with a name. The rules of `ANYWHERE` apply to any text. They are strict, because papers on language
+models are full of sentences that give a model orders. The rules of `UNSEEN` are looser: an order alone suffices. They
+apply only to text that no reader sees.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ UNSEEN = _compiled(
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of a text, ``text[start:end]``, that the rule named *rule* calls an instruction."""
+    """A passage ``text[start:end]`` of a text that matches the rule named *rule*."""
 
     rule: str
     start: int
@@ -121,7 +121,7 @@ class Passage:
 def instructions_in(text: str, *, unseen: bool = False) -> list[Passage]:
     """Returns the passages of *text* that instruct reviewers or models, in order and without overlaps.
 
-    *unseen*: no reader of the page sees the text, so an order alone suffices.
+    *unseen* says that no reader of the page sees *text*. The looser rules of `UNSEEN` then apply as well.
     """
     rules = ANYWHERE | UNSEEN if unseen else ANYWHERE
     found = [Passage(name, *match.span()) for name, rule in rules.items() for match in rule.finditer(text)]

@@ -1,6 +1,7 @@
 """Finds letters that are drawn but cannot be read.
 
-Letters are compared with reference pictures. Where an alphabet has none, their positions and sizes decide.
+Letters are compared with reference pictures of common typefaces. An alphabet without reference pictures is judged by
+the positions and sizes of its letters.
 """
 
 from __future__ import annotations
@@ -76,8 +77,11 @@ def illegible(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Returns two masks of characters: those that no reader can make out, and strays.
 
-    Strays seem unreadable too, but are only a few letters. The mask *among* selects the characters to check. *closer*
-    takes a mask of characters, and returns the page around them, drawn enlarged.
+    Strays seem unreadable too, but are too few letters to be sure.
+
+    - *glyphs*, *ink*: the characters of the page, and the page drawn with and without them.
+    - *among*: the mask of the characters to check.
+    - *closer*: a function that takes a mask of characters and returns the page around them, drawn enlarged.
     """
     import numpy as np
 
@@ -113,11 +117,15 @@ def illegible(
 class _Letters:
     """The n letters of a page that have reference pictures.
 
-    *places*: their indices among the page's characters. *alphabet* and *letter*: indices in `ALPHABETS` and in that
-    alphabet. *unit*: index of the unit that each letter is judged in, one word or several short words together. *line*:
-    index of its line. *origin*: the left end of its base line (n × 2, in points). *sides*: its advance along the line
-    and its size downwards, as vectors (n × 2 each, in points). *pictured*: the mask of these letters among all
-    characters of the page.
+    - *places*: the letters' indices among the page's characters.
+    - *alphabet*: the index of each letter's alphabet in `ALPHABETS`.
+    - *letter*: the letter's index in that alphabet.
+    - *unit*: the number of the unit that the letter is judged in: a word, or several short words together.
+    - *line*: the number of the letter's line.
+    - *origin*: the left end of the letter's base line (n × 2, in points).
+    - *sides*: two arrays of vectors (n × 2 each, in points), the letter's advance along the line and its size
+      downwards.
+    - *pictured*: the mask of the letters with reference pictures among all characters of the page.
     """
 
     places: NDArray[np.int64]
@@ -143,7 +151,7 @@ class _Letters:
         )  # fmt: skip
 
     def boxes(self) -> NDArray[np.float64]:
-        """Returns the boxes of the letters above their base line (n × 4, in points)."""
+        """Returns each letter's box, from its base line upwards (n × 4, in points)."""
         import numpy as np
 
         advance, down = self.sides
@@ -159,9 +167,10 @@ class _Letters:
 
 
 def _disguised(glyphs: Glyphs, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the characters of words spelt in signs that stand for letters and are none, such as those in brackets.
+    """Returns the mask of the signs that spell words in place of letters, such as letters in brackets.
 
-    What they look like cannot be checked, as no typeface of the references has them.
+    The shapes of these signs cannot be checked, because the typefaces of the references lack them. The mask *among*
+    selects the characters to check.
     """
     import numpy as np
 
@@ -173,10 +182,11 @@ def _disguised(glyphs: Glyphs, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns which characters *among* those given are laid over a scan whose writing is other letters.
+    """Returns the mask of the recognised characters that are not what a scan shows in their place.
 
-    Words of a line are judged together until they have `WINDOW` letters. The letters of text recognition do not lie
-    exactly on the writing: on true ones the mean rank of a page is 0.01 to 0.21.
+    The mask *among* selects the characters that text recognition laid over the scan. Words of a line are judged
+    together until they have `WINDOW` letters. Recognised letters do not lie exactly on the writing. Even where they are
+    right, the mean rank of a page (see `shapes`) is 0.01 to 0.21.
     """
     import numpy as np
 
@@ -206,7 +216,10 @@ def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.boo
 
 
 def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Returns for each letter the number of its unit, from 0: a word, or consecutive short words of a line."""
+    """Returns for each letter the number of its unit, from 0.
+
+    A unit is a word, or several consecutive short words of a line. *places* are the letters' indices in *glyphs*.
+    """
     import numpy as np
 
     word = glyphs.word[places]
@@ -219,10 +232,10 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
-    """Returns for each of *letters* whether it is in an unreadable unit.
+    """Returns for each of *letters* whether its unit (see `_Letters`) is unreadable.
 
-    *closely*: units that seem unreadable are tried again: as light letters on dark ground, in each colour, above an
-    underline, and shifted as in other typefaces.
+    If *closely*, units that seem unreadable are tried in further ways: as light letters on dark ground, in each colour,
+    without the rows that an underline may cover, and shifted as in other typefaces. One success makes a unit readable.
     """
     import numpy as np
 
@@ -257,7 +270,8 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
 def _alike(letter: NDArray[np.int64], unit: NDArray[np.int64], shape: NDArray[np.float32]) -> NDArray[np.bool_]:
     """Returns for each unit whether different letters beside one another have the same picture, such as a box.
 
-    At least two such neighbours are needed, because a capital i and a small l may look the same.
+    At least two such pairs are needed, because a capital i and a small l may look the same. For each letter, *letter*
+    is its index in its alphabet, *unit* the number of its unit, and *shape* its normal samples (see `shapes`).
     """
     import numpy as np
 
@@ -272,9 +286,11 @@ def _strange_stretches(
     letters: _Letters, unit: NDArray[np.int64], strange: NDArray[np.bool_], rank: NDArray[np.float64],
     odds: NDArray[np.float64],
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Returns for each unit whether it lies in an unreadable stretch of consecutive *strange* units of a line.
+    """Returns for each unit whether it belongs to an unreadable stretch.
 
-    *unit*, *rank* and *odds* are given for each letter, *strange* for each unit.
+    A stretch is a run of consecutive *strange* units in one line. It is unreadable if its letters have a high mean rank
+    and a high sum of log odds. *strange* has a value for each unit. *unit* (the unit's number), *rank* and *odds* have
+    one for each letter; see `shapes` for ranks and odds.
     """
     import numpy as np
 
@@ -288,7 +304,10 @@ def _strange_stretches(
 
 
 def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns advance and downward size of the letters at *places*, as vectors (n × 2 each) in points."""
+    """Returns two vectors for each letter: its advance along the line and its size downwards (n × 2 each, in points).
+
+    *places* are the letters' indices in *glyphs*.
+    """
     import numpy as np
 
     size = glyphs.box[places, 2:] - glyphs.box[places, :2]
@@ -303,10 +322,11 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
 
 
 def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns a mask of the characters in lines that cannot be read, judged by how their letters are placed.
+    """Returns the mask of the characters in lines that cannot be read because of how their letters are placed.
 
-    The letters of such a line are squeezed. Or most of them lack references, and cover one another or lie in noise.
-    *pictured* marks the letters that have references.
+    In such a line, the letters are squeezed. Or most of its letters have no reference pictures, and they cover one
+    another or lie in noise. The mask *among* selects the characters to check, and *pictured* the letters with reference
+    pictures.
     """
     import numpy as np
 
@@ -327,13 +347,15 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
 
 
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns a mask of those *letters* that collide with another letter.
+    """Returns the mask of those *letters* that collide with another letter.
 
-    The same letter twice is bold print, if both belong to the same word. Else the letters of the shorter word collide.
+    Two letters collide if they share `SHARED` of the narrower letter's width, and their base lines are less than
+    `CLOSE` of the smaller size apart. Superscripts do not collide, because they stand beside a letter and not above it.
 
-    Two letters collide if they share `SHARED` of the narrower width, and their baselines are less than `CLOSE` of the
-    smaller size apart. Superscripts stand beside, not above. Each letter is compared with at most `REACH` others of its
-    row, so that the time grows in proportion to the letters.
+    The same letter twice in two equal words is bold print, and does not collide. In two unequal words, only the letter
+    of the shorter word collides.
+
+    Each letter is compared with at most `REACH` others of its row, so that the time grows in proportion to the letters.
     """
     import numpy as np
 
@@ -368,7 +390,11 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _spelling(
     glyphs: Glyphs, letters: NDArray[np.bool_], places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Returns a number for the spelling of the word of each letter at *places*, and how many *letters* it has."""
+    """Returns two numbers for each letter at *places*: one for the spelling of its word, and the word's length.
+
+    Equal words have equal numbers. The length counts only the characters in the mask *letters*. *places* are indices in
+    *glyphs*.
+    """
     import numpy as np
 
     at = np.flatnonzero(letters)

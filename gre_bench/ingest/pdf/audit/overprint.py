@@ -1,4 +1,7 @@
-"""Finds text that a later object covers, from the order of drawing, which the finished page does not show."""
+"""Finds text that a later object covers.
+
+The finished page does not show such text. Only the order of drawing reveals it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ MOST = 200
 
 
 def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
-    """Returns a mask of the characters with their centre in a large object that is drawn after text there.
+    """Returns the mask of the characters whose centre lies in a large object that is drawn over earlier text.
 
     *log* is PyMuPDF's list of the drawn objects with their boxes (``page.get_bboxlog()``).
     """
@@ -35,10 +38,10 @@ def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
 
 
 def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
-    """Returns a mask of the characters that a later object covers, and on which still later text is printed.
+    """Returns the mask of the characters that an object covers, and on which later text is then printed.
 
-    The finished page shows the ink of the later text there. Only the order of drawing reveals the earlier text. Rotated
-    pages are not checked.
+    The finished page shows only the ink of the later text there. Only the order of drawing reveals the earlier text.
+    Rotated pages are not checked. *log* is PyMuPDF's list of the drawn objects with their boxes.
     """
     import numpy as np
 
@@ -71,9 +74,10 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
 
 
 def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns the mask of all characters drawn in one operation with found ones, if most of its letters are found.
+    """Widens the mask *found* to whole drawing operations.
 
-    *place_of* is each character's number in the order of drawing.
+    If *found* marks most letters of an operation, all of its characters are marked; otherwise none is. *place_of* is
+    the number of each character's operation in the order of drawing.
     """
     import numpy as np
 
@@ -87,9 +91,9 @@ def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.
 
 
 def _order(page: Any) -> dict[tuple[str, float, float], int]:
-    """Returns each character's number in the order of drawing, by its letter and origin in points.
+    """Returns {(character, x, y of its origin in points): its number in the order of drawing}.
 
-    Of a character drawn twice in one place, the first number counts.
+    If a character is drawn twice in one place, the first number counts.
     """
     found: dict[tuple[str, float, float], int] = {}
     for span in page.get_texttrace():
@@ -100,9 +104,10 @@ def _order(page: Any) -> dict[tuple[str, float, float], int]:
 
 
 def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]]:
-    """Returns the `MOST` largest objects that can cover text: number in the order of drawing, and box in points.
+    """Returns the `MOST` largest objects that can cover text, each as (number in the order of drawing, box in points).
 
-    Objects drawn before all text are backgrounds, which are left out.
+    Objects drawn before all text are left out, because they are backgrounds. *log* is PyMuPDF's list of the drawn
+    objects with their boxes.
     """
     first = next((place for place, (kind, *_) in enumerate(log) if kind.endswith("-text")), len(log))
     found = [
@@ -115,7 +120,10 @@ def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]
 
 
 def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
-    """Returns an array with x0, y0, x1, y1 and number in the order of drawing of each object of one of *kinds*."""
+    """Returns a row x0, y0, x1, y1, number for each object in *log* whose kind is in *kinds*.
+
+    *number* is the object's index in *log*, which is in the order of drawing. Coordinates are in points.
+    """
     import numpy as np
 
     return np.array([(*box, place) for place, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float).reshape(
@@ -128,7 +136,7 @@ def _meets(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
 
 
 def _within(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:
-    """Returns which of *boxes* lie in *box*, with a tolerance of one point."""
+    """Returns the mask of those *boxes* that lie inside *box*, with a tolerance of one point."""
     across = (boxes[:, 0] > box[0] - 1) & (boxes[:, 2] < box[2] + 1)
     return across & (boxes[:, 1] > box[1] - 1) & (boxes[:, 3] < box[3] + 1)
 

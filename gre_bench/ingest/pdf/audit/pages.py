@@ -1,4 +1,4 @@
-"""Audits a page of a PDF: the page as a human sees it, its hidden text, and passages that give orders."""
+"""Audits a page of a PDF: what a human sees of it, its hidden text, and passages that instruct reviewers or models."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ SIGNS = 8
 
 
 def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> tuple[Sight, list[Finding], list[str]]:
-    """Returns what can be seen on *page*, the *number*-th; its findings; notes on parts that could not be checked.
+    """Returns three results: what a reader sees of *page*, its findings, and notes on parts that could not be checked.
 
-    *faults* are the errors on a damaged page that become notes; other errors are raised.
+    *number* is the number of the page in the file, from 1. If annotations or replacement texts raise one of *faults*,
+    the error becomes a note. Other errors are raised.
     """
     sight = look_at(page, number)
     findings, notes = [], []
@@ -40,7 +41,10 @@ def audit_page(page: Any, number: int, faults: tuple[type[Exception], ...]) -> t
 
 
 def judged(finding: Finding) -> Finding:
-    """Returns *finding* with *instructs* set to the rule that its text matches, and the text cut to `LONGEST`."""
+    """Returns *finding* with *instructs* set and its text cut to `LONGEST` characters.
+
+    *instructs* becomes the name of the first rule that the text matches; None if it matches none.
+    """
     passages = instructions_in(" ".join(finding.text.split()), unseen=True)
     text = finding.text if len(finding.text) <= LONGEST else f"{finding.text[:LONGEST]}…"
     return replace(finding, text=text, instructs=passages[0].rule if passages else None)
@@ -60,10 +64,10 @@ def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
 
 
 def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
-    """Returns the visible text as one line, and for each of its characters the index in *glyphs*.
+    """Returns the visible text of a page as one line, and for each character of that line its index in *glyphs*.
 
-    Words divided by a hyphen at a line's end are joined. *hidden* marks the characters to leave out. The index is None
-    for a space between lines.
+    The mask *hidden* marks the characters to leave out. A word divided by a hyphen at a line's end is joined. A space
+    that stands for a line's end has the index None.
     """
     text: list[str] = []
     places: list[int | None] = []

@@ -1,4 +1,4 @@
-"""Draws the pages of a PDF with the findings of its audit marked."""
+"""Draws pages of a PDF with the findings of its audit marked."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ HIDDEN, ORDER = (0.85, 0.05, 0.1), (0.95, 0.55, 0.0)
 
 
 def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> list[str]:
-    """Writes ``page-NNN.png`` into *folder* for each page of *data* that has findings; returns the names.
+    """Writes a picture of each page with findings into *folder*, and returns the names of the files (``page-NNN.png``).
 
-    Each finding's number is drawn beside its box; a finding off the page is marked at the edge.
+    *data* is the PDF. Each finding is framed, and its number in *findings*, from 1, is written beside the frame. A
+    finding off the page is marked at the page's edge. *dpi* is the resolution; it is lowered for huge pages.
     """
     import pymupdf
 
@@ -39,9 +40,10 @@ def draw(data: bytes, findings: Iterable[Finding], folder: Path, dpi: int) -> li
 
 
 def _marked(picture: pymupdf.Pixmap, scale: float, listed: list[tuple[int, Finding]]) -> pymupdf.Pixmap:
-    """Returns *picture* (*scale* pixels per point) with the numbered findings of *listed* marked.
+    """Returns *picture*, a page drawn with *scale* pixels per point, with frames around findings.
 
-    The marks are drawn on a new sheet, because the page's own transformations could displace them.
+    *listed* holds (number, finding) for each finding on the page. The frames are drawn on a new sheet, because the
+    original page's transformations could displace them.
     """
     import pymupdf
 

@@ -1,8 +1,9 @@
 """Compares the pictures of letters with those of common typefaces.
 
-A letter is sampled from the rendered page and gets a rank: the share of the other letters of its alphabet that its
-picture resembles more than itself. Readable letters have ranks near 0 (0.006 on average in research papers). Letters
-under overprints, slits or noise, or in a font that draws something else, have 1/2 on average.
+A letter is sampled from the rendered page and gets a rank. The rank is the share of the alphabet's other letters whose
+references resemble the picture more than the letter's own references do. Readable letters have ranks near 0 (0.006 on
+average in research papers). Unreadable letters have 1/2 on average: letters under overprints, slits or noise, or in a
+font that draws something else.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ BLANK = 3.0
 
 @cache
 def letter_of(character: str) -> tuple[int, int]:
-    """Returns the index of the alphabet of *character* in `ALPHABETS`, and its index in that alphabet.
+    """Returns two indices: that of the alphabet of *character* in `ALPHABETS`, and that of the letter in the alphabet.
 
-    Case, accents and mathematical style are ignored. Other characters have -1, -1.
+    Case, accents and mathematical style are ignored. A character of no alphabet gives -1, -1.
     """
     base = [part for part in unicodedata.normalize("NFKD", character) if not unicodedata.combining(part)]
     small = base[0].lower() if len(base) == 1 else ""
@@ -52,10 +53,11 @@ def letter_of(character: str) -> tuple[int, int]:
 
 @cache
 def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = ROWS) -> NDArray[np.float32]:
-    """Returns reference pictures of an alphabet's letters: letters × variants (case, face, height, shift) × samples.
+    """Returns reference pictures of an alphabet's letters: letters × variants × samples.
 
-    *alphabet* is an index in `ALPHABETS`. *shifts* are to the right, in units of the size, because italics are
-    positioned differently in each typeface. Only the upper *rows* of samples are kept.
+    The variants combine case, typeface, height and shift. *alphabet* is an index in `ALPHABETS`. *shifts* are distances
+    to the right, in units of the font size, because typefaces place italics differently. Only the upper *rows* of
+    samples are kept.
     """
     import numpy as np
     import pymupdf
@@ -89,10 +91,14 @@ def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = RO
 def samples(
     picture: NDArray[np.uint8], origin: NDArray[np.float64], advance: NDArray[np.float64], down: NDArray[np.float64]
 ) -> NDArray[np.float32]:
-    """Returns the darkness of n letters in a grey *picture* (height × width) at ROWS × COLUMNS places, in steps of 255.
+    """Returns the darkness, from 0 to 255, of n letters in a grey *picture* (height × width) at ROWS × COLUMNS points.
 
-    The result is n × (ROWS · COLUMNS), row by row. *origin*, *advance* and *down* (a vector as long as the size) are n
-    × 2, in pixels. Values between pixels are interpolated linearly.
+    The result is n × (ROWS · COLUMNS), row by row. Values between pixels are interpolated linearly. All other arguments
+    are n × 2, in pixels:
+
+    - *origin*: the left end of each letter's base line.
+    - *advance*: the vector along the line to the next letter.
+    - *down*: the vector downwards, as long as the font size.
     """
     import numpy as np
 
@@ -115,7 +121,10 @@ def samples(
 
 
 def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns the samples *found* (n × samples) with mean 0 and norm 1 for each letter; all 0 if nothing is drawn."""
+    """Returns the samples *found* (n × samples), scaled to mean 0 and norm 1 for each letter.
+
+    The samples of a letter become 0 if almost nothing is drawn.
+    """
     import numpy as np
 
     out = found - found.mean(axis=1, keepdims=True)
@@ -128,10 +137,15 @@ def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
 def compared(
     found: NDArray[np.float32], alphabet: int, letter: NDArray[np.int64], shifts: tuple[float, ...] = (0.0,)
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
-    """Returns the rank and the likeness of n letters, from their normal samples *found* (n × samples).
+    """Returns the rank (see the module) and the likeness of each of n letters.
 
-    *letter* holds their indices in the *alphabet*. The rank of a blank is 1/2. The likeness, from -1 to 1, is the
-    highest correlation with a reference of the same letter.
+    The likeness, from -1 to 1, is the highest correlation of the letter's samples with a reference of the same letter.
+    The rank of a blank picture is 1/2.
+
+    - *found*: the normal samples of the letters (n × samples).
+    - *alphabet*: the index of their alphabet in `ALPHABETS`.
+    - *letter*: their indices in the alphabet.
+    - *shifts*: the shifts of the references, as in `references`.
     """
     import numpy as np
 
@@ -145,10 +159,11 @@ def compared(
 
 
 def surplus(rank: NDArray[np.float64], likeness: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Returns how strongly a letter speaks for being unreadable: about the log of the odds, from -3.5 to 4.5.
+    """Returns for each letter the evidence that it is unreadable: about the log of the odds, from -3.5 to 4.5.
 
-    Fitted to letters of research papers (92% have rank 0; mean likeness 0.88) and to overprinted letters (10% have rank
-    0; mean likeness 0.6).
+    *rank* and *likeness* are those of `compared`. The function was fitted to two sets of letters. In research papers,
+    92% have rank 0, and the mean likeness is 0.88. Among overprinted letters, 10% have rank 0, and the mean likeness is
+    0.6.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Widens findings on single characters to words, and removes stray ones."""
+"""Widens masks of characters to whole words, and removes strays: a few marked letters among unmarked ones."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
 
 
 def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Widens the mask *found* to whole words, and keeps only characters of the mask *among*.
+    """Returns the mask *found*, widened to whole words and limited to the mask *among*.
 
-    A word counts if at least half of its letters and digits are found. Signs between words count if the words on both
-    sides do.
+    A word is marked if *found* marks at least half of its letters and digits. Signs between words are marked if the
+    words on both sides are.
     """
     import numpy as np
 
@@ -63,9 +63,9 @@ def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) 
 
 
 def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the mask *found* without stretches of fewer than `LETTERS` letters.
+    """Returns the mask *found* without strays: stretches of fewer than `LETTERS` letters.
 
-    Stretches stay in lines in which five times as many letters are found.
+    Short stretches stay in a line in which *found* marks at least five times as many letters.
     """
     import numpy as np
 
@@ -80,16 +80,18 @@ def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_
 
 
 def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
-    """Whether the characters at the indices *places* form sentences, by the number of words and of common words."""
+    """Whether the characters at the indices *places* form sentences.
+
+    Sentences have at least `PROSE` words, of which a share of `COMMON` or more are common words.
+    """
     words = [word for word in _words(glyphs, places) if word.isalpha()]
     return len(words) >= PROSE and sum(word in COMMON_WORDS for word in words) >= COMMON * len(words)
 
 
 def lines_of_words(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
-    """Whether most words of the characters at *places* stand in lines of several long words, as those of text do.
+    """Whether most words at the indices *places* stand in lines of several long words, as in running text.
 
-    Labels of figures stand alone, or hold names and numbers. At least one and a half times `PROSE` long words are
-    needed.
+    Labels of figures, in contrast, stand alone or are names and numbers. At least 1.5 · `PROSE` long words are needed.
     """
     import numpy as np
 
@@ -104,10 +106,10 @@ def lines_of_words(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
 def text_of_strays(
     glyphs: Glyphs, strays: NDArray[np.bool_], surely: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Returns the part of the mask *strays* that says something.
+    """Returns the part of the mask *strays* that is text rather than single letters.
 
-    That is everything if the strays form sentences. Otherwise it is the words of at least two letters that all belong
-    to *surely*, the mask of surely hidden characters.
+    If the strays form sentences, all of them are text. Otherwise, only words of at least two letters are, if all
+    letters of the word belong to *surely*, the mask of surely hidden characters.
     """
     import numpy as np
 
@@ -121,7 +123,11 @@ def text_of_strays(
 
 
 def fragments(glyphs: Glyphs, strays: NDArray[np.bool_], least: int, in_all: int) -> NDArray[np.bool_]:
-    """Returns the *strays* in words whose letters are all strays: words of *least* letters, *in_all* on the page."""
+    """Returns the strays that belong to words made of strays alone.
+
+    Such a word must have at least *least* letters. The mask is empty if these words have fewer than *in_all* letters
+    together on the page.
+    """
     import numpy as np
 
     letters = lettered(glyphs)

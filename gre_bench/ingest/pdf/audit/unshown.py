@@ -1,4 +1,4 @@
-"""Finds content of a PDF beyond what its pages show: annotations, layers switched off, and replacements for words."""
+"""Finds text of a PDF beyond the contents of its pages: annotations, layers switched off, and replacement texts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LEAST = 12
 
 
 def annotated(page: Any, number: int) -> list[Finding]:
-    """Returns a finding for each annotation and form field with text on *page*, the *number*-th.
+    """Returns a finding for each annotation and form field with text on *page*, which has the *number* (from 1).
 
-    It does not matter whether the text appears on a click or is printed over the page.
+    It does not matter whether the text is printed on the page or appears only on a click.
     """
     found = []
     for note in page.annots() or ():
@@ -32,9 +32,10 @@ def annotated(page: Any, number: int) -> list[Finding]:
 
 
 def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
-    """Returns at most one finding: the words of *page* that only its replacements (ActualText) contain.
+    """Returns at most one finding: the words that only the replacement texts (ActualText) of *page* contain.
 
-    Programs that extract text read these words, although they are not shown. *glyphs*: the characters of the page.
+    The page does not show these words, but programs that extract text read them. *number* is the page's number, from 1,
+    and *glyphs* are the characters that it draws.
     """
     plain, followed = (_words(text) for text in (_lines(glyphs), shown_as(page)))
     if not Counter(followed) - Counter(plain):
@@ -50,8 +51,10 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
 def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> list[Finding]:
     """Returns a finding for each page with text in layers that are off when the file is opened.
 
-    *document* is *data*, opened, and conforms to the format. Only its first *most* pages are checked. *expressed*:
-    visibility expressions hide some of the text.
+    - *data*: the PDF.
+    - *document*: the same PDF, opened and changed by `conform`.
+    - *most*: how many pages are checked, from the first.
+    - *expressed*: the result of `conform`, whether any layer membership hides its content.
     """
     import pymupdf
 
@@ -81,7 +84,7 @@ def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> li
 
 
 def _words(text: str) -> list[str]:
-    """Returns the runs of letters in *text*; digits, signs and control characters separate them."""
+    """Returns the runs of letters in *text*, which digits, signs and control characters separate."""
     return re.findall(r"[^\W\d_]+", text)
 
 
@@ -91,7 +94,7 @@ def _keys(glyphs: Glyphs) -> list[tuple[str, float, float]]:
 
 
 def _lines(glyphs: Glyphs) -> str:
-    """Returns the text of *glyphs*, with a space between lines."""
+    """Returns the characters of *glyphs* as one text, with a space between lines."""
     parts = []
     for place, letter in enumerate(glyphs.text):
         if place and glyphs.line[place] != glyphs.line[place - 1]:
