@@ -1,1 +1,1 @@
-"""Turns outside sources into records: files of papers and reviews, and the sample drawn from them."""
+"""Turns outside sources into records: OpenReview notes, PDFs, users' files and data sets of other studies."""

@@ -1,9 +1,14 @@
 """Imports graded reviews and the items they review from one file (Xu et al. 2025, §4.1; RottenReviews).
 
-One row per review. Our own columns: ``item_id``; ``review``, or ``strengths``, ``weaknesses`` and ``suggestions``;
-``grade`` (a number, or a name such as A, B, C; blank: not graded). Optional columns: ``review_id`` or ``reviewer``,
-``title``, ``abstract``, ``text``, ``rating`` (the reviewer's own score of the item), ``group`` (items of one group are
-resampled together). Title, abstract and text need to be in only one row of an item.
+The file has one row for each review. Files of our own have these columns, of which the last four lines are optional:
+
+- ``item_id``: the id of the reviewed item.
+- ``review``, or ``strengths``, ``weaknesses`` and ``suggestions``: the text of the review.
+- ``grade``: a number, or a name such as A, B, C; blank if the review is not graded.
+- ``review_id``, or ``reviewer``: the id of the review, or the reviewer's name.
+- ``title``, ``abstract``, ``text``: those of the item; they need to be in only one of its rows.
+- ``rating``: the reviewer's own score of the item.
+- ``group``: a name; items with the same name are resampled together.
 """
 
 from __future__ import annotations
@@ -30,7 +35,14 @@ HEADINGS = ("Strengths", "Weaknesses", "Suggestions")
 
 @dataclass(slots=True)
 class Graded:
-    """The contents of a file of graded reviews, how its columns were read, and the group of each item that has one."""
+    """The contents of a file of graded reviews, and how its columns were read.
+
+    - *layout*: the name of the file's column layout.
+    - *domain*: the name of the domain of its items.
+    - *grade_column*: the name of the column of grades.
+    - *imported*: the records that the file brings.
+    - *groups*: {item id: group} for the items that have a group.
+    """
 
     layout: str
     domain: str
@@ -49,9 +61,13 @@ def graded_from(
 ) -> Graded:
     """Returns the items of the file *path* as papers, and their graded reviews.
 
-    Each row is added, unchanged or refused with its reason, compared with the known papers and reviews by id. *grades*
-    names grades, the worst first (None: those of the *domain*); *grade_column* is their column. With None, the file's
-    layout decides. Raises `SourceError` if no layout fits, or grades are named in some rows and numbers in others.
+    Each row is compared with the known papers and reviews by id. It is added, counted as unchanged, or refused with its
+    reason.
+
+    - *domain*, *grade_column*: if None, the file's layout decides.
+    - *grades*: the names of grades, the worst first; if None, those of the domain.
+
+    Raises `SourceError` if no layout fits, or if some rows name a grade and others give a number.
     """
     imported = Imported()
     rows, there = read_rows(path, imported)
@@ -107,9 +123,10 @@ def _review(row: Row, layout: ColumnLayout, domain: Domain, names: Sequence[str]
 
 
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
-    """Returns the row's own id, else item and reviewer (folded to valid characters), else *numbered*.
+    """Returns the id of the review in *row*.
 
-    *numbered* is made of the item and a running number.
+    The id is the one in the row. Without it, the id is made of *item* and the reviewer's name, with invalid characters
+    replaced. Without a reviewer, the id is *numbered*, which is made of the item and a running number.
     """
     if layout.review_id and row.get(layout.review_id) not in (None, ""):
         return read_name(row, layout.review_id)

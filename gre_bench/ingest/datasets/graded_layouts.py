@@ -1,4 +1,4 @@
-"""The column layouts of files of graded reviews: our own, and that of RottenReviews."""
+"""The column layouts of files of graded reviews: our own, and that of the RottenReviews data set."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from gre_bench.core.errors import SourceError
 
 @dataclass(frozen=True, slots=True)
 class ColumnLayout:
-    """The column names of a file.
+    """The names of the columns in files of one kind; None for a column that such files lack.
 
-    The text of a review is one column, or its *sections*, in the order of the domain's headings. *reviewer* replaces a
-    missing review id; without either, reviews are numbered by item. *domain* is the default domain of a file with this
-    layout.
+    - *name*: the name of the layout itself.
+    - *domain*: the default domain of the files.
+    - *item*: the id of the reviewed item; *title*, *abstract* and *text* are the item's.
+    - *review*: the text of a review.
+    - *sections*: columns that replace *review*, in the order of the domain's headings.
+    - *grade*: the review's grade.
+    - *review_id*, *reviewer*: the review's id, or the name that replaces it. Without both, reviews are numbered by
+      item.
+    - *rating*: the reviewer's own score of the item.
+    - *group*: items with the same value are resampled together.
     """
 
     name: str
@@ -33,12 +40,12 @@ class ColumnLayout:
 
     @property
     def columns(self) -> set[str]:
-        """All columns that are read."""
+        """The names of all columns that are read."""
         single = (self.item, self.review, self.grade, self.review_id, self.reviewer, self.title, self.abstract)
         return {*single, self.text, self.rating, self.group, *self.sections} - {None}
 
     def fits(self, columns: Collection[str]) -> bool:
-        """Whether *columns* include an item and the text of a review."""
+        """Whether the names *columns* include a column for the item and one for the text of a review."""
         return self.item in columns and (self.review in columns or any(name in columns for name in self.sections))
 
 
@@ -71,9 +78,10 @@ LAYOUTS = (OWN, ROTTEN)
 
 
 def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
-    """Returns the layout of a file with these *columns*; *grade*, if not None, replaces its column of grades.
+    """Returns the layout of a file that has the columns *columns*.
 
-    Raises `SourceError` if no layout fits; *file* is the name in its message.
+    *grade*, if given, names the column of grades in place of the layout's own. *file* is the file's name for messages.
+    Raises `SourceError` if no layout fits or the column of grades is missing.
     """
     found = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
     there = ", ".join(sorted(columns)) or "none"

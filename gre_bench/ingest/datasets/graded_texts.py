@@ -1,8 +1,12 @@
 """Reads summaries with human scores in the format of the Eval4NLP 2023 shared task, to test examiners against.
 
-Columns: ``SRC`` (the source), ``HYP`` (its summary), ``Score`` (the human score; blank: none), and optionally ``id``
-(of the source) and ``model_id`` (the summary's author). In a .tsv file quotation marks are plain text, as in the shared
-task; in a .csv file they quote.
+- ``SRC``: the source text.
+- ``HYP``: a summary of the source.
+- ``Score``: the human score of the summary; blank if it has none.
+- ``id`` (optional): the id of the source.
+- ``model_id`` (optional): the author of the summary.
+
+In a .tsv file, quotation marks are plain text, as in the shared task. In a .csv file, they quote cells.
 """
 
 from __future__ import annotations
@@ -22,9 +26,13 @@ COLUMNS = ("SRC", "HYP", "Score")
 
 @dataclass(frozen=True, slots=True)
 class GradedText:
-    """A summary: its *text*, its *source*, the *player* who wrote it, and its *human* score (None: not scored).
+    """A summary with its human score.
 
-    Texts of one *group* share their source and are resampled together.
+    - *item_id*: the id of the summary, made of *group* and *player*.
+    - *group*: the id of the source; summaries of one source are resampled together.
+    - *player*: the author of the summary.
+    - *source*, *text*: the source and the summary.
+    - *human*: the human score; None if it has none.
     """
 
     item_id: str
@@ -36,9 +44,9 @@ class GradedText:
 
 
 def read_graded_texts(path: Path) -> list[GradedText]:
-    """Returns every row of the .tsv or .csv file *path*, in order.
+    """Returns the summaries in the .tsv or .csv file *path*, in the order of its rows.
 
-    Raises `SourceError` if the file or a row cannot be used; it names the first faulty row.
+    Raises `SourceError` if the file or a row cannot be used. The message names the first such row.
     """
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):

@@ -10,9 +10,10 @@ from gre_bench.ingest.records.cells import LARGEST, RefusedError, Row, shown
 
 
 def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
-    """Returns the number in the column *key*, or the rank of its name in *names* (the worst is 1); None if it is blank.
+    """Returns the grade in the column *key* of *row*; None if the cell is blank.
 
-    Raises `RefusedError` for anything else, including a number that is not finite.
+    A number is returned as it is. A name becomes its rank in *names*, where the first and worst has rank 1. Raises
+    `RefusedError` for any other cell, including a number that is not finite.
     """
     value = row.get(key)
     if _is_blank(value):
@@ -27,7 +28,7 @@ def read_grade(row: Row, key: str, names: Sequence[str] = ()) -> float | None:
 
 
 def are_mixed(values: Iterable[Any], names: Sequence[str]) -> bool:
-    """Whether *values* hold both *names* of grades and numbers, which have no common order."""
+    """Whether *values* include both names of grades (those in *names*) and numbers, which have no common order."""
     kinds = {_is_name(value, names) for value in values if _is_name(value, names) or _number(value) is not None}
     return len(kinds) == 2
 

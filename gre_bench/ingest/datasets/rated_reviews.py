@@ -3,9 +3,9 @@
 ``human_ratings.tsv``   tab-separated; a column ``paper_id``, optionally ``decision``; every other column holds one
                         human rating, empty where there is none
 ``llm_reviews.parquet`` (or .jsonl) one review a row: ``paper_id``, ``model``, ``Overall`` (the rating), optionally
-                        ``run`` (what tells runs of a model apart), and text columns, any of `TEXTS`
+                        ``run`` (the name of the model's run), and text columns, any of `TEXTS`
 
-A text column may hold a list, or a list written as Python does.
+A cell of a text column may also hold a list, or a list in the syntax of Python.
 """
 
 from __future__ import annotations
@@ -32,7 +32,13 @@ _LONGEST_LIST = 200_000
 
 @dataclass(frozen=True, slots=True)
 class GivenReview:
-    """A review of a paper by *model* in *run* (empty if there are no runs); *rating* is unparsed, None if absent."""
+    """A review of a paper that an LM wrote elsewhere.
+
+    - *model*: the name of the LM.
+    - *run*: the name of the model's run; empty if the file names no runs.
+    - *rating*: the rating as the file has it, not parsed; None if there is none.
+    - *text*: the text of the review; None if there is none.
+    """
 
     paper_id: str
     model: str
@@ -42,9 +48,9 @@ class GivenReview:
 
 
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
-    """Returns the ratings of each paper of the file *path*, in file order.
+    """Returns {paper id: its human ratings} of the file *path*, in the order of its lines.
 
-    Raises `SourceError` if the file or a line cannot be used; it names the first such line.
+    Raises `SourceError` if the file or a line cannot be used. The message names the first such line.
     """
     ratings: dict[str, tuple[float, ...]] = {}
     try:
@@ -70,10 +76,10 @@ def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
 
 
 def read_rated_reviews(folder: Path) -> list[GivenReview]:
-    """Returns the reviews in *folder*, in file order.
+    """Returns the rated reviews in *folder*, in the order of the file.
 
-    Raises `SourceError` if there is no file of reviews or a row cannot be used; it names the first such row. A model
-    may rate a paper only once in a run.
+    Raises `SourceError` if there is no file of reviews or a row cannot be used. The message names the first such row. A
+    model may rate a paper only once in a run.
     """
     path = next((folder / name for name in REVIEW_FILES if (folder / name).is_file()), None)
     if path is None:
@@ -123,7 +129,10 @@ def _review(row: Row) -> GivenReview:
 
 
 def _plain(row: Row, name: str) -> str | None:
-    """Returns the text in the column *name*, None if it is blank; a list becomes one line per item."""
+    """Returns the text in the column *name* of *row*; None if the cell is blank.
+
+    A list becomes a text with one line for each element.
+    """
     value = row.get(name)
     value = value.tolist() if value is not None and hasattr(value, "tolist") else value
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and len(value) <= _LONGEST_LIST:

@@ -27,11 +27,17 @@ def restaurants_from(
     terms: Terms | None = None,
     known_categories: Mapping[str, str] | None = None,
 ) -> Imported:
-    """Returns the sampled restaurants as papers (title: the name), their reviews, and their categories as synopses.
+    """Returns the sampled restaurants as papers, their reviews, and their categories as synopses.
 
-    *terms* say what is sampled. Known records (*known_categories* by restaurant) are not returned again. Every line of
-    both files is imported, refused with its reason, or counted in ``left_out``. Raises `SourceError` if no restaurant
-    has enough long reviews.
+    The title of such a paper is the restaurant's name.
+
+    - *businesses*, *reviews*: the two files of the data set.
+    - *known_papers*, *known_reviews*, *known_categories*: records by id that are not returned again. Categories are by
+      the id of the restaurant.
+    - *terms*: what is sampled; None for the defaults.
+
+    Every line of both files is imported, refused with its reason, or counted in ``left_out``. Raises `SourceError` if
+    no restaurant has enough long reviews.
     """
     terms = terms or Terms()
     imported = Imported()
@@ -53,9 +59,9 @@ def restaurants_from(
 def _add_restaurants(
     sampled: list[Restaurant], papers: Papers, known_categories: Mapping[str, str], imported: Imported
 ) -> dict[str, str]:
-    """Adds the *sampled* restaurants and their categories to *imported*.
+    """Adds the *sampled* restaurants and their categories to *imported*; returns {restaurant id: why it is refused}.
 
-    Returns the reasons why restaurants are refused, by id: those already known with other categories or another name.
+    A restaurant is refused if it is already known with other categories or another name.
     """
     refused: dict[str, str] = {}
     for one in sampled:
@@ -81,7 +87,8 @@ def _add_reviews(
 ) -> None:
     """Adds the chosen reviews of the *sampled* restaurants from the file *path* to *imported*.
 
-    *refused*: the reasons why restaurants were refused, by id; their reviews are refused for the same reason.
+    *refused* is {id of a refused restaurant: the reason}. The reviews of these restaurants are refused for the same
+    reason.
     """
     merge_index = MergeIndex(known_reviews, {}, [one.paper.paper_id for one in sampled])
     chosen = sorted((offset, number) for one in sampled for _, number, offset in one.chosen)
@@ -106,7 +113,10 @@ def _left_out(
     eligible: list[Restaurant],
     sampled: list[Restaurant],
 ) -> None:
-    """Counts in *imported* the restaurants and the long reviews that were not sampled."""
+    """Counts in *imported* the restaurants and the long reviews that were not sampled, by reason.
+
+    *restaurants* are all, *eligible* those with enough long reviews.
+    """
     few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
     enough = sum(one.long for one in eligible)
     in_sampled = sum(one.long for one in sampled)

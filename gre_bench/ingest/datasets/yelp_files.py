@@ -1,8 +1,8 @@
 """Reads the two files of the Yelp academic data set once: restaurants, and the positions of their long reviews.
 
 ``business.json`` (``business_id``, ``name``, ``categories``) and ``review.json`` (``review_id``, ``business_id``,
-``text``, ``stars``) hold one JSON object a line. There are millions of reviews. Memory holds only a count and the
-positions of the chosen reviews for each restaurant, and eight bytes of digest for each long review.
+``text``, ``stars``) hold one JSON object a line. There are millions of reviews, so memory holds little: for each
+restaurant, a count and the positions of the chosen reviews; for each long review, eight bytes of a hash.
 """
 
 from __future__ import annotations
@@ -26,7 +26,15 @@ MOST_REFUSED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which restaurants can be sampled, and how many; the defaults are the paper's. Lengths are in characters."""
+    """Which restaurants and reviews are sampled; the defaults are those of Xu et al. 2025.
+
+    - *restaurants*: how many restaurants are sampled.
+    - *reviews_each*: how many long reviews of each.
+    - *min_reviews*: how many long reviews a restaurant must have.
+    - *min_characters*: the length of a long review, in characters.
+    - *category*: the category that a business must have.
+    - *seed*: the seed of the sample.
+    """
 
     restaurants: int = 300
     reviews_each: int = 3
@@ -45,9 +53,11 @@ class Terms:
 
 @dataclass(slots=True)
 class Restaurant:
-    """What memory holds of a restaurant: its number of *long* reviews, and the positions of the *chosen* ones.
+    """What memory holds of a restaurant while the files are read.
 
-    A position is the negative rank in the seeded order, the line number and the offset in bytes.
+    - *paper*, *categories*: the restaurant as a paper, and its categories as the file writes them.
+    - *long*: how many long reviews it has.
+    - *chosen*: the chosen reviews, each as (negative rank in the seeded order, line number, offset in bytes).
     """
 
     paper: Paper
@@ -57,9 +67,9 @@ class Restaurant:
 
 
 def read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, Restaurant]:
-    """Returns by id the businesses of the file *path* in the category of *terms*.
+    """Returns the businesses of the file *path* that are in the category of *terms*, by id.
 
-    Refused lines, and the number of other businesses, are added to *imported*.
+    Refused lines, and the number of businesses in other categories, are added to *imported*.
     """
     restaurants: dict[str, Restaurant] = {}
     others = 0
@@ -81,9 +91,9 @@ def read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, 
 
 
 def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms, imported: Imported) -> None:
-    """Counts the long reviews of the file *path* by restaurant, and keeps the positions of the chosen ones.
+    """Counts the long reviews of each of *restaurants* in the file *path*, and keeps the positions of the chosen ones.
 
-    Refused lines, and the numbers of other reviews, are added to *imported*.
+    Refused lines, and the numbers of reviews that are left out, are added to *imported*.
     """
     left: Counter[str] = Counter()
     seen: set[int] = set()
@@ -111,7 +121,10 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
 
 
 def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
-    """Counts *review* (negative rank, line, offset); keeps it if fewer than *most* of the kept reviews rank lower."""
+    """Counts *review* for its *restaurant*, and keeps it if it is among the *most* reviews of the lowest rank so far.
+
+    *review* is (negative rank, line number, offset in bytes).
+    """
     restaurant.long += 1
     if len(restaurant.chosen) < most:
         heappush(restaurant.chosen, review)
@@ -120,9 +133,9 @@ def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> 
 
 
 def as_review(row: Row) -> Review:
-    """Returns a line of the reviews as a human review, with its stars as rating.
+    """Returns *row*, a line of the file of reviews, as a human review with its stars as rating.
 
-    Raises `RefusedError` if its id, its restaurant's id or its text is missing.
+    Raises `RefusedError` if the review's id, the restaurant's id or the text is missing.
     """
     review_id, business = read_name(row, "review_id"), read_name(row, "business_id")
     text = read_text(row, "text")
@@ -132,7 +145,10 @@ def as_review(row: Row) -> Review:
 
 
 def rank(terms: Terms, item: str) -> int:
-    """Returns the position of the id *item* in the seeded order; the lowest positions are sampled."""
+    """Returns a random number that depends only on the seed and the id *item*.
+
+    The ids with the lowest numbers are sampled.
+    """
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 

@@ -1,1 +1,1 @@
-"""Turns files and notes into records: rows checked one by one, venue-years, versions, the sample."""
+"""Turns users' files and OpenReview notes into records, and samples the papers of an edition."""

@@ -13,7 +13,7 @@ Row = dict[str, Any]
 
 
 class RefusedError(Exception):
-    """Refuses a row, with a reason; *code* names the kind of reason where one is needed."""
+    """Says that a row is refused, and why; *code* is the kind of reason, if a caller has to know it."""
 
     def __init__(self, reason: str, code: str = ""):
         super().__init__(reason)
@@ -21,9 +21,9 @@ class RefusedError(Exception):
 
 
 def read_name(row: Row, key: str) -> str:
-    """Returns the id in the column *key*; a whole number is also an id.
+    """Returns the id in the column *key* of *row*; a whole number is also an id.
 
-    Raises `RefusedError` if it is missing or holds other characters than `NAME` allows.
+    Raises `RefusedError` if the cell is missing or holds characters that `NAME` does not allow.
     """
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -35,7 +35,7 @@ def read_name(row: Row, key: str) -> str:
 
 
 def read_text(row: Row, key: str) -> str | None:
-    """Returns the text of the column *key*; None if it is missing, null or blank.
+    """Returns the text in the column *key* of *row*; None if the cell is missing, null or blank.
 
     Raises `RefusedError` for a value that is not text in valid Unicode.
     """
@@ -52,7 +52,7 @@ def read_text(row: Row, key: str) -> str | None:
 
 
 def joined(value: Any) -> Any:
-    """Returns *value* as one text, one judgment per line, if it is a list of texts; anything else unchanged."""
+    """Returns a list of judgments as one text, with one judgment on each line; any other *value* unchanged."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list) and all(isinstance(line, str) for line in value):
@@ -61,9 +61,9 @@ def joined(value: Any) -> Any:
 
 
 def read_number(row: Row, key: str) -> float | None:
-    """Returns the number in the column *key*; None if it is missing.
+    """Returns the number in the column *key* of *row*; None if the cell is missing.
 
-    Raises `RefusedError` unless it is finite and its size at most `LARGEST`.
+    Raises `RefusedError` for a value that is no finite number or has an absolute value above `LARGEST`.
     """
     value = row.get(key)
     if value is None:
@@ -74,7 +74,7 @@ def read_number(row: Row, key: str) -> float | None:
 
 
 def read_integer(row: Row, key: str) -> int | None:
-    """Returns the whole number in the column *key*, 0 or more; None if it is missing.
+    """Returns the whole number in the column *key* of *row*, 0 or more; None if the cell is missing.
 
     Raises `RefusedError` for any other value.
     """
@@ -89,5 +89,5 @@ def read_integer(row: Row, key: str) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """Returns a short form of a row's value for messages."""
+    """Returns a short form of *value*, a cell of a row, for messages."""
     return "?" if value in (None, "") else repr(value)[:60].strip("'\"")

@@ -1,4 +1,4 @@
-"""Columns of papers and reviews in users' files: those that are read, likely alternatives, and the selected rows."""
+"""Selects rows and columns of users' files of papers and reviews, and finds columns that seem to be misnamed."""
 
 from __future__ import annotations
 
@@ -47,11 +47,15 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 def rows_of(
     path: Path, columns: Mapping[str, bool], keep: range | None, imported: Imported, epoch: int | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Yields number and cells of the rows of *path* whose ``row`` is in *keep*; all rows if *keep* is None.
+    """Yields (row number from 1, cells) for the rows of *path* whose column ``row`` is in *keep*.
 
-    *columns*: the known columns, and whether each is required. The columns found and the refusals are added to
-    *imported*. *epoch*: for a log of inspect_ai, the epoch whose reviews are read. Raises `SourceError` for a missing
-    required column, with a likely alternative.
+    If *keep* is None, all rows are yielded.
+
+    - *columns*: {name of a known column: whether it is required}.
+    - *imported*: receives the columns of the file and the refused rows.
+    - *epoch*: for a log of inspect_ai, the epoch whose reviews are read.
+
+    Raises `SourceError` for a missing required column. The message names the column that was probably meant.
     """
     if "review" in columns and is_log(path):
         table, found = read_logs(path, imported, epoch), set(LOG_COLUMNS)
@@ -88,9 +92,9 @@ def rows_of(
 def _with_known_names(
     table: Sequence[tuple[int, Row]], present: Sequence[str], columns: Mapping[str, bool]
 ) -> tuple[list[tuple[int, Row]], set[str]]:
-    """Returns the rows of *table* and its columns, with known names for those that differ in case or blanks.
+    """Renames columns that differ from a known name only in case or blanks; returns the rows and all column names.
 
-    *present* are the columns of *table*, and *columns* the known names.
+    *present* holds the names of the columns of *table*, and *columns* the known names.
     """
     names = {name: name.strip().lower().replace(" ", "_") for name in present}
     spelt = Counter(names.values())
@@ -108,11 +112,11 @@ def has(row: Row, name: str) -> bool:
 
 
 def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
-    """Returns the rows of the candidate *by*, each with ``candidate`` set to *by*.
+    """Returns the rows with reviews by the candidate *by*; each gets ``candidate`` set to *by*.
 
-    If the file names *by*, these are the rows that name it or no candidate. Otherwise all rows are by *by*, and the
-    file may name at most one candidate. Raises `SourceError` if it names several, and none is *by*. Their names are in
-    the column ``candidate`` or a likely alternative.
+    The column ``candidate``, or one such as ``model``, names a row's candidate. If rows name *by*, these are returned,
+    and so are rows without a name. If no row names *by*, all rows are returned, as long as they name at most one
+    candidate. Raises `SourceError` if they name several. *path* is the file's, for messages.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
     column = next(
@@ -129,7 +133,7 @@ def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[t
 
 
 def _number(cell: str | None) -> int | float | str | None:
-    """Returns the number that a cell of a .csv file spells, else the cell itself."""
+    """Returns the number in *cell* of a .csv file; None if the cell is empty, the cell itself if it is no number."""
     for kind in (int, float):
         try:
             return kind(cell) if cell else None
@@ -139,9 +143,9 @@ def _number(cell: str | None) -> int | float | str | None:
 
 
 def likely(name: str, unread: Collection[str]) -> str | None:
-    """Returns which of the columns *unread* probably holds what the column *name* should; None if none does.
+    """Returns the column among *unread* that was probably meant to be called *name*; None if there is none.
 
-    Case does not count.
+    Upper and lower case count as equal.
     """
     spelt = {one.strip().lower(): one for one in unread}
     near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)

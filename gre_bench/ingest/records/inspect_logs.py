@@ -1,9 +1,11 @@
 """Reads logs of inspect_ai as rows of reviews.
 
-Each sample is about one paper. The completion of its output is the review, and its model is the candidate. A sample's
-paper is the ``paper_id`` in its metadata, else its id. One review per paper and candidate is imported: from the first
-epoch that has one (or the requested epoch), and there from the log that started last. Results of ``inspect eval-retry``
-and of later evaluations thus replace earlier ones. Logs of one candidate are joined only if their task, solver and
+Each sample is about one paper: the ``paper_id`` in the sample's metadata or, without it, the sample's id. The
+completion is the review, and the model is the candidate.
+
+One review of each paper by each candidate is imported. It comes from the requested epoch, by default the first epoch
+that has a review. If several logs have that epoch, the log that started last counts. Later evaluations and results of
+``inspect eval-retry`` thus replace earlier ones. Logs of one candidate are joined only if their task, solver and
 sampling agree. A paper without any review is refused with the reason of its last sample.
 """
 
@@ -45,10 +47,15 @@ _PAPER_ARGUMENTS = {"state", "limit"}
 
 @dataclass(frozen=True, slots=True)
 class LoggedSample:
-    """One sample of one log: its *review*, or None and the *problem*.
+    """One sample of a log.
 
-    *started*: when its log was created, as the log states it. *unfinished*: there is no review, but a retry may give
-    one. *cut*: the output met a limit.
+    - *epoch*: the sample's epoch, from 1.
+    - *started*: when the log was created, as the log states it.
+    - *log*: the name of the log's file.
+    - *review*: the text of the review; None if there is none.
+    - *problem*: why there is no review; empty if there is one.
+    - *unfinished*: whether there is no review but a retry may give one.
+    - *cut*: whether the output met a limit.
     """
 
     candidate: str
@@ -63,7 +70,10 @@ class LoggedSample:
 
 
 def is_log(path: Path) -> bool:
-    """Whether *path* is a log of inspect_ai, or a folder with one inside; a ``.json`` file is judged by its content."""
+    """Whether *path* is a log of inspect_ai, or a folder with a log inside.
+
+    A ``.json`` file is judged by its contents.
+    """
     if path.is_dir():
         return any(is_log(file) for file in path.rglob("*.*") if file.is_file())
     if path.suffix == ".json" and path.is_file():
@@ -73,7 +83,10 @@ def is_log(path: Path) -> bool:
 
 
 def logs_in(path: Path) -> list[Path]:
-    """Returns the log *path*, or all logs in the folder *path*, by name; raises `SourceError` if there is none."""
+    """Returns the log *path* or, if *path* is a folder, all logs inside it, sorted by path.
+
+    Raises `SourceError` if there is no log.
+    """
     if not path.exists():
         raise no_file(path)
     files = [file for file in ([path] if path.is_file() else sorted(path.rglob("*.*"))) if file.is_file()]
@@ -86,11 +99,14 @@ def logs_in(path: Path) -> list[Path]:
 
 
 def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[tuple[int, Row]]:
-    """Returns number and cells (`COLUMNS`) of every review in the log, or folder of logs, *path*.
+    """Returns (number, cells) for each review in *path*, a log or a folder of logs.
 
-    Refused samples and counts are added to *imported*. *epoch*: the epoch whose samples are read (from 1); None: the
-    first that has a review. Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can
-    be read, if two models or configurations share a candidate's name, or if no sample is of that epoch.
+    *number* counts the pairs of candidate and paper, from 1. The cells are those of `COLUMNS`. Refused samples and
+    counts are added to *imported*. *epoch* selects the samples of one epoch, from 1; None means the first that has a
+    review.
+
+    Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
+    configurations share a candidate's name, or if no sample is of that epoch.
     """
     files, logs = logs_in(path), []
     for number, file in enumerate(files, start=1):
@@ -111,10 +127,12 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
-    """Returns the review in a model's output, without its thinking, and the reason if there is none.
+    """Returns (review, problem) of a model's output *completion*.
 
-    Either the review is None or the reason is empty. *stop_reason* is inspect_ai's. A review cut at a token limit
-    counts, as for every writer of the benchmark.
+    The review is the output without the model's thinking. The problem says why there is no review.
+
+    Either the review is None or the problem is empty. *stop_reason* is inspect_ai's word for why the model stopped. A
+    review that a token limit cut off counts, as it does for every writer of the benchmark.
     """
     if stop_reason == "content_filter":
         return None, "refused"
@@ -128,7 +146,7 @@ def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
 
 
 def stop_of(output: ModelOutput) -> str:
-    """Returns why the model stopped, in inspect_ai's words."""
+    """Returns why the model stopped, in inspect_ai's words, such as ``max_tokens``."""
     return output.choices[0].stop_reason if output.choices else "unknown"
 
 
@@ -145,9 +163,9 @@ def _read(file: Path) -> EvalLog:
 
 
 def _candidate(log: EvalLog) -> str:
-    """Returns the log's model as a candidate's name.
+    """Returns the name of the log's model, changed where it cannot be a candidate's name.
 
-    Invalid characters become dashes, and no model gets the humans' name.
+    Invalid characters become dashes. A model that is called like the human candidate gets a prefix.
     """
     name = _NOT_IN_A_NAME.sub("-", log.eval.model)[:200]
     return f"model/{name}" if name == HUMAN else name
@@ -170,7 +188,10 @@ def _check_configurations(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> N
 
 
 def _configuration(log: EvalLog) -> str:
-    """Returns the digest of the log's model and configuration, without its papers."""
+    """Returns a digest of everything in *log* that affects reviews: the model, the task, the solver and the sampling.
+
+    The choice of papers and the connection to the model are left out.
+    """
     configs = [
         config.model_dump(mode="json", exclude_none=True, exclude=_CONNECTION_OPTIONS)
         for config in (log.plan.config, log.eval.model_generate_config)
@@ -181,7 +202,10 @@ def _configuration(log: EvalLog) -> str:
 
 
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
-    """Yields every sample of *log*, and for each sample that is missing from it one with the problem."""
+    """Yields every sample of *log*, which was read from *file*.
+
+    For a sample that is missing from the log, yields one without a review and with the problem.
+    """
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}
     for sample in log.samples or ():
@@ -198,10 +222,7 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
 
 
 def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bool]:
-    """Returns for a *sample* of *log*: the review, the problem, whether a retry may bring a review, whether it was cut.
-
-    Either the review is None or the problem is empty.
-    """
+    """Returns the fields *review*, *problem*, *unfinished* and *cut* of `LoggedSample` for a *sample* of *log*."""
     if log.invalidated or sample.invalidation is not None:
         return None, "it was invalidated", False, False
     if sample.error is not None:
@@ -216,9 +237,10 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
 
 
 def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[int, Row]]:
-    """Returns number and cells of the review of each candidate and paper, in the samples' order.
+    """Returns (number, cells) of the chosen review for each pair of candidate and paper, in the order of *samples*.
 
-    Refusals and counts are added to *imported*.
+    The module says which review is chosen. *number* counts the pairs, from 1. Refusals and counts are added to
+    *imported*.
     """
     groups: dict[tuple[str, str], list[LoggedSample]] = {}
     for sample in samples:

@@ -14,14 +14,17 @@ from gre_bench.ingest.records.cells import RefusedError, Row
 
 
 def opened(path: Path) -> BinaryIO:
-    """Opens *path* for reading bytes; a .gz file is unpacked. Raises `SourceError` if there is no such file."""
+    """Opens the file *path* for reading bytes; the contents of a .gz file are unpacked.
+
+    Raises `SourceError` if there is no such file.
+    """
     if not path.is_file():
         raise no_file(path)
     return cast(BinaryIO, gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
 
 
 def read_object(line: bytes) -> Row:
-    """Returns the JSON object in *line*; raises `RefusedError` if it holds none."""
+    """Returns the JSON object in *line*; raises `RefusedError` if the line is no JSON object."""
     try:
         row = load_json(line)
     except (ValueError, RecursionError) as error:
@@ -32,7 +35,7 @@ def read_object(line: bytes) -> Row:
 
 
 def lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yields number (from 1), offset and bytes of every non-blank line of *path*.
+    """Yields (line number from 1, offset in unpacked bytes, bytes) of every line of *path* that is not blank.
 
     Raises `SourceError` if the file is damaged.
     """

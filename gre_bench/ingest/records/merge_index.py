@@ -1,4 +1,7 @@
-"""Compares a file's rows with known records: a row is new, known, fills in missing fields, or conflicts."""
+"""Compares a file's rows with known records: a row is new, known, fills in missing fields, or conflicts.
+
+The known records are those that the store has already.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,13 @@ Record = TypeVar("Record", Paper, Review)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused row: its number in the file (from 1), what the row is about, and the reason.
+    """A refused row.
 
-    *code*: `UNKNOWN`, `CONFLICT` or `UNFINISHED`, with the *paper_id* of the row.
+    - *number*: the number of the row in the file, from 1.
+    - *item*: what the row is about, such as the id of a review.
+    - *reason*: why it is refused, for the user.
+    - *code*: the kind of reason, such as `UNKNOWN`, `CONFLICT` or `UNFINISHED`; empty if no caller has to know it.
+    - *paper_id*: the paper of the row, if there is a code.
     """
 
     number: int
@@ -33,9 +40,14 @@ class Refusal:
 class Imported:
     """The new records of a file, and what became of its rows.
 
-    Every row was *added* (it brought new records), *unchanged* (known already) or refused. *named* are the candidates
-    that rows of reviews name; *unnamed* counts rows that name none. *left_out* counts records outside the selection, by
-    kind (a sample leaves out many of a large file). *notes*: further remarks on the file, one per line.
+    - *papers*, *reviews*, *judgments*, *synopses*: the new records.
+    - *added*, *unchanged*: how many rows brought new records, and how many were known already.
+    - *refusals*: the other rows, each with the reason why it was refused.
+    - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
+    - *named*: the candidates that rows of reviews name.
+    - *unnamed*: how many rows of reviews name no candidate.
+    - *left_out*: {kind: how many records of this kind are outside the requested sample or selection}.
+    - *notes*: further remarks on the file, one per line.
     """
 
     papers: list[Paper] = field(default_factory=list)
@@ -53,22 +65,22 @@ class Imported:
     notes: list[str] = field(default_factory=list)
 
     def count(self, changed: bool) -> None:
-        """Counts one row; *changed* says whether it was new."""
+        """Counts one row: as added if *changed*, otherwise as unchanged."""
         self.added += changed
         self.unchanged += not changed
 
 
 class Papers:
-    """The papers known by id; *new* holds those that a file added or completed."""
+    """Papers by id: *known* holds all, and *new* only those that a file added or completed."""
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
         self.new: dict[str, Paper] = {}
 
     def put(self, paper: Paper) -> bool:
-        """Adds *paper* and returns whether it holds anything new.
+        """Adds *paper*, or completes the known paper of the same id; returns whether anything changed.
 
-        Raises `RefusedError` if its id exists with other content.
+        Raises `RefusedError` if the known paper has other content.
         """
         old = self.known.get(paper.paper_id)
         whole = paper if old is None else filled(old, paper)
@@ -80,7 +92,10 @@ class Papers:
 
 
 class MergeIndex:
-    """The known reviews, judgments and papers, which decide whether a row is new, known or in conflict."""
+    """The known reviews, judgments and papers, to decide whether a row is new, known or in conflict.
+
+    *reviews* are by id. *judgments* are texts by (review id, writer). *papers* holds ids.
+    """
 
     def __init__(self, reviews: Mapping[str, Review], judgments: Mapping[tuple[str, str], str], papers: Iterable[str]):
         self.reviews = dict(reviews)
@@ -91,10 +106,10 @@ class MergeIndex:
         self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
 
     def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
-        """Returns *review* with the fields that the known review of its id adds, and *judgments* unchanged.
+        """Returns *review*, completed from the known review of the same id, and *judgments* unchanged.
 
-        A row that is not *named*, that is, names no candidate, may match the review of any candidate. Raises
-        `RefusedError` if the known review states something else.
+        *named* says whether the row names a candidate. A row that names none may match a review of any candidate.
+        Raises `RefusedError` if the known review states something else.
         """
         old = self.reviews.get(review.review_id)
         if old is None:
@@ -105,9 +120,9 @@ class MergeIndex:
         return found, judgments
 
     def check(self, review: Review, make_papers: bool) -> None:
-        """Raises `RefusedError` if the paper is unknown, or another review holds the same position (see `_position`).
+        """Raises `RefusedError` if the paper of *review* is unknown, or if another review holds the same position.
 
-        With *make_papers*, an unknown paper is allowed.
+        `_position` says what a position is. If *make_papers*, the paper may be unknown.
         """
         if review.paper_id not in self.papers and not make_papers:
             raise RefusedError(f"paper {review.paper_id} is not known; import it first", UNKNOWN)
@@ -117,10 +132,10 @@ class MergeIndex:
             raise RefusedError(f"{position} already has review {holder} of paper {review.paper_id}", CONFLICT)
 
     def put(self, imported: Imported, review: Review, judgments: Judgments | None, source_row: int | None) -> bool:
-        """Adds the new parts of a row to this index, and new judgments to *imported*; returns whether anything is new.
+        """Adds what is new in a row to this index, and new judgments to *imported*; returns whether anything was new.
 
-        An unknown paper is added with nothing but its id and *source_row*. Raises `RefusedError` if the known judgments
-        of the same writer differ.
+        An unknown paper is added with nothing but its id and *source_row*, the value of the column ``row``. Raises
+        `RefusedError` if other judgments of the same writer are known for this review.
         """
         changed = self.reviews.get(review.review_id) != review
         if judgments is not None:
@@ -142,7 +157,10 @@ class MergeIndex:
 
 
 def filled(old: Record, new: Record) -> Record | None:
-    """Returns *old* with the fields that only *new* states; None if the two disagree."""
+    """Returns *old*, completed with the fields that only *new* states.
+
+    Returns None if *old* and *new* state different values for a field.
+    """
     merged = {}
     for field_ in fields(old):
         before, after = getattr(old, field_.name), getattr(new, field_.name)
@@ -153,7 +171,11 @@ def filled(old: Record, new: Record) -> Record | None:
 
 
 def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
-    """Returns the only position a review can take: a model's only review of a paper, a human's numbered slot."""
+    """Returns the position of *review* among the reviews of its paper, which only one review can hold.
+
+    The position of a model's review is its candidate, and that of a human review its slot. A human review without a
+    slot has no position: ().
+    """
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)
     return () if review.slot is None else (review.paper_id, "slot", review.slot)

@@ -1,7 +1,7 @@
 """Turns OpenReview notes of both APIs into papers, human reviews and decisions, by the rules of a venue-year.
 
-Every note is counted under exactly one outcome, and unexpected content is reported with the note's id. Nothing is
-dropped in silence. A review's text is made of the venue's text fields, joined under their headings.
+Every note is counted under exactly one of `OUTCOMES`, and unexpected content is reported with the note's id. The text
+of a review joins the text fields of the venue, each under its heading.
 """
 
 from __future__ import annotations
@@ -47,9 +47,12 @@ _SHOWN = 5
 class Notes:
     """The records in a venue-year's notes.
 
-    *decisions* is by paper id. *strange* has a line for each kind of unexpected content; *unclear* names all notes with
-    each kind. *counts* has ``notes``, each of `OUTCOMES`, ``no_rating`` (kept reviews without a rating) and ``unclear``
-    (number of unexpected values). *strata* has values such as a paper's track, by paper id and name of the stratum.
+    - *decisions*: {paper id: decision}.
+    - *counts*: ``notes`` (all notes), the number of notes of each of `OUTCOMES`, ``no_rating`` (kept reviews without a
+      rating) and ``unclear`` (how often there was unexpected content).
+    - *strange*: one line for each kind of unexpected content.
+    - *unclear*: {kind of unexpected content: the ids of all notes with it}.
+    - *strata*: {(paper id, name of a stratum): the paper's value}. A stratum divides papers into kinds, such as tracks.
     """
 
     papers: list[Paper]
@@ -70,15 +73,18 @@ class _Note:
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
-    """Returns the records of *notes*, in their order; raises `SourceError` if none is a submission of *venue*."""
+    """Returns the records of *notes*, in the order of the notes.
+
+    Raises `SourceError` if no note is a submission of *venue*.
+    """
     return _Reading(venue).read(notes)
 
 
 def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns those records of *found* that are new, compared with the known *papers* and *reviews* by id.
+    """Returns the new records among *found*, compared with the known *papers* and *reviews* by id.
 
-    A record that differs from the known one is refused. A known paper may have more than its note states: a text, a
-    row.
+    A record that differs from the known one is refused. Of papers, only title and abstract are compared, because a
+    known paper may have a text and a row that notes lack.
     """
     imported = Imported()
     for number, paper in enumerate(found.papers, start=1):
@@ -103,20 +109,24 @@ def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
 
 
 def creating(invitations: Sequence[str]) -> str:
-    """Returns which of a note's *invitations* created it: the first that is no edit (an edited note lists several)."""
+    """Returns which of a note's *invitations* created the note: the first that is no edit.
+
+    A note that was edited lists several invitations.
+    """
     return next((invitation for invitation in invitations if kind_of(invitation) != "Edit"), invitations[0])
 
 
 def kind_of(invitation: str) -> str:
-    """Returns the kind of the notes of an *invitation*: the part after its last "/-/", without ``Paper12/``.
+    """Returns the kind of the notes that an *invitation* creates: the part after its last "/-/", without ``Paper12/``.
 
-    ``.../Submission5/Official_Review2/-/Rebuttal`` is a Rebuttal, ``.../-/Paper7/Official_Review`` an Official_Review.
+    ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal. ``.../-/Paper7/Official_Review`` gives
+    Official_Review.
     """
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
 
 
 def rating_of(value: object) -> int | None:
-    """Returns a rating as a number, such as 6 for ``6: Weak Accept``, ``6`` or 6; None if it holds no number."""
+    """Returns the rating in *value* as a whole number, such as 6 for ``6: Weak Accept``, ``6`` or 6; None if none."""
     if isinstance(value, str):
         match = _RATING.fullmatch(value)
         return int(match[1]) if match else None
@@ -126,7 +136,10 @@ def rating_of(value: object) -> int | None:
 
 
 class _Reading:
-    """Reads the notes of one venue, submissions first, since a listing may put replies before them."""
+    """Reads the notes of one venue-year.
+
+    Replies are kept back until all submissions are read, because a listing may put replies first.
+    """
 
     def __init__(self, venue: Venue):
         self.venue = venue
@@ -162,7 +175,10 @@ class _Reading:
         return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* if it belongs to the venue, else its outcome; adds its id to *seen*."""
+        """Returns the note *raw* in parsed form, or its outcome (see `OUTCOMES`) if its content is not read.
+
+        *seen* holds the ids of earlier notes, to which the note's id is added.
+        """
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
         if not isinstance(note_id, str) or not NAME.fullmatch(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
@@ -257,7 +273,7 @@ class _Reading:
         return float(number)
 
     def _text(self, note: _Note, field: str) -> str | None:
-        """Returns the stripped text of the field *field*; None if it is absent, blank, or no valid text."""
+        """Returns the stripped text of the field *field* of *note*; None if it is absent, blank or no valid text."""
         value = self._value(note, field)
         if value is None:
             return None
@@ -272,7 +288,10 @@ class _Reading:
         return value.strip() or None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of the field *field*; None if it is absent, an empty text, or not in the API's form."""
+        """Returns the value of the field *field* of *note*.
+
+        Returns None if the field is absent, holds an empty text, or does not have the form of the venue's API.
+        """
         value = note.content.get(field)
         if self.venue.api == 2 and isinstance(value, Mapping) and "value" in value:
             return None if value["value"] == "" else value["value"]
@@ -282,7 +301,10 @@ class _Reading:
         return None
 
     def _strange(self, what: str, item: str, outcome: str = "") -> str:
-        """Records the unexpected content *what* of the note *item*; returns *outcome* for the caller."""
+        """Records that the note *item* has the unexpected content *what*.
+
+        Returns *outcome*, so that the caller can return it as the note's outcome.
+        """
         self.found[what].append(item)
         return outcome
 

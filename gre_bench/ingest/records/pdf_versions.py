@@ -1,6 +1,6 @@
-"""Decides which version of a paper its PDF is: the reviewed one, a later one, or the one to be published.
+"""Decides which version of a paper its PDF is: the reviewed one, a later one, or the camera-ready one.
 
-The service gives the latest PDF of a paper, but reviewers may have read an earlier one.
+OpenReview gives the latest PDF of a paper, but reviewers may have read an earlier one.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ _AFTER_REVIEW = ("rebuttal_revision", "discussion_revision")
 def pdf_version_status(
     note: Note, history: Sequence[Note] | None, released_ms: int | None, decided_ms: int | None = None
 ) -> Status:
-    """Returns which version the PDF of a submission *note* is.
+    """Returns which version of the paper the current PDF of the submission *note* is.
 
-    *history* holds its edits or references; None if they were not requested. *released_ms*: when authors could first
-    answer the reviews (epoch ms), None if unknown. *decided_ms*: when the paper was accepted, None if it was not.
+    - *history*: the note's edits (API v2) or references (API v1); None if they were not requested.
+    - *released_ms*: when authors could first answer the reviews (epoch ms); None if unknown.
+    - *decided_ms*: when the paper was accepted (epoch ms); None if it was not.
     """
     changed = changed_at(note)
     if changed is None or (released_ms is not None and changed < released_ms):
@@ -39,7 +40,7 @@ def pdf_version_status(
 
 
 def is_due(note: Note, released_ms: int | None) -> bool:
-    """Whether the history of a submission is needed to decide which version its PDF is.
+    """Whether the history of the submission *note* is needed to decide which version its PDF is.
 
     *released_ms* is as in `pdf_version_status`.
     """

@@ -1,6 +1,6 @@
 """Reads human reviews of a venue-year field by field, as the reviewers filled them in.
 
-They are the reviews that `read_notes` keeps.
+Only reviews that `read_notes` keeps are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ SCORES = ("soundness", "presentation", "contribution")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A review's present fields by name, and when it was first written (epoch ms; None if not stated)."""
+    """The fields of one review: *fields* is {name of a field: its value as text}.
+
+    *written_ms* is when the review was first written (epoch ms); None if the note does not state it.
+    """
 
     review_id: str
     paper_id: str
@@ -28,8 +31,8 @@ class Fields:
 def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
     """Returns the texts, subscores, ``rating`` and ``confidence`` of every kept review of *notes*.
 
-    A text field of the venue that a reviewer left out is present and empty. Fields that the venue does not have are
-    absent, and so are scores that were not given.
+    A text field that a reviewer left out is present and empty. Scores that a reviewer did not give are absent, and so
+    are fields that the venue does not have.
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
     kept = {review.review_id: review.paper_id for review in read_notes(raw, venue).reviews}
@@ -51,7 +54,7 @@ def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
 
 
 def _value(content: Mapping[str, Any], name: str, venue: Venue) -> str | None:
-    """Returns the value of a field, a number as its digits; None if it is absent or no plain value."""
+    """Returns the field *name* of a note's *content* as text; None if it is absent or neither text nor a number."""
     value = content.get(name)
     if venue.api == 2 and isinstance(value, Mapping):
         value = value.get("value")

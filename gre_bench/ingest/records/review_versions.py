@@ -1,8 +1,11 @@
-"""The versions of a note, and the version of a review that counts: the last one before the rebuttal opened.
+"""Decides which version of a review counts: the last one before the rebuttal opened.
 
-Reviews are edited after authors answer them, and a benchmark of reviewing needs the reviewer's own view. API v1 keeps
-references, each with the whole content, and may overwrite one in place. Its content is then as old as its last change.
-API v2 keeps edits, each with the fields that it sets.
+Reviewers edit their reviews after the authors answer, and a benchmark of reviewing needs the reviewer's own view.
+OpenReview keeps the history of a note in two forms:
+
+- API v1 keeps references. Each has the whole content of the note. If the service overwrites a reference in place, its
+  content is as old as the last change.
+- API v2 keeps edits. Each has only the fields that it sets.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ RULES: dict[Rule, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A version of a note: its whole content from *written_at* (epoch ms) on."""
+    """A version of a note: the whole *content* that the note had from *written_at* (epoch ms) on."""
 
     version_id: str
     written_at: int
@@ -38,7 +41,10 @@ class Version:
 class Chosen:
     """The version of a review that counts, and the rule by which it was chosen.
 
-    *version_id*: None for the current note. *written_at*: epoch ms, None if not stated. *versions*: how many there are.
+    - *version_id*: the id of that version; None for the note as it is now.
+    - *written_at*: when that version was written (epoch ms); None if not stated.
+    - *versions*: how many versions the review has.
+    - *rule*: why that version counts, a key of `RULES`.
     """
 
     version_id: str | None
@@ -48,7 +54,10 @@ class Chosen:
 
 
 def versions_of(history: Sequence[Note]) -> list[Version]:
-    """Returns the versions in a *history* of edits or references, oldest first; skips those that change no content."""
+    """Returns the versions of a note from its *history* of edits or references, oldest first.
+
+    Deleted entries and entries that change no content are skipped.
+    """
     entries = [(_written_at(one), index, one) for index, one in enumerate(history) if one.get("ddate") is None]
     versions: list[Version] = []
     content: dict[str, Any] = {}
@@ -61,26 +70,26 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
 
 
 def is_due(note: Note, rebuttal_ms: int | None) -> bool:
-    """Whether the history of a review is needed to decide which version counts.
+    """Whether the history of the review *note* is needed to decide which of its versions counts.
 
-    *rebuttal_ms*: when the rebuttal opened (epoch ms), None if unknown.
+    *rebuttal_ms* is when the rebuttal opened (epoch ms); None if unknown.
     """
     changed = changed_at(note)
     return changed is not None and (rebuttal_ms is None or changed >= rebuttal_ms)
 
 
 def changed_at(note: Note) -> int | None:
-    """Returns when a note was last changed (epoch ms); None if never."""
+    """Returns when *note* was last changed (epoch ms); None if it never was."""
     made = _date(note, "tcdate", "cdate")
     last = max((date for name in ("tmdate", "mdate") if (date := _date(note, name)) is not None), default=None)
     return last if last is not None and (made is None or last > made) else None
 
 
 def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) -> Chosen:
-    """Returns the version of a review that counts.
+    """Returns the version of the review *note* that counts.
 
-    *history*: its versions; None if they were not requested, empty if the service does not show them. *rebuttal_ms*:
-    when the rebuttal opened (epoch ms), None if unknown.
+    - *history*: its edits or references; None if they were not requested, empty if OpenReview does not show them.
+    - *rebuttal_ms*: when the rebuttal opened (epoch ms); None if unknown.
     """
     now = changed_at(note) or _date(note, "tcdate", "cdate")
     if not is_due(note, rebuttal_ms):
@@ -113,7 +122,10 @@ def _content(one: Note) -> Mapping[str, Any]:
 
 
 def _applied(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns *content* after an edit; a field that is set to ``{"delete": true}`` is removed."""
+    """Returns *content* with the fields in *changes* set to their new values.
+
+    A field whose new value is ``{"delete": true}`` is removed.
+    """
     after = {**content}
     for name, value in changes.items():
         inner = value.get("value") if isinstance(value, Mapping) else None

@@ -1,6 +1,6 @@
-"""Reads users' files of rows: .jsonl, .csv or .parquet, one record per row, or a folder of texts.
+"""Reads users' files of rows: .jsonl, .csv or .parquet with one record per row, or a folder of texts.
 
-Rows are numbered from 1 without the heading; an unreadable row is refused.
+Rows are numbered from 1, not counting the heading. A row that cannot be read is refused.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ TEXTS = (".txt", ".md")
 
 
 def read_rows(path: Path, imported: Imported) -> tuple[list[tuple[int, Row]], list[str]]:
-    """Returns number and cells of every row of *path*, and its columns; blank cells of a .csv file are None.
+    """Returns (row number, cells) for every row of the file *path*, and the names of its columns.
 
-    Refused rows are added to *imported*. Raises `SourceError` for a file that is missing, empty or of another form.
+    Blank cells of a .csv file are None. Refused rows are added to *imported*. Raises `SourceError` for a file that is
+    missing, empty or of another format.
     """
     if not path.is_file():
         raise no_file(path)
@@ -43,10 +44,11 @@ def read_rows(path: Path, imported: Imported) -> tuple[list[tuple[int, Row]], li
 
 
 def read_folder(path: Path, imported: Imported) -> list[tuple[int, Row]]:
-    """Returns the texts in the folder *path*, by name, as rows of ``paper_id`` (the file's name) and ``review``.
+    """Returns (number, cells) for each text in the folder *path*, in the order of the files' names.
 
-    Files that start with a dot are skipped. Files of another kind are refused, which is added to *imported*. Raises
-    `SourceError` if there is no text.
+    The cells are ``paper_id``, the file's name without its ending, and ``review``, the text. Files that start with a
+    dot are skipped. Files that are no text are refused, and the refusals are added to *imported*. Raises `SourceError`
+    if there is no text.
     """
     files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     rows: list[tuple[int, Row]] = []

@@ -1,7 +1,7 @@
-"""Draws the sample of an edition and assigns the roles of its human reviews.
+"""Samples the papers of an edition and assigns the roles of their human reviews.
 
-Papers with enough human reviews are sampled in a seeded order. One human review per paper is the human candidate. Two
-others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
+Papers with enough human reviews are sampled in a seeded order. One human review of each paper is the human candidate.
+Two others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A human review's role in the sample.
+    """The role of a human review in the sample.
 
-    *position*: the index of its paper in the sample. *place*: 0 for the candidate, 1 and above for references.
+    - *position*: the index of the review's paper in the sample.
+    - *place*: 0 for the candidate; the number of the reference, from 1.
     """
 
     paper_id: str
@@ -39,9 +40,12 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The roles of all sampled papers, and the counts of known and eligible papers.
+    """The result of sampling.
 
-    *short*: papers of the user's list, if any, with too few human reviews.
+    - *roles*: the roles of the human reviews of all sampled papers.
+    - *known*: how many papers there were to sample from.
+    - *eligible*: how many of them could be sampled.
+    - *short*: the ids in the user's list of papers, if any, that have too few human reviews.
     """
 
     roles: tuple[Role, ...]
@@ -51,17 +55,17 @@ class Draw:
 
     @property
     def notes(self) -> list[str]:
-        """Remarks for the user."""
+        """Remarks for the user on papers that could not be sampled."""
         some = f"{', '.join(self.short[:SHOWN])}{' ...' if len(self.short) > SHOWN else ''}"
         return [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
-    """Returns the sample of *papers* by *settings*.
+    """Samples from *papers*, and gives roles to their human *reviews*.
 
-    If the settings name a list of papers, only these are sampled. The sample is in the order of the source if every
-    paper states its row, else in the seeded order. Raises `SourceError` if fewer than two papers are eligible, or the
-    list names unknown papers.
+    If *settings* name a list of papers, only these are sampled. The sample is in the order of the papers' rows in their
+    source if every paper states its row, and otherwise in the seeded order. Raises `SourceError` if fewer than two
+    papers are eligible, or if the list names unknown papers.
     """
     human: dict[str, list[Review]] = defaultdict(list)
     for review in reviews:
@@ -93,7 +97,7 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
-    """Returns the ids in *file*, in its order; None without a file.
+    """Returns the paper ids in the list *file*, in its order; None if there is no list.
 
     Raises `SourceError` for ids that are not among *papers*.
     """
@@ -110,7 +114,10 @@ def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | Non
 
 
 def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
-    """Returns the review ids of the human candidate and then the references; empty if the paper is not eligible."""
+    """Returns the ids of the reviews that get a role: first the human candidate, then the references.
+
+    *reviews* are the human reviews of one paper. The result is empty if the paper is not eligible.
+    """
     if settings.roles == "slots":
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)

@@ -1,4 +1,4 @@
-"""Reads users' files of notes and texts: JSON lines, CSV and parquet, one record per row; errors name the row."""
+"""Reads users' files of notes, texts and paper ids; errors name the faulty row."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 def read_notes_file(path: Path) -> list[dict[str, Any]]:
     """Returns the raw notes of *path* (.jsonl or .jsonl.gz), one per line.
 
-    Raises `SourceError` if the file cannot be read; it names a line that is not a JSON object.
+    Raises `SourceError` if the file cannot be read or a line is no JSON object. The message names that line.
     """
     return [row for _, row in _json_lines(path)]
 
 
 def read_texts(path: Path) -> dict[str, str]:
-    """Returns texts by paper id from the columns ``paper_id`` and ``text`` or ``markdown`` of *path*.
+    """Returns {paper id: text} from the columns ``paper_id`` and ``text`` (or ``markdown``) of *path*.
 
-    The file is .parquet, .csv or .jsonl. A paper whose text is null or blank has none. Raises `SourceError` for an
-    unusable row.
+    The file is .parquet, .csv or .jsonl. A paper whose text is null or blank is left out. Raises `SourceError` for a
+    row that cannot be used.
     """
     rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
     texts: dict[str, str] = {}
@@ -55,8 +55,8 @@ def read_texts(path: Path) -> dict[str, str]:
 def read_ids(path: Path) -> tuple[str, ...]:
     """Returns the distinct paper ids of the text file *path*, one per line.
 
-    Skips blank lines and those that begin with #. A line may be the address of a forum. Raises `SourceError` if there
-    is no id; it names a line that holds something else.
+    Blank lines and lines that begin with # are skipped. In place of an id, a line may hold the address of the paper's
+    forum. Raises `SourceError` if there is no id, or if a line holds anything else; the message names that line.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -111,7 +111,7 @@ def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def is_text(value: object) -> bool:
-    """Whether *value* is a text that can be encoded; JSON may hold a lone surrogate."""
+    """Whether *value* is a text that can be encoded in UTF-8; a text from JSON may hold a lone surrogate."""
     try:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:

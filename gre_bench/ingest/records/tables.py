@@ -38,7 +38,7 @@ UNNAMED = "unnamed"
 def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = None) -> Imported:
     """Returns the new papers of the file *path*, compared with the *known* papers by id.
 
-    *rows*: only those whose ``row`` is in this range.
+    *rows*, if given, limits the import to rows whose column ``row`` is in this range.
     """
     imported = Imported()
     papers = Papers(known)
@@ -66,14 +66,18 @@ def reviews_from(
 ) -> Imported:
     """Returns the new reviews and judgments of *path*: a file, a folder of texts, or logs of inspect_ai.
 
-    *known* holds the known reviews by id, and *known_judgments* texts by review id and writer. *by* names the
-    candidate, and *writer* the writer of judgments, for rows that name none. Without *by*, a row without candidate may
-    only complete a known review, so that it never becomes a human review by accident. With *only*, the file may hold
-    reviews by others, and only those of *by* are imported.
+    - *known*: the known reviews by id.
+    - *known_judgments*: the known texts by (review id, writer).
+    - *papers*: the ids of the known papers. Reviews of other papers are refused, unless *make_papers* is set.
+    - *by*: the candidate of rows that name none. Without *by*, such a row may only complete a known review, so that
+      nothing becomes a human review by accident.
+    - *only*: if set, only the reviews by *by* are imported, and the file may hold others.
+    - *writer*: the writer of judgments in rows that name none.
+    - *rows*: limits the import to rows whose column ``row`` is in this range.
+    - *make_papers*: adds unknown papers, with nothing but their ids.
+    - *epoch*: for logs, the epoch whose reviews are read.
 
-    *rows*: only rows whose ``row`` is in this range. A review of a paper outside *papers* is refused, unless
-    *make_papers* adds a paper with nothing but its id. *epoch*: of logs, the epoch whose reviews are read. Raises
-    `SourceError` if the file has no usable form, or no row names a candidate.
+    Raises `SourceError` if the file has no usable form, or if nothing names a candidate.
     """
     imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)

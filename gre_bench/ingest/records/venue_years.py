@@ -1,4 +1,4 @@
-"""Finds the newest public year of a venue, and checks that its notes have the form that is assumed."""
+"""Finds the newest public year of a venue, and checks that its notes have the form that ``data/venues.toml`` states."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ ODD = 0.01
 
 
 class Calendar(BaseModel):
-    """The day from which the reviews of a year of *venue* are public; `data/venues.toml` explains the fields."""
+    """The day from which anybody can read the reviews of a year of *venue*; from ``data/venues.toml``.
+
+    - *reviews_public*: month and day, such as ``11-20``.
+    - *years_before*: how many years before the venue's own year that day is.
+    - *source*: where the rule was read.
+    - *read*: when it was read.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -36,7 +42,7 @@ class Calendar(BaseModel):
 
 @cache
 def calendars(path: Path | None = None) -> dict[str, Calendar]:
-    """Returns the calendars of the file *path* (``data/venues.toml`` if None) by venue.
+    """Returns {venue: its calendar} from the file *path* (``data/venues.toml`` if None).
 
     Raises `SettingsError` for a faulty calendar.
     """
@@ -72,8 +78,8 @@ def newest_year(venue: str, on: date, path: Path | None = None) -> int:
 def confirm_form(venue: Venue, found: Notes) -> None:
     """Raises `SourceError` if the notes *found* do not have the form that *venue* assumes.
 
-    One line names each difference: unknown fields, ratings, kinds and statuses in more than one review in a hundred,
-    and sections that no review has.
+    The message names each difference. A difference is unexpected content in more than one review in a hundred, a
+    section that no review has, or too few ratings.
     """
     reviews = len(found.reviews)
     if not reviews:

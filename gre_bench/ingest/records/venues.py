@@ -23,12 +23,23 @@ _SOME = Field(min_length=1)
 
 
 class Venue(BaseModel):
-    """One venue-year. Kinds are parts of invitations (`notes.kind_of`); *text* holds (field, heading).
-    *strata* holds (field of a submission, name of the stratum); the decision is a stratum in any case.
+    """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
-    *status* decides whether a paper is kept: ``invitation`` by its note's kind alone, ``venueid`` also by the part of
-    ``content.venueid`` after *group*. That part is an ending in *kept*, or "/" and a kind in *withdrawn* or
-    *desk_rejected*. *evidence* says how the form is known, *note* explains it.
+    - *api*, *host*: the version of OpenReview's API, and the host that serves the notes (None for the usual one).
+    - *group*: the beginning of every invitation of the venue-year.
+    - *submissions*, *withdrawn*, *desk_rejected*, *reviews*, *decisions*, *other_replies*: kinds of notes, as
+      `notes.kind_of` returns them. Notes of *other_replies* are known to be no reviews.
+    - *decision*: the field of a decision note that holds the decision.
+    - *strata*: (field of a submission, name of the stratum) for each stratum. The decision is always a stratum.
+    - *status*: what decides whether a paper is kept. ``invitation``: the kind of its note. ``venueid``: also the ending
+      of its field ``venueid`` after *group*. An ending in *kept* keeps the paper; "/" and a kind in *withdrawn* or
+      *desk_rejected* leave it out.
+    - *text*: (field, heading) for each part of a review's text.
+    - *rating*, *confidence*: the fields with these scores. *rating_scale* and *confidence_scale* are the allowed
+      numbers.
+    - *other_fields*: known fields of a review that are not part of its text.
+    - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
+    - *evidence*, *note*: how the form is known, and that in words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -76,7 +87,7 @@ class Venue(BaseModel):
 
     @property
     def headings(self) -> Names:
-        """The headings of a review's sections, as `notes` joins them; empty if it is one text."""
+        """The heading lines of the sections in a review's text; empty if a review has no sections."""
         return tuple(f"{heading}:" for _, heading in self.text if heading)
 
     @property
@@ -91,14 +102,14 @@ class Venue(BaseModel):
 
     @property
     def unverified(self) -> str | None:
-        """The warning about a venue-year whose form of notes is unverified; None for the others."""
+        """The warning to give if the form of the venue-year's notes is unverified; None if the form is verified."""
         if self.evidence != "documented":
             return None
         return f"the form of the notes of {self.name} is documented only: {self.note}"
 
     @property
     def fields(self) -> frozenset[str]:
-        """All known fields of a review, whether or not they are part of its text."""
+        """The names of all known fields of a review, whether or not they are part of its text."""
         scores = {field for field in (self.rating, self.confidence) if field is not None}
         return frozenset({field for field, _ in self.text} | scores | set(self.other_fields))
 
@@ -123,7 +134,7 @@ class Venue(BaseModel):
 
 @cache
 def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
-    """Returns all entries of the file *path* (``data/venues.toml`` if None), by venue and year.
+    """Returns {(venue, year): its entry} for all entries of the file *path* (``data/venues.toml`` if None).
 
     Raises `SettingsError` if the file is unusable.
     """
@@ -144,10 +155,10 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
 
 
 def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
-    """Returns the entry of *venue* and *year*.
+    """Returns the entry of *venue* and *year* in the file *path* (``data/venues.toml`` if None).
 
-    A year after the venue's newest entry gets that entry's form as a documented, unverified one, without its dates.
-    Raises `SettingsError` for any other unknown year, with a list of the known ones.
+    A year after the newest entry of the venue has no entry yet. It gets the form of the newest entry, marked as
+    unverified and without dates. Raises `SettingsError` for any other unknown year; the message lists the known ones.
     """
     known = venues(path)
     if (venue, year) in known:
@@ -164,7 +175,10 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Raises `SettingsError` for a *venue* whose form of notes is unverified, unless *unverified* accepts it."""
+    """Raises `SettingsError` if the form of the notes of *venue* is unverified.
+
+    If *unverified* is true or a text, the user accepts such a form, and nothing is raised.
+    """
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")
 

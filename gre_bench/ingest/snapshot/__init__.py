@@ -1,1 +1,1 @@
-"""Frozen snapshots of a venue-year: the manifest, how one is made, differences, and the publishable part."""
+"""Frozen snapshots of a venue-year: their manifest, making, comparison and publishable part."""

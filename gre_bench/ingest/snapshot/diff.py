@@ -17,9 +17,14 @@ SHOWN, SHORT = 6, 60
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The compared parts of a note: its kind, paper, status, deletion, and a hash of each field.
+    """The parts of a note that are compared between snapshots.
 
-    *shown* has the values that are short enough for a message.
+    - *kind*: the kind of the note (see `kind_of`).
+    - *forum*: the id of its paper.
+    - *status*: ``withdrawn``, ``desk_rejected``, or empty.
+    - *deleted*: whether the note has a deletion date.
+    - *fields*: {name of a field: hash of its value}.
+    - *shown*: {name of a field: its value} for values that are short enough for a message.
     """
 
     kind: str
@@ -31,9 +36,11 @@ class Seen:
 
 
 def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
-    """Returns the changes from *before* to *after*: ``counts`` by event and kind of note, and ``lines`` to read.
+    """Returns the changes from the snapshot *before* to the snapshot *after* as a dictionary.
 
-    There is one line per change. ``since`` is the digest of *before*.
+    - ``since``: the digest of *before*.
+    - ``counts``: {event and kind of note, such as "edited Official_Review": how many}.
+    - ``lines``: one line of text for each change.
     """
     old, new = _seen(before.notes()), _seen(after.notes())
     lines: list[str] = []
@@ -92,7 +99,10 @@ def _plain(value: object) -> object:
 
 
 def _status(invitations: list[str], values: Mapping[str, object]) -> str:
-    """Returns ``withdrawn`` or ``desk_rejected``, by the invitations or the venueid in *values*; ``""`` for others."""
+    """Returns ``withdrawn``, ``desk_rejected``, or ``""`` for any other note.
+
+    The *invitations* of the note decide, or the field ``venueid`` in *values*, its fields.
+    """
     marks = [*invitations, str(values.get("venueid") or "")]
     return next((status for status in STATUSES if any(f"{status}_" in mark.lower() for mark in marks)), "")
 
@@ -102,7 +112,10 @@ def _differs(was: Seen, now: Seen, name: str) -> bool:
 
 
 def _shown(was: Seen, now: Seen, name: str) -> str:
-    """Returns the name of a changed field, with both values if they are short."""
+    """Returns the name of a changed field, followed by its old and new value if both are short.
+
+    *was* and *now* are the note before and after the change.
+    """
     if name not in was.fields:
         return f"{name} added"
     if name not in now.fields:

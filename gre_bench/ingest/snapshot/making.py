@@ -1,4 +1,7 @@
-"""Makes a snapshot: written under a temporary name, moved into place complete, never changed afterwards."""
+"""Makes a snapshot: writes it under a temporary name, and renames it when it is complete.
+
+A snapshot is never changed afterwards.
+"""
 
 from __future__ import annotations
 
@@ -48,15 +51,20 @@ def make_snapshot(
     grouped: bool = False,
     link: bool = False,
 ) -> Snapshot:
-    """Freezes *notes*, and the PDFs and texts (by paper id) of their papers, in the new *folder*.
+    """Freezes notes, and the PDFs and texts of their papers, in the new *folder*.
 
-    *papers*: known facts about papers (`UNSTATED` has the names). *histories*: versions by note id. *reviews*: the rows
-    of `Snapshot.reviews`. *previous*: the digest of the preceding snapshot. *source*, *remarks* and *counts* are stated
-    in the manifest. *grouped*: the notes come by forum, each submission first. *link*: the PDFs are named by their
-    SHA-256 and never change, so the snapshot may share their bytes on disk.
+    - *notes*: the raw notes of the *edition*.
+    - *pdfs*, *texts*: {paper id: path of its PDF} and {paper id: its text}. Those of papers without a note are counted
+      and left out.
+    - *papers*: {paper id: known facts about the paper}; `UNSTATED` has the names of the facts.
+    - *histories*: {note id: the versions of the note}.
+    - *reviews*: the rows that `Snapshot.reviews` will return.
+    - *source*, *remarks*, *counts*: stated in the manifest as they are.
+    - *previous*: the digest of the preceding snapshot of the venue-year, if any.
+    - *grouped*: whether *notes* already come paper by paper, each submission first.
+    - *link*: whether the PDF files are named by their SHA-256 and never change. The snapshot then uses hard links.
 
-    PDFs and texts of other papers are counted and left out. Raises `SourceError` if a PDF cannot be read, does not
-    match its name, or *folder* exists.
+    Raises `SourceError` if *folder* exists, or if a PDF cannot be read or does not match its name.
     """
     if folder.exists():
         raise SourceError(f"snapshot {folder} exists already, and a snapshot never changes; name another folder")
@@ -95,9 +103,9 @@ def make_snapshot(
 
 
 def ordered(notes: Iterable[Row]) -> Iterator[Row]:
-    """Yields *notes* by forum, in the forums' order of arrival, each submission before its replies.
+    """Yields *notes* paper by paper (forum by forum), each submission before its replies.
 
-    Raises `SourceError` for a note that is not a JSON object.
+    Papers are in the order of their first note. Raises `SourceError` for a note that is not a JSON object.
     """
     forums: dict[object, list[Row]] = {}
     for number, note in enumerate(notes, start=1):
@@ -110,7 +118,10 @@ def ordered(notes: Iterable[Row]) -> Iterator[Row]:
 
 
 def _put_notes(beside: Path, notes: Iterable[Row]) -> tuple[set[str], int, Frozen]:
-    """Writes *notes* to the folder *beside*; returns the ids of submissions, the number of notes, and the file."""
+    """Writes *notes* to the folder *beside*.
+
+    Returns the ids of the submissions, the number of notes, and the entry of the file for the manifest.
+    """
     papers: set[str] = set()
     count = 0
 
@@ -138,9 +149,9 @@ def _put_rows(beside: Path, name: str, rows: Iterable[Row]) -> Frozen:
 
 
 def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link: bool) -> list[Frozen]:
-    """Writes the *pdfs* (by paper id) to the folder *beside*, each content once, and returns the files.
+    """Writes *pdfs* ({paper id: path}) to the folder *beside*; returns the entries of the files for the manifest.
 
-    The SHA-256 of each paper's PDF is added to *shas*. *link* is as in `make_snapshot`.
+    Equal PDFs are written once. The SHA-256 of each paper's PDF is added to *shas*. *link* is as in `make_snapshot`.
     """
     files: dict[str, Frozen] = {}
     for paper_id, path in sorted(pdfs.items()):

@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: its contents, each file's SHA-256, and a seal over everything stated."""
+"""The manifest of a snapshot: its contents, each file's SHA-256, and a seal, which is a hash of all that it states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHA256 = r"^[0-9a-f]{64}$"
 
 
 class Frozen(BaseModel):
-    """A file of a snapshot: its name, SHA-256 and size."""
+    """A file of a snapshot: its name, SHA-256 and size in bytes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -32,10 +32,17 @@ class Frozen(BaseModel):
 
 
 class Manifest(BaseModel):
-    """The contents of ``manifest.json``. *digest* covers the files alone, *seal* everything else in it.
+    """The contents of ``manifest.json``.
 
-    *previous* is the digest of the preceding snapshot of the same venue-year. *remarks* are warnings for readers, such
-    as that the form of the notes is unverified.
+    - *format*: the version of the format of snapshots.
+    - *source*: where the notes came from.
+    - *created_at*: when the snapshot was made, in ISO 8601.
+    - *previous*: the digest of the preceding snapshot of the same venue-year; None if there is none.
+    - *remarks*: warnings for readers, such as that the form of the notes is unverified.
+    - *counts*: how many notes, papers, PDFs and texts there are, and further counts.
+    - *files*: all files of the snapshot except ``manifest.json``.
+    - *digest*: a hash of the names and hashes of these files.
+    - *seal*: a hash of all other fields of the manifest.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -53,11 +60,11 @@ class Manifest(BaseModel):
     seal: str
 
     def written(self) -> bytes:
-        """Returns the bytes of ``manifest.json``."""
+        """Returns the manifest as the bytes of ``manifest.json``."""
         return (json.dumps(self.model_dump(), indent=1) + "\n").encode()
 
     def is_sound(self) -> bool:
-        """Whether digest and seal match the contents, and notes are among them."""
+        """Whether digest and seal match the rest of the manifest, and the files include the notes."""
         sealed = self.digest == digest_of(self.files) and self.seal == digest(self.model_dump(exclude={"seal"}))
         return sealed and any(file.name == NOTES for file in self.files)
 
@@ -70,7 +77,10 @@ def sealed(
     previous: str | None = None,
     remarks: Sequence[str] = (),
 ) -> Manifest:
-    """Returns the manifest of *files*, with the present time, their digest, and the seal."""
+    """Returns a manifest with the present time, the digest of *files*, and the seal.
+
+    All arguments are as in `Manifest`; *edition* gives venue and year.
+    """
     values = {
         "format": FORMAT,
         "venue": edition.venue,
@@ -89,7 +99,7 @@ def sealed(
 def read_manifest(folder: Path) -> Manifest:
     """Returns the manifest of the snapshot in *folder*.
 
-    Raises `SourceError` if it is missing, damaged or of another format.
+    Raises `SourceError` if the manifest is missing, damaged or of another format.
     """
     try:
         data = (folder / MANIFEST).read_bytes()
@@ -116,5 +126,5 @@ def digest_of(files: Iterable[Frozen]) -> str:
 
 
 def changed(folder: Path, name: str) -> SourceError:
-    """Returns the error for a file that has changed."""
+    """Returns the error to raise if the file *name* of the snapshot in *folder* has changed."""
     return SourceError(f"snapshot {folder}: {name} is not as it was written; fetch or import it again")

@@ -22,8 +22,8 @@ _FREE = re.compile(r"(?:CC0(?:[ -]1\.0)?|CC[ -]BY(?:[ -]SA)?[ -]\d\.\d)", re.I)
 def may_publish(licence: str | None) -> bool:
     """Whether *licence* allows anyone to pass on a text for any purpose, as CC0, CC BY and CC BY-SA do.
 
-    A note without a licence belongs to its author. Licences that exclude commercial use or changes do not suit a
-    benchmark whose users may do either.
+    A text without a licence may not be passed on. Licences that exclude commercial use or changes do not suffice,
+    because users of the benchmark may do both.
     """
     return licence is not None and _FREE.fullmatch(licence.strip()) is not None
 
@@ -31,7 +31,8 @@ def may_publish(licence: str | None) -> bool:
 def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
     """Yields a row for each kept paper and review: ids, scores, licence, SHA-256 of the text, and the text if allowed.
 
-    Nothing else of a note is included: no signatures, readers, writers, authors, or fields that may name somebody.
+    The text is None if its licence does not allow publication. Nothing else of a note is included: no signatures,
+    readers, writers, authors, or fields that may name somebody.
     """
     found = read_notes(snapshot.reviewed(), venue)
     licences = {note["id"]: note.get("license") for note in snapshot.notes() if isinstance(note.get("id"), str)}
@@ -49,10 +50,10 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
 
 
 def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
-    """Writes `public_rows` to *path*, one per line; returns the numbers of ``texts`` and of ``withheld`` texts.
+    """Writes `public_rows` to the file *path*, one JSON object per line, and replaces an existing file in one step.
 
-    Replaces an existing file in one step. Raises `SourceError` if *path* lies in the snapshot, which never changes, or
-    cannot be written.
+    Returns how many rows have a text (``texts``), and for how many it is withheld (``withheld``). Raises `SourceError`
+    if *path* lies in the snapshot, which never changes, or if the file cannot be written.
     """
     counts = {"texts": 0, "withheld": 0}
     target = path.resolve()

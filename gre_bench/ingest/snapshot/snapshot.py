@@ -40,16 +40,16 @@ from gre_bench.ingest.snapshot.manifest import (
 
 @dataclass(frozen=True)
 class Snapshot:
-    """An open snapshot. Reading a damaged file of it raises `SourceError`."""
+    """An open snapshot. Methods that read a damaged file of it raise `SourceError`."""
 
     folder: Path
     manifest: Manifest
 
     @classmethod
     def open(cls, folder: Path) -> Snapshot:
-        """Opens the snapshot in *folder*; raises `SourceError` if it is missing, damaged or of another format.
+        """Opens the snapshot in *folder*, and checks its manifest and the sizes of its files.
 
-        It reads the manifest and the sizes of the files; `verify` reads all files.
+        Raises `SourceError` if the snapshot is missing, damaged or of another format. `verify` checks the whole files.
         """
         manifest = read_manifest(folder)
         for file in manifest.files:
@@ -66,9 +66,10 @@ class Snapshot:
         return self.manifest.digest
 
     def verify(self) -> None:
-        """Reads every file again.
+        """Reads every file again and compares it with the manifest.
 
-        Raises `SourceError` that names the first file that differs, is missing, or does not belong to the snapshot.
+        Raises `SourceError` for the first file that differs, is missing, or does not belong to the snapshot. The
+        message names that file.
         """
         if read_manifest(self.folder) != self.manifest:
             raise changed(self.folder, MANIFEST)
@@ -85,7 +86,7 @@ class Snapshot:
         return self._rows(NOTES)
 
     def reviewed(self) -> Iterator[dict[str, Any]]:
-        """Yields the notes; the content of each review is that of the version that counts according to `reviews`."""
+        """Yields the raw notes, each review with the content of the version that counts (see `reviews`)."""
         from gre_bench.ingest.records.review_versions import versions_of
 
         due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
@@ -97,28 +98,32 @@ class Snapshot:
             yield note
 
     def reviews(self) -> Iterator[dict[str, Any]]:
-        """Yields a row for each review.
+        """Yields a row for each review, which says which version of the review counts.
 
-        Columns: review_id, paper_id, versions, version (None: the current note), written_at (ms), rule, licence.
+        Columns: review_id, paper_id, versions (how many there are), version (the id of the one that counts; None for
+        the current note), written_at (epoch ms), rule (why that version counts), licence.
         """
         return self._rows(REVIEWS)
 
     def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Yields note ids, each with the versions of the note as received."""
+        """Yields (note id, the versions of the note as received)."""
         for row in self._rows(HISTORIES):
             yield row["note_id"], row["versions"]
 
     def papers(self) -> dict[str, dict[str, Any]]:
-        """Returns by paper id: pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence, sampled."""
+        """Returns {paper id: its row}; see ``papers.jsonl`` in the module.
+
+        The columns are pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence and sampled.
+        """
         return self._papers
 
     def pdf(self, paper_id: str) -> bytes | None:
-        """Returns the PDF of a paper; None if there is none."""
+        """Returns the bytes of a paper's PDF; None if the snapshot has no PDF of the paper."""
         sha256 = self._papers.get(paper_id, {}).get("pdf")
         return self._bytes(self._files[f"pdfs/{sha256}.pdf"]) if sha256 else None
 
     def text(self, paper_id: str) -> str | None:
-        """Returns the user's text for a paper; None if there is none."""
+        """Returns the user's text of a paper; None if the snapshot has no text of the paper."""
         return self._texts.get(paper_id)
 
     @cached_property
