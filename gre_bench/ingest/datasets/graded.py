@@ -1,12 +1,12 @@
 """Imports graded reviews and the items they review from one file (Xu et al. 2025, §4.1; RottenReviews).
 
-The file has one row for each review. Files of our own have these columns, of which the last four lines are optional:
+The file has one row for each review. Our own layout has these columns; those in the last four lines are optional:
 
 - ``item_id``: the id of the reviewed item.
 - ``review``, or ``strengths``, ``weaknesses`` and ``suggestions``: the text of the review.
 - ``grade``: a number, or a name such as A, B, C; blank if the review is not graded.
 - ``review_id``, or ``reviewer``: the id of the review, or the reviewer's name.
-- ``title``, ``abstract``, ``text``: those of the item; they need to be in only one of its rows.
+- ``title``, ``abstract``, ``text``: those of the item. They need to be in only one of the item's rows.
 - ``rating``: the reviewer's own score of the item.
 - ``group``: a name; items with the same name are resampled together.
 """

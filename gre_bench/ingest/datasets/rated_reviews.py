@@ -5,7 +5,7 @@
 ``llm_reviews.parquet`` (or .jsonl) one review a row: ``paper_id``, ``model``, ``Overall`` (the rating), optionally
                         ``run`` (the name of the model's run), and text columns, any of `TEXTS`
 
-A cell of a text column may also hold a list, or a list in the syntax of Python.
+A cell of a text column holds a text, a list, or the text of a list in Python's syntax.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def restaurants_from(
     The title of such a paper is the restaurant's name.
 
     - *businesses*, *reviews*: the two files of the data set.
-    - *known_papers*, *known_reviews*, *known_categories*: records by id that are not returned again. Categories are by
-      the id of the restaurant.
+    - *known_papers*, *known_reviews*: known records by id, which are not returned again.
+    - *known_categories*: {restaurant id: its known categories}, which are not returned again either.
     - *terms*: what is sampled; None for the defaults.
 
     Every line of both files is imported, refused with its reason, or counted in ``left_out``. Raises `SourceError` if
@@ -115,7 +115,7 @@ def _left_out(
 ) -> None:
     """Counts in *imported* the restaurants and the long reviews that were not sampled, by reason.
 
-    *restaurants* are all, *eligible* those with enough long reviews.
+    *restaurants* holds all restaurants, and *eligible* those with enough long reviews.
     """
     few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
     enough = sum(one.long for one in eligible)

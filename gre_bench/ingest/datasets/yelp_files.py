@@ -29,9 +29,9 @@ class Terms:
     """Which restaurants and reviews are sampled; the defaults are those of Xu et al. 2025.
 
     - *restaurants*: how many restaurants are sampled.
-    - *reviews_each*: how many long reviews of each.
+    - *reviews_each*: how many long reviews are sampled of each restaurant.
     - *min_reviews*: how many long reviews a restaurant must have.
-    - *min_characters*: the length of a long review, in characters.
+    - *min_characters*: how many characters a long review must have.
     - *category*: the category that a business must have.
     - *seed*: the seed of the sample.
     """
@@ -121,9 +121,9 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
 
 
 def _choose(restaurant: Restaurant, review: tuple[int, int, int], most: int) -> None:
-    """Counts *review* for its *restaurant*, and keeps it if it is among the *most* reviews of the lowest rank so far.
+    """Counts *review* for its *restaurant*, and keeps it if its rank is among the lowest so far.
 
-    *review* is (negative rank, line number, offset in bytes).
+    A restaurant keeps at most *most* reviews. *review* is (negative rank, line number, offset in bytes).
     """
     restaurant.long += 1
     if len(restaurant.chosen) < most:

@@ -25,7 +25,7 @@ RUN = 4
 def without_contents(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
     """Removes tables of contents and lists of figures and tables; returns the kept rows and the removed rows.
 
-    *rows* are in reading order. *text_type* is the type of the running text.
+    *rows* are in reading order. *text_type* is the font size and leading of the running text.
     """
     running = prose(rows, text_type)
     out: set[int] = set()

@@ -93,7 +93,8 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
     """Whether *number*, a piece at an edge of *page*, stands alone, as page numbers do.
 
-    At most two pieces may lie further out and at most two beside it. *zone* is the edge, ``top`` or ``bottom``.
+    At most two pieces may lie nearer to the edge, and at most two beside *number*. *zone* is the edge, ``top`` or
+    ``bottom``.
     """
     further = [row for row in page.rows if (row.y1 < number.y0 if zone == "top" else row.y0 > number.y1)]
     beside = [row for row in page.rows if row.y0 < number.y1 and row.y1 > number.y0 and row is not number]

@@ -54,7 +54,7 @@ def _gutters(pages: Sequence[Page]) -> tuple[list[float | None], float | None]:
 def _without_sidebar(page: Page, pages: Sequence[Page]) -> Page:
     """Returns *page*, one of the first two pages, without the rows beside its column of text.
 
-    The bounds of the column are those that the *pages* from the third on have in the median.
+    The bounds of the column are the medians over the third and later *pages*.
     """
     extents = [extent(other.rows) for other in pages[2:] if len(other.rows) > 20]
     if not extents:

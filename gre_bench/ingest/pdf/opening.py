@@ -19,14 +19,14 @@ _WRONG = re.compile(r"syntax error", re.I)
 
 
 def refusal(data: bytes) -> str | None:
-    """Returns the reason why *data* is no PDF at all; None if there is none."""
+    """Returns the reason why *data* is no PDF at all; None if it may be a PDF."""
     if MAGIC not in data[:HEAD]:
         return "the file does not begin as a PDF does"
     return None if _OBJECT.search(data) else "the file begins as a PDF does but holds no object of one"
 
 
 def cut_off(data: bytes) -> str | None:
-    """Returns the reason why *data* seems to be only the beginning of a longer file; None if there is none."""
+    """Returns the reason why *data* seems to be only the beginning of a longer file; None if it seems complete."""
     declared = _LENGTH.search(data[:HEAD])
     if declared and int(declared[1] or declared[2]) > len(data):
         return f"the file has {len(data):,} of {int(declared[1] or declared[2]):,} bytes"
@@ -39,7 +39,7 @@ def losses(warnings: str) -> str | None:
 
 
 def errors(warnings: str) -> str | None:
-    """Returns the first line of MuPDF's *warnings* that reports misunderstood contents; None if no line does."""
+    """Returns the first of MuPDF's *warnings* about a syntax error in the contents; None if there is none."""
     return next((line for line in warnings.splitlines() if _WRONG.search(line)), None)
 
 

@@ -45,12 +45,12 @@ def title_of(rows: Sequence[Row], height: float) -> tuple[list[Row], list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """The abstract of a paper, and the rows before and after its front matter is removed.
+    """The rows of a paper, divided into abstract, body and the rest.
 
     - *abstract*: the text of the abstract; None if it was not found.
     - *rows*: the rows of the abstract.
     - *body*: the rows of the body.
-    - *dropped*: the rows that belong to neither, such as authors and keywords.
+    - *dropped*: all other rows, such as authors and keywords.
     """
 
     abstract: str | None
@@ -64,7 +64,7 @@ def front(rows: Sequence[Row], text_type: Type, words: Any, heights: Sequence[fl
 
     The body begins at the first section. Paragraphs of text before that section belong to the body as well.
 
-    - *text_type*: the type of the running text.
+    - *text_type*: the font size and leading of the running text.
     - *words*: counts of the paper's words, by which words broken at a line's end are mended.
     - *heights*: the heights of the pages, in points.
     - *notes*: receives one line for each doubt.
@@ -120,7 +120,7 @@ def _first_section(rows: Sequence[Row], closing: int, heads: Sequence[int]) -> i
 
 
 def _first_parts(parts: list[Paragraph], notes: list[str]) -> list[Paragraph]:
-    """Returns the first paragraphs of *parts* that have at most `LONGEST` words together; at least one paragraph.
+    """Returns as many of the first paragraphs in *parts* as have at most `LONGEST` words together, but at least one.
 
     If paragraphs are cut off, no heading marks the end of the abstract, and *notes* receives a doubt.
     """

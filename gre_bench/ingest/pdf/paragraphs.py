@@ -1,6 +1,6 @@
 """Joins rows into paragraphs, and mends hyphens and ligatures.
 
-If a caption or footnote interrupts a paragraph, it comes after the whole paragraph.
+A caption or footnote that interrupts a paragraph is moved behind the whole paragraph.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Paragraph:
 def paragraphs(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) -> list[Paragraph]:
     """Splits *rows*, in reading order, into paragraphs.
 
-    *text_type* is the type of the running text. *heights* are the heights of the pages, in points.
+    *text_type* is the font size and leading of the running text. *heights* are the heights of the pages, in points.
     """
     notes = footnotes(rows, text_type, heights)
     parts: list[Paragraph] = []
@@ -114,7 +114,7 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:
-    """Returns the text of *rows* as one line, with words mended that are broken at a line's end.
+    """Returns the text of *rows* as one line, and mends words that are broken at a line's end.
 
     *words* counts the words of the whole paper. A broken word is mended as it is spelt elsewhere in the paper.
     """

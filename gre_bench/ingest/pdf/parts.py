@@ -66,7 +66,7 @@ def type_of(rows: Sequence[Row]) -> Type:
 def follows(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* is directly under the row *above*, in the same column and font size.
 
-    *text_type* is the type of the running text.
+    *text_type* is the font size and leading of the running text.
     """
     if above is None or row.page_and_column != above.page_and_column:
         return False
@@ -88,7 +88,7 @@ def bare(text: str) -> str:
 def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
     """Whether *row* is a heading: by its wording, or by its number and type (bold, larger or in capitals).
 
-    *above* is the row before it, if any. *text_type* is the type of the running text.
+    *above* is the row before it, if any. *text_type* is the font size and leading of the running text.
     """
     text, name = row.text, bare(row.text)
     if row.gap > 4 or not _words_as_heading(text, name):

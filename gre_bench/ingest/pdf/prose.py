@@ -28,7 +28,7 @@ def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -
     """Returns for each of *rows* whether it is running text.
 
     Running text is a row that fills its column, a row directly under such text, or the last row of an interrupted
-    paragraph. *captions* holds the indices of rows in captions, which are never interrupted.
+    paragraph. *captions* holds the indices of rows in captions; no later row continues a caption.
     """
     found: list[bool] = []
     last: Row | None = None

@@ -32,10 +32,10 @@ RESUMED = re.compile(
 
 
 def body_of_rows(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], dict[Fate, list[Row]]]:
-    """Removes lists of references and appendices; returns the kept rows, and the removed rows by fate.
+    """Removes lists of references and appendices; returns the kept rows, and {reason (`Fate`): removed rows}.
 
-    A list opens at a heading of references that is followed by references, and ends at the next heading. Rows after the
-    last list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
+    A list opens at a heading such as References if references follow, and ends at the next heading. Rows after the last
+    list are appendices, and so are rows after the heading of an appendix. Some journals print text such as methods
     after the list, under a heading of its own; that text stays.
     """
     heads = [index for index, row in enumerate(rows) if is_heading(row, rows[index - 1] if index else None, text_type)]
@@ -85,7 +85,7 @@ def _opens_appendix(row: Row) -> bool:
 def _ends_list(rows: Sequence[Row], head: int) -> bool:
     """Whether the heading at index *head* ends a list of references.
 
-    It does not if it is another heading of references or a line of the list that only looks like a heading.
+    Another heading of references does not end the list. Neither does a line of the list that only looks like a heading.
     """
     row = rows[head]
     if REFERENCES.fullmatch(bare(row.text)) or ENTRY.search(row.text):

@@ -154,7 +154,7 @@ def _turned(x: float, y: float, turn: Direction, size: tuple[float, float]) -> t
 class _Span:
     """The visible part of a span: a stretch of a line in one font and size.
 
-    *origin* is the left end of its base line. *box* is x0, y0, x1, y1.
+    *origin* is the left end of its base line, and *box* is x0, y0, x1, y1; both in points.
     """
 
     text: str

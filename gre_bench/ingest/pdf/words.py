@@ -1,7 +1,7 @@
 """Counts the fate of every word on the pages of a PDF: kept, hidden, or dropped by a named rule.
 
-A word is a piece between white space on one line, as extracted, that has a letter or digit. A word is hidden if none of
-its letters and digits is visible. The counts of a page add up to all of its words.
+A word is a piece of an extracted line between white space, with at least one letter or digit. A word is hidden if none
+of its letters and digits is visible. The counts of a page add up to all of its words.
 """
 
 from __future__ import annotations
@@ -139,7 +139,10 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
 
 
 def _text(words: Mapping[Any, int]) -> int:
-    """Returns the sum of *words* (how many, by fate) without line numbers and page numbers."""
+    """Returns how many words *words* counts, apart from line numbers and page numbers.
+
+    *words* is {fate: how many words}.
+    """
     return sum(count for fate, count in words.items() if fate not in ("line numbers", "page numbers"))
 
 

@@ -47,9 +47,10 @@ SURELY_MEANT = ("model", "model_name", "llm", "system")
 def rows_of(
     path: Path, columns: Mapping[str, bool], keep: range | None, imported: Imported, epoch: int | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Yields (row number from 1, cells) for the rows of *path* whose column ``row`` is in *keep*.
+    """Yields (number, cells) for the rows of *path* that *keep* selects.
 
-    If *keep* is None, all rows are yielded.
+    The number counts the rows of the file from 1. *keep* is a range of values of the column ``row``, which is the
+    user's own numbering; None selects all rows.
 
     - *columns*: {name of a known column: whether it is required}.
     - *imported*: receives the columns of the file and the refused rows.
@@ -114,9 +115,12 @@ def has(row: Row, name: str) -> bool:
 def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[tuple[int, Row]]:
     """Returns the rows with reviews by the candidate *by*; each gets ``candidate`` set to *by*.
 
-    The column ``candidate``, or one such as ``model``, names a row's candidate. If rows name *by*, these are returned,
-    and so are rows without a name. If no row names *by*, all rows are returned, as long as they name at most one
-    candidate. Raises `SourceError` if they name several. *path* is the file's, for messages.
+    The column ``candidate``, or one such as ``model``, names a row's candidate.
+
+    - If some rows name *by*, these rows and the rows that name nobody are returned.
+    - If no row names *by*, all rows are returned. They may then name at most one candidate.
+
+    Raises `SourceError` if the rows name several candidates but not *by*. The message names *path*, the rows' file.
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
     column = next(

@@ -55,7 +55,7 @@ class LoggedSample:
     - *review*: the text of the review; None if there is none.
     - *problem*: why there is no review; empty if there is one.
     - *unfinished*: whether there is no review but a retry may give one.
-    - *cut*: whether the output met a limit.
+    - *cut*: whether the review met a limit, such as that on tokens.
     """
 
     candidate: str
@@ -163,7 +163,7 @@ def _read(file: Path) -> EvalLog:
 
 
 def _candidate(log: EvalLog) -> str:
-    """Returns the name of the log's model, changed where it cannot be a candidate's name.
+    """Returns the name of the log's model as the name of a candidate.
 
     Invalid characters become dashes. A model that is called like the human candidate gets a prefix.
     """

@@ -175,7 +175,7 @@ class _Reading:
         return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
-        """Returns the note *raw* in parsed form, or its outcome (see `OUTCOMES`) if its content is not read.
+        """Returns the note *raw* in parsed form; for a note that is not read any further, a key of `OUTCOMES`.
 
         *seen* holds the ids of earlier notes, to which the note's id is added.
         """

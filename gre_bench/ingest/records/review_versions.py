@@ -3,8 +3,8 @@
 Reviewers edit their reviews after the authors answer, and a benchmark of reviewing needs the reviewer's own view.
 OpenReview keeps the history of a note in two forms:
 
-- API v1 keeps references. Each has the whole content of the note. If the service overwrites a reference in place, its
-  content is as old as the last change.
+- API v1 keeps references. Each has the whole content of the note. A reference may be overwritten in place, so its
+  content is dated by its last change.
 - API v2 keeps edits. Each has only the fields that it sets.
 """
 

@@ -28,7 +28,7 @@ class Role:
     """The role of a human review in the sample.
 
     - *position*: the index of the review's paper in the sample.
-    - *place*: 0 for the candidate; the number of the reference, from 1.
+    - *place*: 0 for the candidate; for a reference, its number from 1.
     """
 
     paper_id: str

@@ -25,7 +25,8 @@ _SOME = Field(min_length=1)
 class Venue(BaseModel):
     """The form of a venue-year's notes; ``data/venues.toml`` explains all fields.
 
-    - *api*, *host*: the version of OpenReview's API, and the host that serves the notes (None for the usual one).
+    - *api*: the version of OpenReview's API that serves the notes.
+    - *host*: the address of the API; None if each run has to name it.
     - *group*: the beginning of every invitation of the venue-year.
     - *submissions*, *withdrawn*, *desk_rejected*, *reviews*, *decisions*, *other_replies*: kinds of notes, as
       `notes.kind_of` returns them. Notes of *other_replies* are known to be no reviews.
@@ -35,11 +36,11 @@ class Venue(BaseModel):
       of its field ``venueid`` after *group*. An ending in *kept* keeps the paper; "/" and a kind in *withdrawn* or
       *desk_rejected* leave it out.
     - *text*: (field, heading) for each part of a review's text.
-    - *rating*, *confidence*: the fields with these scores. *rating_scale* and *confidence_scale* are the allowed
-      numbers.
+    - *rating*, *rating_scale*: the field with the rating, and the numbers that it may hold.
+    - *confidence*, *confidence_scale*: the same for the reviewer's confidence.
     - *other_fields*: known fields of a review that are not part of its text.
     - *reviews_released*, *rebuttal_opens*: when authors could first read the reviews, and first answer them.
-    - *evidence*, *note*: how the form is known, and that in words.
+    - *evidence*: how the form is known. *note* explains this in words.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -79,8 +80,8 @@ class Venue(BaseModel):
     def listings(self) -> Names:
         """The invitations under which all submissions are listed, whatever their outcome.
 
-        Under API v2 a submission keeps the invitation that created it; under v1 withdrawn and desk-rejected ones are
-        listed separately.
+        Under API v1, withdrawn and desk-rejected submissions are listed under invitations of their own. Under API v2, a
+        submission always stays listed under the invitation that created it.
         """
         apart = (*self.withdrawn, *self.desk_rejected) if self.api == 1 else ()
         return tuple(f"{self.group}/-/{kind}" for kind in (*self.submissions, *apart))
@@ -175,9 +176,9 @@ def venue_of(venue: str, year: int, path: Path | None = None) -> Venue:
 
 
 def check_verified(venue: Venue, unverified: bool | str) -> None:
-    """Raises `SettingsError` if the form of the notes of *venue* is unverified.
+    """Raises `SettingsError` if the form of the notes of *venue* is unverified and the user has not accepted that.
 
-    If *unverified* is true or a text, the user accepts such a form, and nothing is raised.
+    *unverified* is the user's setting: True or ``confirm`` accepts an unverified form.
     """
     if venue.unverified and not unverified:
         raise SettingsError(f"{venue.unverified} Use it with --unverified-venue or sources.unverified_venue = true")

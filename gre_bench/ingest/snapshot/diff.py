@@ -101,7 +101,7 @@ def _plain(value: object) -> object:
 def _status(invitations: list[str], values: Mapping[str, object]) -> str:
     """Returns ``withdrawn``, ``desk_rejected``, or ``""`` for any other note.
 
-    The *invitations* of the note decide, or the field ``venueid`` in *values*, its fields.
+    The status is stated by the note's *invitations*, or by the field ``venueid`` in *values*, the note's fields.
     """
     marks = [*invitations, str(values.get("venueid") or "")]
     return next((status for status in STATUSES if any(f"{status}_" in mark.lower() for mark in marks)), "")

@@ -118,7 +118,7 @@ def ordered(notes: Iterable[Row]) -> Iterator[Row]:
 
 
 def _put_notes(beside: Path, notes: Iterable[Row]) -> tuple[set[str], int, Frozen]:
-    """Writes *notes* to the folder *beside*.
+    """Writes *notes* to *beside*, the temporary folder of the snapshot.
 
     Returns the ids of the submissions, the number of notes, and the entry of the file for the manifest.
     """
@@ -149,9 +149,10 @@ def _put_rows(beside: Path, name: str, rows: Iterable[Row]) -> Frozen:
 
 
 def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link: bool) -> list[Frozen]:
-    """Writes *pdfs* ({paper id: path}) to the folder *beside*; returns the entries of the files for the manifest.
+    """Writes *pdfs* ({paper id: path}) to *beside*, the temporary folder of the snapshot.
 
-    Equal PDFs are written once. The SHA-256 of each paper's PDF is added to *shas*. *link* is as in `make_snapshot`.
+    Returns the entries of the files for the manifest. Equal PDFs are written once. The SHA-256 of each paper's PDF is
+    added to *shas*. *link* is as in `make_snapshot`.
     """
     files: dict[str, Frozen] = {}
     for paper_id, path in sorted(pdfs.items()):

@@ -111,7 +111,7 @@ class Snapshot:
             yield row["note_id"], row["versions"]
 
     def papers(self) -> dict[str, dict[str, Any]]:
-        """Returns {paper id: its row}; see ``papers.jsonl`` in the module.
+        """Returns {paper id: the paper's row in ``papers.jsonl``}.
 
         The columns are pdf (SHA-256 or None), pdf_problem, pdf_version_status, licence and sampled.
         """

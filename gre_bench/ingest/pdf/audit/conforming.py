@@ -1,4 +1,4 @@
-"""Makes MuPDF draw a PDF as ISO 32000-2 says: without content of hidden layers, and without paint that is no ink."""
+"""Makes MuPDF draw a PDF as ISO 32000-2 says: without the content of hidden layers and the colorant ``/None``."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
 
 
 def _white(document: Any, found: re.Match[str], functions: dict[int, int]) -> str:
-    """Returns the colour space that *found*, a match of `NONE`, begins, continued so that its paint is white.
+    """Returns the text of a colour space that begins as *found*, a match of `NONE`, and paints only white.
 
-    The continuation names a function that turns any amount of the colorants into white. *functions* maps a number of
-    colorants to the object number of such a function. A missing function is added to *functions* and to *document*.
+    Such a colour space needs a function that turns any amount of its colorants into white. *functions* is {number of
+    colorants: object number of such a function}. A missing function is added to *functions* and to *document*.
     """
     inks = len(re.findall("/None", found.group(1))) if found.group(1) else 1
     if inks not in functions:

@@ -127,7 +127,7 @@ def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def shown_as(page: Any) -> str:
-    """Returns the text of *page* as programs extract it that obey the file's replacement texts (ActualText)."""
+    """Returns the text of *page* that programs extract if they obey the file's replacement texts (ActualText)."""
     return str(_text_page(page, followed=True).extractText())
 
 

@@ -163,13 +163,13 @@ def _unseen(
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
     """Returns three masks of characters: unseen, pale and strays.
 
-    - Unseen characters belong to words that leave no mark on the page or have the colour of their ground.
-    - Pale characters have the colour of their ground.
+    - Unseen characters belong to words that leave no mark on the page or have the colour of the page beneath them.
+    - Pale characters have the colour of the page beneath them.
     - Strays leave no mark, but are only a few letters. They may be signs of a formula, which are positioned unlike
       letters. Strays that together form sentences count as unseen, and so do words of pale letters, however short.
 
     The mask *among* selects the characters to check. *band* holds the box in which each character is measured (n × 4,
-    in points). *ink* is the page drawn with and without its text; the drawing without text is the ground.
+    in points). *ink* is the page drawn with and without its text.
     """
     import numpy as np
 
@@ -214,7 +214,7 @@ def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
 
 
 def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
-    """Returns for each character the box (n × 4, in points) in which its ink and its ground are measured.
+    """Returns for each character the box (n × 4, in points) in which its mark and the colour beneath it are measured.
 
     For text from left to right, the box is the middle of the character's lower half. Almost every letter has ink there,
     and the letters around it have none. For text in other directions, the box is the middle of the whole character.
@@ -234,8 +234,8 @@ def _bands(glyphs: Glyphs) -> NDArray[np.float64]:
 def _tiny(glyphs: Glyphs) -> NDArray[np.bool_]:
     """Returns the mask of the characters that are too small to read.
 
-    Any type below `TINY` points is. Slightly larger type is only if it forms a line or sentence of running text,
-    because labels in shrunk figures have the same size.
+    Any character below `TINY` points counts as too small. Slightly larger characters count only in a line or sentence
+    of running text; elsewhere they may be labels in a shrunk figure.
     """
     import numpy as np
 

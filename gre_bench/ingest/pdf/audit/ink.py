@@ -61,7 +61,8 @@ class Ink:
     def contrasts(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.bool_]:
         """Returns for each of *boxes* (n × 4, in points) whether it holds two neighbouring pixels that differ clearly.
 
-        The picture with text is measured in grey. Pixels differ clearly by *least* steps or more, of 255.
+        The picture with text is measured in grey. Two pixels differ clearly if the difference is at least *least*, of
+        255.
         """
         import numpy as np
 
@@ -86,7 +87,8 @@ class Ink:
     def rough(self, boxes: NDArray[np.float64], least: int) -> NDArray[np.float64]:
         """Returns for each of *boxes* (n × 4, in points) the share of its pixels that differ clearly from a neighbour.
 
-        The picture without text is measured in grey. Pixels differ clearly by *least* steps or more, of 255.
+        The picture without text is measured in grey. Two pixels differ clearly if the difference is at least *least*,
+        of 255.
         """
         import numpy as np
 
@@ -100,9 +102,9 @@ class Ink:
         return self._count(edges, boxes) / np.maximum(self._area(boxes), 1)
 
     def _count(self, mask: NDArray[np.bool_], boxes: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Returns for each of *boxes* (n × 4, in points) how many of its pixels the *mask* of a picture marks.
+        """Returns for each of *boxes* (n × 4, in points) how many of its pixels *mask* marks.
 
-        Every box counts as at least one pixel wide and high.
+        *mask* has the height and width of the pictures. Every box counts as at least one pixel wide and high.
         """
         import numpy as np
 

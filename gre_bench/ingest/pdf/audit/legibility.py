@@ -185,8 +185,9 @@ def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.boo
     """Returns the mask of the recognised characters that are not what a scan shows in their place.
 
     The mask *among* selects the characters that text recognition laid over the scan. Words of a line are judged
-    together until they have `WINDOW` letters. Recognised letters do not lie exactly on the writing. Even where they are
-    right, the mean rank of a page (see `shapes`) is 0.01 to 0.21.
+    together until they have `WINDOW` letters. They are judged by the mean rank of their letters (see `shapes`).
+    Recognised letters never lie exactly on the writing, so even correct ones have a mean rank of 0.01 to 0.21 on a
+    page.
     """
     import numpy as np
 
@@ -234,8 +235,9 @@ def _units(glyphs: Glyphs, places: NDArray[np.int64]) -> NDArray[np.int64]:
 def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
     """Returns for each of *letters* whether its unit (see `_Letters`) is unreadable.
 
-    If *closely*, units that seem unreadable are tried in further ways: as light letters on dark ground, in each colour,
-    without the rows that an underline may cover, and shifted as in other typefaces. One success makes a unit readable.
+    If *closely*, units that seem unreadable are compared with the references in further ways: as light letters on dark
+    ground, in each colour, without the rows that an underline may cover, and shifted as in other typefaces. A unit that
+    can be read in one of these ways is readable.
     """
     import numpy as np
 
@@ -289,8 +291,10 @@ def _strange_stretches(
     """Returns for each unit whether it belongs to an unreadable stretch.
 
     A stretch is a run of consecutive *strange* units in one line. It is unreadable if its letters have a high mean rank
-    and a high sum of log odds. *strange* has a value for each unit. *unit* (the unit's number), *rank* and *odds* have
-    one for each letter; see `shapes` for ranks and odds.
+    and a high sum of log odds.
+
+    - *strange*: for each unit, whether it seems unreadable.
+    - *unit*, *rank*, *odds*: for each letter, the number of its unit, its rank and its log odds (see `shapes`).
     """
     import numpy as np
 
@@ -324,9 +328,9 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
 def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Returns the mask of the characters in lines that cannot be read because of how their letters are placed.
 
-    In such a line, the letters are squeezed. Or most of its letters have no reference pictures, and they cover one
-    another or lie in noise. The mask *among* selects the characters to check, and *pictured* the letters with reference
-    pictures.
+    There are two kinds of such lines. In one, the letters are squeezed. In the other, most letters have no reference
+    pictures, and they cover one another or lie in noise. The mask *among* selects the characters to check, and
+    *pictured* the letters with reference pictures.
     """
     import numpy as np
 
@@ -349,11 +353,12 @@ def _by_setting(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_], pictured: ND
 def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Returns the mask of those *letters* that collide with another letter.
 
-    Two letters collide if they share `SHARED` of the narrower letter's width, and their base lines are less than
-    `CLOSE` of the smaller size apart. Superscripts do not collide, because they stand beside a letter and not above it.
+    Two letters collide if two things hold. They overlap by more than `SHARED` of the narrower letter's width. Their
+    base lines are less than `CLOSE` of the smaller size apart. Superscripts do not collide, because they stand beside a
+    letter and not above it.
 
-    The same letter twice in two equal words is bold print, and does not collide. In two unequal words, only the letter
-    of the shorter word collides.
+    A word that is printed twice in one place is bold print; its equal letters do not collide. If equal letters belong
+    to different words, only the letter of the shorter word collides.
 
     Each letter is compared with at most `REACH` others of its row, so that the time grows in proportion to the letters.
     """

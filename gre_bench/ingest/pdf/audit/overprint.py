@@ -122,7 +122,7 @@ def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]
 def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
     """Returns a row x0, y0, x1, y1, number for each object in *log* whose kind is in *kinds*.
 
-    *number* is the object's index in *log*, which is in the order of drawing. Coordinates are in points.
+    Coordinates are in points. The number is the object's index in *log*, that is, its number in the order of drawing.
     """
     import numpy as np
 

@@ -65,7 +65,7 @@ def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) 
 def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Returns the mask *found* without strays: stretches of fewer than `LETTERS` letters.
 
-    Short stretches stay in a line in which *found* marks at least five times as many letters.
+    A short stretch stays if *found* marks at least 5 · `LETTERS` letters in its line.
     """
     import numpy as np
 
@@ -91,7 +91,8 @@ def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
 def lines_of_words(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
     """Whether most words at the indices *places* stand in lines of several long words, as in running text.
 
-    Labels of figures, in contrast, stand alone or are names and numbers. At least 1.5 · `PROSE` long words are needed.
+    *places* holds indices of characters. Labels of figures, in contrast, stand alone or are names and numbers. At least
+    1.5 · `PROSE` long words are needed.
     """
     import numpy as np
 
@@ -108,8 +109,8 @@ def text_of_strays(
 ) -> NDArray[np.bool_]:  # fmt: skip
     """Returns the part of the mask *strays* that is text rather than single letters.
 
-    If the strays form sentences, all of them are text. Otherwise, only words of at least two letters are, if all
-    letters of the word belong to *surely*, the mask of surely hidden characters.
+    If the strays form sentences, all of them are text. Otherwise, a word is text if it has at least two letters, all of
+    which are in *surely*, the mask of surely hidden characters.
     """
     import numpy as np
 
@@ -125,8 +126,8 @@ def text_of_strays(
 def fragments(glyphs: Glyphs, strays: NDArray[np.bool_], least: int, in_all: int) -> NDArray[np.bool_]:
     """Returns the strays that belong to words made of strays alone.
 
-    Such a word must have at least *least* letters. The mask is empty if these words have fewer than *in_all* letters
-    together on the page.
+    Such a word must have at least *least* letters. If these words have fewer than *in_all* letters together on the
+    page, the mask is empty.
     """
     import numpy as np
 

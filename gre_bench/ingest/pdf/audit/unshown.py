@@ -16,9 +16,10 @@ LEAST = 12
 
 
 def annotated(page: Any, number: int) -> list[Finding]:
-    """Returns a finding for each annotation and form field with text on *page*, which has the *number* (from 1).
+    """Returns a finding for each annotation and form field of *page* that has text.
 
-    It does not matter whether the text is printed on the page or appears only on a click.
+    It does not matter whether the text is printed on the page or appears only on a click. *number* is the page's
+    number, from 1.
     """
     found = []
     for note in page.annots() or ():
@@ -54,7 +55,7 @@ def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> li
     - *data*: the PDF.
     - *document*: the same PDF, opened and changed by `conform`.
     - *most*: how many pages are checked, from the first.
-    - *expressed*: the result of `conform`, whether any layer membership hides its content.
+    - *expressed*: whether any layer membership hides its content, as `conform` returned it.
     """
     import pymupdf
 
