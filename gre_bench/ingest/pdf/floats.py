@@ -55,7 +55,8 @@ def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], lis
 def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> set[int]:
     """Returns those indices of *out* whose paragraphs read as prose.
 
-    *out* holds indices of *rows* that are about to be removed. *text_type* is the font size and leading of the running text.
+    *out* holds indices of *rows* that are about to be removed. *text_type* is the font size and leading of the running
+    text.
     """
     found: set[int] = set()
     block: list[int] = []

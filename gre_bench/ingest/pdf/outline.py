@@ -142,7 +142,7 @@ def _parted(
     - *abstract*, *inside*: the text of the abstract and its rows.
     - *first*: the index in *rows* at which the body begins. Captions and long paragraphs of prose before that index
       belong to the body as well.
-    - *every*: *rows* and the notices that were removed from them.
+    - *every*: all rows, including the notices that *rows* lacks.
     - *heights*: the heights of the pages, in points.
     - *byline*: rows that are never part of the body.
     """

@@ -132,7 +132,8 @@ def _direction(line: dict[str, Any]) -> Direction:
 def _turn(blocks: Sequence[dict[str, Any]]) -> Direction:
     """Returns the direction of most letters on a page, from PyMuPDF's *blocks*.
 
-    The direction is ``right`` unless at least `TURNED_LETTERS` letters, and most letters of the page, run up or down.
+    The direction is ``up`` or ``down`` if at least `TURNED_LETTERS` letters run that way, and more than twice as many
+    as run to the right. Otherwise it is ``right``.
     """
     letters: Counter[Direction] = Counter()
     for block in blocks:

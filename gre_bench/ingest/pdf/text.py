@@ -89,7 +89,7 @@ class PdfText:
 
     @property
     def usable(self) -> str | None:
-        """The text to give to candidates; None if *status* says that it is not the paper's text."""
+        """The text to give to candidates; None if *status* says that the text is not the paper's."""
         return self.text or None if self.status in READABLE else None
 
     def remarks(self, most: int = 50) -> list[str]:

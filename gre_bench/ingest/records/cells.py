@@ -1,4 +1,4 @@
-"""Reads one cell of a user's row as a value for records, or refuses the row with a reason."""
+"""Reads a cell of a user's file as a value for records, or refuses the row of the cell with a reason."""
 
 from __future__ import annotations
 

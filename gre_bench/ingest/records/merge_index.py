@@ -106,7 +106,7 @@ class MergeIndex:
         self.positions = {_position(review): review.review_id for review in reviews.values() if _position(review)}
 
     def whole(self, review: Review, judgments: Judgments | None, named: bool) -> tuple[Review, Judgments | None]:
-        """Returns *review*, completed from the known review of the same id, and *judgments* unchanged.
+        """Fills in missing fields of *review* from the known review of the same id; returns the result and *judgments*.
 
         *named* says whether the row names a candidate. A row that names none may match a review of any candidate.
         Raises `RefusedError` if the known review states something else.
