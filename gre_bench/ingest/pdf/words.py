@@ -59,7 +59,7 @@ LEAST_SHARE = 1 / 8
 
 @dataclass(frozen=True, slots=True)
 class PageWords:
-    """The words of one page by fate.
+    """The words of one page by fate: kept, hidden, or dropped by a named rule.
 
     *page* is the number of the page in the file, from 1; 0 for a text without pages. *words* is {fate: how many words}.
     """
@@ -74,7 +74,10 @@ class PageWords:
 
 
 class WordFates:
-    """Counts the words of *pages* by fate; each rule that drops rows calls `out`."""
+    """Counts the words of *pages* by fate: kept, hidden, or dropped by a named rule.
+
+    Each rule that drops rows reports them to `out`.
+    """
 
     def __init__(self, pages: Sequence[Page]):
         self._pages = pages
@@ -107,7 +110,10 @@ class WordFates:
 
 
 def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
-    """Returns {fate: how many words} for all *pages* together, in the order of `MEANING`."""
+    """Returns {fate: how many words} for all *pages* together, in the order of `MEANING`.
+
+    The fate of a word is that it was kept, hidden, or dropped by a named rule.
+    """
     found: Counter[str] = Counter()
     for page in pages:
         found.update(page.words)

@@ -1,6 +1,7 @@
 """The form of a venue-year's OpenReview notes, from ``data/venues.toml``.
 
-Field names, invitations and status rules change from year to year; a new year is a new entry there, never new code.
+Field names, invitations and status rules change from year to year. A new year needs a new entry in that file, never new
+code.
 """
 
 from __future__ import annotations

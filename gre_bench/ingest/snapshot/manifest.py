@@ -1,4 +1,4 @@
-"""The manifest of a snapshot: its contents, each file's SHA-256, and a seal, which is a hash of all that it states."""
+"""The manifest of a snapshot: what the snapshot holds, each file's SHA-256, and a seal (a hash of all the rest)."""
 
 from __future__ import annotations
 

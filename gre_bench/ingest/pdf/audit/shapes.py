@@ -1,9 +1,9 @@
 """Compares the pictures of letters with those of common typefaces.
 
 A letter is sampled from the rendered page and gets a rank. The rank is the share of the alphabet's other letters whose
-references resemble the picture more than the letter's own references do. Readable letters have ranks near 0 (0.006 on
-average in research papers). Unreadable letters have 1/2 on average: letters under overprints, slits or noise, or in a
-font that draws something else.
+reference pictures resemble it more than its own ones do. Readable letters have ranks near 0 (0.006 on average in
+research papers). Letters that cannot be read have ranks of 1/2 on average. Such letters lie under overprints, slits or
+noise, or their font draws something else.
 """
 
 from __future__ import annotations
