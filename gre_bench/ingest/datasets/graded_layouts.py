@@ -12,16 +12,17 @@ from gre_bench.core.errors import SourceError
 class ColumnLayout:
     """The names of the columns in files of one kind; None for a column that such files lack.
 
-    - *name*: the name of the layout itself.
-    - *domain*: the default domain of the files.
-    - *item*: the id of the reviewed item; *title*, *abstract* and *text* are the item's.
+    - *name*, *domain*: the name of the layout itself, and the default domain of the files.
+    - *item*: the id of the reviewed item.
+    - *title*, *abstract*, *text*: those of the item.
     - *review*: the text of a review.
-    - *sections*: columns that replace *review*, in the order of the domain's headings.
-    - *grade*: the review's grade.
-    - *review_id*, *reviewer*: the review's id, or the name that replaces it. Without both, reviews are numbered by
+    - *sections*: several columns in place of *review*, in the order of the domain's headings.
+    - *grade*: the grade of the review.
+    - *review_id*: the id of the review.
+    - *reviewer*: the name of the reviewer, from which a missing id is made. Without a name, reviews are numbered by
       item.
     - *rating*: the reviewer's own score of the item.
-    - *group*: items with the same value are resampled together.
+    - *group*: a name; items with the same name are resampled together.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Samples restaurants of the Yelp academic data set with a few long reviews each (Xu et al. 2025, A.4).
 
-A restaurant is a paper whose synopsis is its categories. By default, 300 restaurants with at least 50 reviews of at
-least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and the ids, not on
-the order of the files.
+A restaurant counts as a paper, and its categories as the paper's synopsis. By default, 300 restaurants with at least 50
+reviews of at least 1,000 characters are sampled, with 3 such reviews each. The sample depends only on the seed and the
+ids, not on the order of the files.
 """
 
 from __future__ import annotations

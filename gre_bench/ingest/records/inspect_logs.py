@@ -204,7 +204,7 @@ def _configuration(log: EvalLog) -> str:
 def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     """Yields every sample of *log*, which was read from *file*.
 
-    For a sample that is missing from the log, yields one without a review and with the problem.
+    For each sample that is missing from the log, yields a `LoggedSample` without a review and with the problem.
     """
     candidate, started = _candidate(log), str(log.eval.created)
     papers = {}

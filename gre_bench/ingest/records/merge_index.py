@@ -173,8 +173,8 @@ def filled(old: Record, new: Record) -> Record | None:
 def _position(review: Review) -> tuple[str, str, str | int] | tuple[()]:
     """Returns the position of *review* among the reviews of its paper, which only one review can hold.
 
-    The position of a model's review is its candidate, and that of a human review its slot. A human review without a
-    slot has no position: ().
+    - By a model: (paper id, ``candidate``, name of the model).
+    - By a human: (paper id, ``slot``, number of the slot), or () if the review has no slot.
     """
     if review.candidate != HUMAN:
         return (review.paper_id, "candidate", review.candidate)

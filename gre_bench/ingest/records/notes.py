@@ -126,7 +126,7 @@ def kind_of(invitation: str) -> str:
 
 
 def rating_of(value: object) -> int | None:
-    """Returns the rating in *value* as a whole number, such as 6 for ``6: Weak Accept``, ``6`` or 6; None if none."""
+    """Returns the rating in *value* as a whole number: 6 for ``6: Weak Accept``, ``6`` or 6; None if there is none."""
     if isinstance(value, str):
         match = _RATING.fullmatch(value)
         return int(match[1]) if match else None

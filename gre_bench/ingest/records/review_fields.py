@@ -29,7 +29,7 @@ class Fields:
 
 
 def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fields]:
-    """Returns the texts, subscores, ``rating`` and ``confidence`` of every kept review of *notes*.
+    """Returns the texts, subscores (`SCORES`), ``rating`` and ``confidence`` of every kept review of *notes*.
 
     A text field that a reviewer left out is present and empty. Scores that a reviewer did not give are absent, and so
     are fields that the venue does not have.
