@@ -125,8 +125,8 @@ def _review(row: Row, layout: ColumnLayout, domain: Domain, names: Sequence[str]
 def _review_id(row: Row, layout: ColumnLayout, item: str, numbered: str) -> str:
     """Returns the id of the review in *row*.
 
-    The id is the one in the row. Without it, the id is made of *item* and the reviewer's name, with invalid characters
-    replaced. Without a reviewer, the id is *numbered*, which is made of the item and a running number.
+    If the row states no id, the id is made of *item* and the reviewer's name, with invalid characters replaced. If the
+    row states no reviewer either, the id is *numbered*, which is made of the item and a running number.
     """
     if layout.review_id and row.get(layout.review_id) not in (None, ""):
         return read_name(row, layout.review_id)

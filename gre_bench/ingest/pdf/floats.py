@@ -16,7 +16,7 @@ from gre_bench.ingest.pdf.rows import Row
 def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], list[Row]]:
     """Removes the cells of tables and the labels in figures; returns the kept rows and the removed rows.
 
-    The rows between a caption and the nearest running text are removed. Sentences in the type of the running text
+    The rows between a caption and the nearest running text are removed. Sentences in the font size of the running text
     (*text_type*) stay.
     """
     tails = [

@@ -65,7 +65,7 @@ def body_of(text: str) -> Body:
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
-    """Returns the first match of *heading* from index *start* on that is followed by text.
+    """Returns the first match of *heading*, at or after index *start*, that is followed by text.
 
     If no match is followed by text, returns the first match; None if there is no match.
     """

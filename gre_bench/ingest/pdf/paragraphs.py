@@ -65,7 +65,10 @@ WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 
 @dataclass(slots=True)
 class Paragraph:
-    """The rows of one paragraph of text, heading, caption or footnote (*kind* ``note``)."""
+    """The rows of one paragraph of text, heading, caption or footnote.
+
+    The *kind* of a footnote is ``note``.
+    """
 
     kind: Kind
     rows: list[Row]

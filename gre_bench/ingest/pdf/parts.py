@@ -108,7 +108,7 @@ def is_heading(row: Row, above: Row | None, text_type: Type) -> bool:
 
 
 def _words_as_heading(text: str, name: str) -> bool:
-    """Whether *text* is worded like a heading: a few words, mostly of letters, that begin with a capital.
+    """Whether *text* is worded like a heading: few words, mostly letters, a capital first.
 
     *name* is *text* without its number.
     """

@@ -111,7 +111,10 @@ def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
 
 
 def is_text(value: object) -> bool:
-    """Whether *value* is a text that can be encoded in UTF-8; a text from JSON may hold a lone surrogate."""
+    """Whether *value* is a text that UTF-8 can encode.
+
+    A text from JSON may hold a lone surrogate, which UTF-8 cannot encode.
+    """
     try:
         return isinstance(value, str) and value.encode() is not None
     except UnicodeEncodeError:

@@ -24,7 +24,7 @@ class Calendar(BaseModel):
     - *reviews_public*: month and day, such as ``11-20``.
     - *years_before*: how many years before the venue's own year that day is.
     - *source*: where the rule was read.
-    - *read*: when it was read.
+    - *read*: the day on which it was read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -52,8 +52,8 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
 def write_public(snapshot: Snapshot, venue: Venue, path: Path) -> dict[str, int]:
     """Writes `public_rows` to the file *path*, one JSON object per line, and replaces an existing file in one step.
 
-    Returns how many rows have a text (``texts``), and for how many it is withheld (``withheld``). Raises `SourceError`
-    if *path* lies in the snapshot, which never changes, or if the file cannot be written.
+    Returns {``texts``: how many rows have a text, ``withheld``: how many do not}. Raises `SourceError` if *path* lies
+    in the snapshot, which never changes, or if the file cannot be written.
     """
     counts = {"texts": 0, "withheld": 0}
     target = path.resolve()

@@ -5,11 +5,11 @@
              histories.jsonl     note_id and its versions as they were received, if they were requested
              reviews.jsonl       which version of each review counts, of how many, and by which rule
              papers.jsonl        each paper's PDF, which version that is, its licence, whether it was sampled
-             pdfs/<sha256>.pdf   each content once
+             pdfs/<sha256>.pdf   every distinct PDF
              texts.parquet       paper_id, text: if the user has texts
 
-A snapshot never changes once it exists (`gre_bench.ingest.snapshot.making`); everything read from it is checked against
-the manifest.
+A snapshot never changes once it exists (`gre_bench.ingest.snapshot.making`). Everything that is read from it is checked
+against the manifest.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Snapshot:
         return self._rows(REVIEWS)
 
     def histories(self) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-        """Yields (note id, the versions of the note as received)."""
+        """Yields (note id, the versions of the note as received) for each note whose versions were requested."""
         for row in self._rows(HISTORIES):
             yield row["note_id"], row["versions"]
 

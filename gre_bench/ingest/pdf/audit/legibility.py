@@ -184,10 +184,9 @@ def _disguised(glyphs: Glyphs, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Returns the mask of the recognised characters that are not what a scan shows in their place.
 
-    The mask *among* selects the characters that text recognition laid over the scan. Words of a line are judged
-    together until they have `WINDOW` letters. They are judged by the mean rank of their letters (see `shapes`).
-    Recognised letters never lie exactly on the writing, so even correct ones have a mean rank of 0.01 to 0.21 on a
-    page.
+    The mask *among* selects the characters that text recognition laid over the scan. Words of a line are grouped until
+    a group has `WINDOW` letters. Each group is judged by the mean rank of its letters (see `shapes`). Recognised
+    letters never lie exactly on the writing, so even correct ones have a mean rank of 0.01 to 0.21 on a page.
     """
     import numpy as np
 
@@ -270,7 +269,7 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
 
 
 def _alike(letter: NDArray[np.int64], unit: NDArray[np.int64], shape: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Returns for each unit whether different letters beside one another have the same picture, such as a box.
+    """Returns for each unit whether different letters side by side look the same, as in a font that draws only boxes.
 
     At least two such pairs are needed, because a capital i and a small l may look the same. For each letter, *letter*
     is its index in its alphabet, *unit* the number of its unit, and *shape* its normal samples (see `shapes`).
@@ -354,8 +353,8 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Returns the mask of those *letters* that collide with another letter.
 
     Two letters collide if two things hold. They overlap by more than `SHARED` of the narrower letter's width. Their
-    base lines are less than `CLOSE` of the smaller size apart. Superscripts do not collide, because they stand beside a
-    letter and not above it.
+    base lines are less than `CLOSE` of the smaller font size apart. Superscripts do not collide, because they stand
+    beside a letter and not above it.
 
     A word that is printed twice in one place is bold print; its equal letters do not collide. If equal letters belong
     to different words, only the letter of the shorter word collides.
