@@ -120,8 +120,9 @@ def kind_of(invitation: str) -> str:
     """Returns the kind of the notes that an *invitation* creates, such as Official_Review.
 
     The kind is the part after the last "/-/", without a prefix such as ``Paper12/``.
-    ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal, and ``.../-/Paper7/Official_Review``
-    Official_Review.
+
+    - ``.../Submission5/Official_Review2/-/Rebuttal`` gives Rebuttal.
+    - ``.../-/Paper7/Official_Review`` gives Official_Review.
     """
     return _NUMBERED.sub("", invitation.rpartition("/-/")[2])
 
