@@ -62,11 +62,11 @@ def sha256(examiner: Examiner) -> str:
 
 
 def kinds(examiner: Examiner) -> set[str]:
-    """Returns how the parts of the examiner's prompts relate to the papers.
+    """Returns how close the parts of the examiner's prompts are to the papers.
 
-    - ``verbatim``: printed so in a paper.
-    - ``completed``: printed in part.
-    - ``derived``: made from a printed prompt.
+    - ``verbatim``: as a paper prints it.
+    - ``completed``: cut short in the paper, and completed here.
+    - ``derived``: adapted from a printed prompt.
     """
     return {load(name).kind for aspect in examiner.aspects for name in files(examiner, aspect).values()}
 

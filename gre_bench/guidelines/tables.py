@@ -1,7 +1,8 @@
-"""RMSE in the layout of tables 1 and 2 of the guideline paper (`gre_bench.guidelines`), with its values below ours.
+"""Tables of RMSE in the layout of tables 1 and 2 of the guideline paper, with the paper's values below the study's.
 
-Table 1: no guideline, ARR, NeurIPS, ICLR, as official text and as instructions. Table 2: Base., Good, Mid., Bad,
-without and with a rubric. Other conditions form a table of the same layout, above the published table 1.
+Table 1 compares no guideline with those of ARR, NeurIPS and ICLR. It has two blocks: the official texts, and texts
+rewritten as instructions. Table 2 compares no guideline (Base.) with those that imitate good, middle and bad reviews,
+without and with a rubric. All other conditions form one more table in the layout of table 1.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
 
 @dataclass(frozen=True, slots=True)
 class RmseCell:
-    """An RMSE with its 95% interval (*low*, *high*) if there is one, and the number of *papers* behind it."""
+    """An RMSE in a table.
+
+    - *low*, *high*: its 95% interval, if it has one.
+    - *papers*: the number of papers behind the RMSE.
+    - *note*: an explanation if the published number is odd.
+    """
 
     value: float
     low: float | None = None
@@ -36,9 +42,11 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row: its *labels* (such as model and setting), and its cells by column.
+    """A row of a table.
 
-    *published*: whether its values are printed in the paper rather than computed here.
+    - *labels*: the texts on its left, such as the model and the setting.
+    - *cells*: the cells by the name of their column.
+    - *published*: whether the values are printed in the paper rather than computed here.
     """
 
     labels: tuple[str, ...]
@@ -46,9 +54,9 @@ class RmseRow:
     published: bool = False
 
     def place(self, column: str) -> int | None:
-        """Returns the rank of the RMSE in *column* if it is 1 (the lowest of the row) or 2; None for any other.
+        """Returns the rank, 1 or 2, of the RMSE in *column* among the values of the row; 1 is the lowest.
 
-        Returns None if the row has fewer than two different values.
+        Returns None for all other ranks, or if the row has fewer than two different values.
         """
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
@@ -59,7 +67,12 @@ class RmseRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of RMSE, lower is better; *heads* are the titles of the columns that hold the rows' labels."""
+    """A table of RMSE; lower is better.
+
+    - *heads*: the titles of the columns that hold the rows' labels.
+    - *columns*: the titles of the columns that hold RMSE.
+    - *lines*: the rows.
+    """
 
     title: str
     heads: tuple[str, ...]
@@ -68,9 +81,10 @@ class Table:
 
 
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """Returns the tables that *outcomes* fill, in this order: one per block of table 1, table 2, other conditions.
+    """Returns the tables that *outcomes* fill: the blocks of table 1, table 2, and a table of all other conditions.
 
-    If all conditions are others, the published table 1 follows for comparison.
+    Tables without a result are left out. If only the table of other conditions is filled, the published table 1 follows
+    it for comparison.
     """
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
@@ -95,9 +109,10 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
 
 
 def _name(block: str, venue: str) -> str:
-    """Returns the name of *venue*'s condition in a *block* of table 1: ``arr``, or ``arr_official`` for official texts.
+    """Returns the name of the condition with the guideline of *venue* in *block* of table 1.
 
-    The user supplies official texts; instructions are shipped.
+    The name is ``arr`` for a guideline rewritten as instructions, which is shipped. It is ``arr_official`` for the
+    official text, which the user supplies.
     """
     return venue if block == "instruction" else f"{venue}_official"
 
