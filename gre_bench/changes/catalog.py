@@ -27,10 +27,16 @@ _MARK = "~"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a review, or of judgments if no writer is available to judge the changed review.
+    """A change of a review, or of its judgments if no writer can turn the changed review into judgments.
 
-    *made_by*: ``rule`` (`apply`), ``writer`` (a text writer's *task*), ``control`` (the candidate *control* is the
-    changed review). *needs*: what the `ChangeInput` must hold. *version* rises when the rule's output changes.
+    - *title*: the heading in tables.
+    - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
+    - *source*: the paper and section that define the change, or ``ours``.
+    - *level*: whether the change can be made of a review, of judgments, or of both.
+    - *made_by*: ``rule`` (see `apply`), ``writer`` (an LM) or ``control`` (another candidate's review takes the place).
+    - *task*: the writer's task; *control*: the name of the control candidate.
+    - *needs*: the parts of a `ChangeInput` that the change needs.
+    - *version*: a number that rises when the rule's output changes.
     """
 
     name: str

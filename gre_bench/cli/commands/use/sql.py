@@ -51,7 +51,7 @@ def sql(
 
 
 def _in_json(value: Any) -> Any:
-    """Returns *value* with texts in place of NaN and infinities, which JSON lacks."""
+    """Returns *value*, with NaN and infinities as texts, because JSON has no such numbers."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list):
