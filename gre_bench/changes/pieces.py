@@ -58,7 +58,7 @@ def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """Returns the non-blank pieces of *body* as sentences, with one space between them.
+    """Returns the non-blank pieces of *body*, the text of a section, as sentences with one space between them.
 
     The last sentence is followed by the blanks at the end of *body*.
     """

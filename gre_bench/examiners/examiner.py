@@ -40,8 +40,12 @@ class Binning(BaseModel):
 class Examiner(BaseModel, frozen=True, extra="forbid"):
     """The settings that say how an LM grades a text.
 
-    None stands for a default: that of the template for *rationale* and *criteria*, ``normalised`` for *mass*, and
-    `SAMPLES` for *samples*. For *binning* and *instructions*, None means that there are none.
+    None stands for a default:
+
+    - *rationale*, *criteria*: those of the template.
+    - *mass*: ``normalised``.
+    - *samples*: `SAMPLES`.
+    - *binning*, *instructions*: none.
     """
 
     template: str = Field(default="human", description="which prompt")
@@ -84,7 +88,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def aspects(self) -> tuple[str | None, ...]:
-        """The aspects to grade, one chat for each; None stands for the text as a whole."""
+        """The aspects to grade, such as coherence, each in its own chat; None stands for the text as a whole."""
         return self.form.aspects if self.granularity == "fine" else (None,)
 
     @property

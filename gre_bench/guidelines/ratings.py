@@ -58,7 +58,7 @@ class Rating:
 
 
 def overall_rating(text: str) -> int:
-    """Returns the rating n in the last ``Overall Rating: n`` of *text*, without regard to the LM's thinking.
+    """Returns the rating n in the last ``Overall Rating: n`` of *text*; the LM's thinking is ignored.
 
     n may stand in parentheses or before "/10". If there is no such line, all sentences "The overall rating is n." must
     state the same rating. Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or

@@ -1,4 +1,4 @@
-"""Prints the verdicts of ``gre-bench study claims``; claims that are decided come first."""
+"""Prints the verdicts of ``gre-bench study claims``; claims with a clear verdict come first."""
 
 from __future__ import annotations
 

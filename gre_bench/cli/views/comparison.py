@@ -1,4 +1,4 @@
-"""Prints the result of ``gre-bench compare``: correlations, and the numbers of two sides beside each other."""
+"""Prints the result of ``gre-bench compare``: correlations, and the values of two sides beside each other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WITHIN = {True: "yes", False: "no", None: ""}
 def show(report: dict[str, Any]) -> None:
     """Prints the parts that *report* has, and what was left out and why.
 
-    The parts are correlations of two boards, their numbers beside each other, and correlations with benchmarks.
+    The parts are correlations of two boards, values of two sides beside each other, and correlations with benchmarks.
     """
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
@@ -75,8 +75,8 @@ def show_candidates(report: dict[str, Any]) -> None:
 def _verdict(row: dict[str, Any], leader: str) -> str:
     """Returns a text that says whether *leader* scores higher than the other candidate, or the two are not told apart.
 
-    If the board ranks both candidates together, its corrected p-value decides. Otherwise the p-value of the single test
-    decides.
+    If the board ranks both candidates, the board's corrected p-value decides. Otherwise the p-value of the test between
+    these two candidates alone decides.
     """
     corrected = row["board"]["p_holm"] if row["board"] else row["p"]
     if corrected < ALPHA:
@@ -105,7 +105,10 @@ def _left_out(report: dict[str, Any]) -> None:
 
 
 def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints the numbers of two sides, named *first* and *other*, in one table, followed by numbered notes."""
+    """Prints the values of two sides beside each other in one table, with numbered notes below the table.
+
+    *first* and *other* are the names of the sides.
+    """
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [

@@ -33,9 +33,10 @@ class ExaminerSlot:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An item of the exam; *gold* is its true label on the examiners' scale.
+    """An item of the exam.
 
-    For the measure ``squared_error``, the label must be stretched to 0 … 1.
+    *gold* is the item's true label on the examiners' scale, None if it has none. For the measure ``squared_error``, the
+    label must be stretched to 0 … 1.
     """
 
     item: Item

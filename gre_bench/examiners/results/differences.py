@@ -50,9 +50,10 @@ def differences(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compares every column with the best examiner's, and with the column of text lengths if there is one.
+    """Compares every rater with the best examiner, and with the length of the texts if *columns* has it.
 
-    - *outcomes*: the result of each column, in the same order.
+    - *columns*: the grades by each rater.
+    - *outcomes*: the result of each rater, in the same order.
     - *human*: the human score of each text, by the text's id.
     - *groups*: the group of each text, such as its source; the bootstrap resamples whole groups.
     """

@@ -104,8 +104,8 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
 def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
     """Prints one pair: its log-probabilities, the tokens whose probability changed most, and its texts.
 
-    *fresh* says which of the candidate's texts differ from those of the pair printed before: its review of this paper
-    (``x``) and its review of another paper (``moved``). A text that does not differ is not printed again.
+    *fresh* says which of the candidate's two texts differ from those of the pair printed before. ``x`` is the review of
+    this paper, ``moved`` the candidate's review of another paper. A text that does not differ is not printed again.
     """
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
