@@ -133,7 +133,7 @@ def named(name: str) -> Change:
 
 
 def check(name: str, level: Level, material: ChangeInput) -> Change:
-    """Returns the change with this *name* if it can be made of *material* at *level*.
+    """Returns the change with this *name* if it can be made of *material* at *level* (``review`` or ``judgments``).
 
     Raises `ChangeError` with the reason if it cannot.
     """
@@ -148,9 +148,9 @@ def check(name: str, level: Level, material: ChangeInput) -> Change:
 
 
 def apply(name: str, level: Level, material: ChangeInput) -> str:
-    """Returns the text of *material* after the change *name*, made by rule at *level*.
+    """Makes the change *name* by rule at *level* (``review`` or ``judgments``), and returns the changed text.
 
-    Raises `ChangeError` if the text does not allow the change, or if only a writer can make it.
+    Raises `ChangeError` if *material* does not allow the change, or if only a writer can make it.
     """
     change = check(name, level, material)
     if change.made_by == "writer":

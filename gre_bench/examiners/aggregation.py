@@ -3,7 +3,7 @@
 The three aggregations are those of Kim et al. 2023, §4.2:
 
     direct         the score that the LM states
-    logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1): ``raw``, or with p(sᵢ) / Σ p(sⱼ): ``normalised``
+    logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1); ``normalised`` divides it by Σ p(sᵢ), ``raw`` does not
     approximation  Σ g(sᵢ)·sᵢ, where g(sᵢ) is the share of sᵢ in n samples (eq. 2 and 3)
 
 The declared scores are those that the prompt lists. p(sᵢ) is the probability that the reply is sᵢ and then ends. The

@@ -7,8 +7,8 @@ The score is read from the first of these forms that the reply has:
 - a first line that is the score alone;
 - a single number in the sentences that speak of grading ("I rate this 4.").
 
-List numbers, ranges (``1 to 5``) and denominators (``out of 5``) are not scores. Neither is a number in a sentence that
-may describe the graded text ("it has 3 errors"). "Answer:" at the start of a line is ignored, because LMs add it
+List numbers, ranges (``1 to 5``) and denominators (``out of 5``) are not scores. A number in a sentence about the
+graded text ("it has 3 errors") is not a score either. "Answer:" at the start of a line is ignored, because LMs add it
 without being asked (Kotonya et al. 2023, §5.2). Every function takes linear time.
 """
 
@@ -98,10 +98,10 @@ def rationale(text: str) -> str | None:
 
 
 def yes_or_no(text: str) -> bool:
-    """Returns whether the reply *text* begins with Yes, which calls the graded text redundant.
+    """Returns whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
 
-    Raises `ReplyError` ``neither_yes_nor_no`` if the first word is neither. Raises ``contradiction`` if the first
-    sentence contradicts its first word, as in "Yes, the review is not redundant".
+    Raises `ReplyError` ``neither_yes_nor_no`` if the first word is neither Yes nor No. Raises ``contradiction`` if the
+    first sentence contradicts its first word, as in "Yes, the review is not redundant".
     """
     opening = _NUMBERING.sub(" ", plain(text))[:200]
     words = re.findall(r"[^\W\d]+", opening)

@@ -26,9 +26,11 @@ SAMPLES = 20
 
 
 class Binning(BaseModel):
-    """How close scores are made equal: each is replaced by one value for its bin.
+    """How close scores are made equal: all scores in a bin are replaced by one value.
 
-    The *method* is either *bins* of equal width on the scale, or *bins* with equal numbers of scores.
+    - *method*: ``equal_width`` divides the scale into bins of equal width; ``quantile`` makes bins with equally many
+      scores.
+    - *bins*: the number of bins.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -103,7 +105,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def name(self) -> str:
-        """Template, granularity and all other settings that differ from their defaults: ``human-fine-logprob``."""
+        """A name for the settings, such as ``human-fine-logprob``.
+
+        It joins the template, the granularity, and every other setting that differs from its default.
+        """
         parts = [self.template, self.granularity, *(() if self.demonstration == "none" else (self.demonstration,))]
         if self.aggregation != "direct":
             parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
@@ -133,9 +138,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         yield from self._wording_problems(self.form, f"template {self.template}")
 
     def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the messages about granularity and demonstration, and about settings of a template that asks no LM.
+        """Yields a message for each refused choice of granularity or demonstration.
 
-        *form* is the template; *template* is how the messages name it.
+        A template that asks no LM refuses all other settings. *form* is the template, and *template* its name in
+        messages.
         """
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other settings"
@@ -148,9 +154,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
 
     def _score_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the messages about aggregation, *mass* and *samples*.
+        """Yields a message for each refused choice of aggregation, *mass* or *samples*.
 
-        *form* is the template; *template* is how the messages name it.
+        *form* is the template, and *template* its name in messages.
         """
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores that could have a probability: use direct or approximation"
@@ -162,9 +168,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
 
     def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the messages about rationale, guideline, criteria and generated instructions.
+        """Yields a message for each refused choice of rationale, parts of a guideline, or generated instructions.
 
-        *form* is the template; *template* is how the messages name it.
+        *form* is the template, and *template* its name in messages.
         """
         guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:

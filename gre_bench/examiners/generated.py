@@ -23,9 +23,9 @@ _FIELD = re.compile(r"\{\w+\}")
 
 
 def writing_chat(item: Literal["summary", "review"]) -> Chat:
-    """Returns the chat that asks an LM to write instructions for grading a summary or a review (Table 4).
+    """Returns the chat that asks an LM to write instructions for grading, from nothing (Kotonya et al. 2023, Table 4).
 
-    *item* says which of the two. The LM gets no instructions to start from.
+    *item* says what the instructions are to grade: a summary or a review.
     """
     return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 

@@ -1,8 +1,8 @@
 """The settings of the examiner behind each row of the tables in Kim et al. 2023 and Kotonya et al. 2023.
 
 Rows are in printed order and have the names used in ``data/published/001_table1.csv`` and the like. Results can thus
-stand beside the printed values. Table 9 of Kim et al. is not here, because a human fills it in: it counts errors in
-rationales (`results.error_sheet`).
+stand beside the printed values. Table 9 of Kim et al. counts errors in rationales. It is not here, because a human
+fills it in (`results.error_sheet`).
 """
 
 from __future__ import annotations

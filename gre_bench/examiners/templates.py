@@ -40,6 +40,8 @@ class Template:
     - *seed*: the number of the paper that defines the prompt: `KIM`, `KOTONYA` or `PRE`.
     - *prompt*: the name of the prompt's file; ``{item}`` in it stands for ``summary`` or ``review``.
     - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is asked.
+    - *granularities*: whether the prompt can ask about the text as a whole (``coarse``), about one aspect (``fine``),
+      or both.
     - *bare*: whether the prompt requests the score alone, so that probabilities of whole replies are meaningful.
     - *rationale*: whether the prompt requests reasons.
     - *demonstrations*: whether the prompt can hold an example.

@@ -35,7 +35,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The mean score by the listed tokens, and the bounds between which the unlisted probability leaves it.
+    """The mean score by the listed tokens, with bounds for it, because some probability is not listed.
 
     - *score*: the mean of the declared scores, weighted by their probabilities.
     - *mass*: the total probability of the declared scores, as far as the tokens show it.

@@ -1,4 +1,4 @@
-"""Assembles the prompt of an examiner from its parts, and fills in the paper or source and the graded text."""
+"""Assembles the prompt of an examiner from its parts, and fills in the source and the graded text."""
 
 from __future__ import annotations
 

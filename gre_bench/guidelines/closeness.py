@@ -5,9 +5,11 @@ For the rating r and the human mean h of each paper:
     RMSE  √(mean (r − h)²); lower is better (the guideline paper, §2)
     bias  mean (r − h)
 
-The paper prints no intervals. Ours are 95% intervals over papers. That of the bias is Student's t. That of the RMSE is
-the studentised bootstrap of log MSE, because plain percentiles cover only 92% at 120 papers. That of Spearman's
-correlation comes from `gre_bench.stats.correlation`.
+The paper prints no intervals. Ours cover 95%, with papers as the unit:
+
+- RMSE: the studentised bootstrap of log MSE, because plain percentiles cover only 92% at 120 papers.
+- bias: Student's t.
+- Spearman's correlation: see `gre_bench.stats.correlation`.
 """
 
 from __future__ import annotations

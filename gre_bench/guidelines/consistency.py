@@ -2,7 +2,7 @@
 
 Prompts and replies have the form of listings 2, 3 and 4 of "Evaluating the Impact of Reviewer Guideline Design on
 LLM-Based Automated Peer Review". The reply is YAML with a score and a word that describes the score. A reply is
-rejected if either is missing, or if the listing assigns another word to that score.
+rejected if the score or the word is missing. It is also rejected if the listing assigns another word to that score.
 """
 
 from __future__ import annotations

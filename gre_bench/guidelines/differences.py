@@ -1,7 +1,7 @@
 """Compares the RMSE of every two conditions by a paired test.
 
-A condition is a guideline, or none, under which an LM rates papers. A comparison uses the papers that have a rating
-under both conditions.
+A condition is the guideline under which an LM rates papers; one condition has no guideline. A comparison uses the
+papers that have a rating under both conditions.
 """
 
 from __future__ import annotations

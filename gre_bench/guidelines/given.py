@@ -41,7 +41,7 @@ def condition_of(model: str, run: str) -> str:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns a short form of each of *names*, by the full name.
+    """Returns the short form of each of *names*, as a mapping from the full name.
 
     A name is split at its underscores. Parts at the start and the end that all names share are left out. A name that
     has no other parts becomes ``plain``.

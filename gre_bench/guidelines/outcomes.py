@@ -53,7 +53,7 @@ class Yardstick:
     - *papers*: the number of papers; *mean*: the mean of their mean human ratings.
     - *constant*: the RMSE of a rater that always gives *mean*, the best constant rating.
     - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings.
-    - *ratings*: the number of ratings behind *reviewer*; only papers with at least two ratings have any.
+    - *ratings*: the number of ratings behind *reviewer*, which needs papers with at least two ratings.
     - *distribution*: the number of papers by their mean human rating, with halves rounded down.
     """
 

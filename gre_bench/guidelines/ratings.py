@@ -1,8 +1,8 @@
 """Reads the rating of a paper from an LM's review under a guideline.
 
 Listings 5, 6 and 13 of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" define
-the form: ``Overall Rating: (Your Rating)``, an integer from 1 to 10. A reply may hold anything, also text that is meant
-to mislead the reader.
+the form: ``Overall Rating: (Your Rating)``, an integer from 1 to 10. With a rubric, the review also states a temporary
+score from −10 to 10, from which a rule computes the rating. Replies are hostile input: they may hold anything.
 """
 
 from __future__ import annotations

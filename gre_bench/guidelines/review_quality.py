@@ -1,7 +1,7 @@
 """Gives human reviews points by the five criteria of the guideline paper's appendix A.2, and groups the reviews.
 
-The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. A review
-without points for a criterion has no total. Points lack if a field, the date or an LM's verdict is missing.
+The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. Points for a
+criterion are missing if a field, the date or an LM's verdict is missing. Such a review has no total.
 
 For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They hold the reviews with the most
 and the fewest possible points for that criterion alone. Guidelines made from the two groups show whether the criterion

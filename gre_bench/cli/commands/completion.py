@@ -45,7 +45,7 @@ def domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
 
 def published_tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Returns the names of the tables of the papers that are shipped in ``data/published``."""
+    """Returns the names of the published tables of Xu et al. 2025."""
     from gre_bench.ranking.published import tables
 
     return list(tables())

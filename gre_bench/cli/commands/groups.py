@@ -1,4 +1,4 @@
-"""Classes that lay out the ``--help`` of groups and commands, and answer to the former names of commands."""
+"""Classes of groups and commands: the layout of ``--help``, and hints for former names of commands."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group of commands whose help omits the types of flags, as that of `Command` does."""
+    """A group of commands. Its help omits the types of flags, like the help of a `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
         """Returns the parameters of the group, without the types of flags."""
@@ -88,7 +88,7 @@ class Commands(typer.Typer):
         super().__init__(help=help, cls=cls, no_args_is_help=True, pretty_exceptions_enable=False, **more)
 
     def command(self, name: str | None = None, **more: Any) -> Any:
-        """Adds a command, as `typer.Typer.command` does."""
+        """Adds a command of the class `Command`; the parameters are those of `typer.Typer.command`."""
         return super().command(name, cls=Command, **more)
 
 

@@ -168,7 +168,7 @@ def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
 
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
-    """Prints which neighbours on the board no test tells apart, and how many more papers would tell them apart.
+    """Prints which neighbours on the board do not differ significantly, and how many more papers would show it.
 
     If the order was not tested, it prints why.
     """

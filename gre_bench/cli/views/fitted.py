@@ -29,8 +29,9 @@ class Column:
 
     - *order*: 0 for a required column. Optional columns are added from order 1 upwards while there is room.
     - *kind*: a ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped.
-    - *natural*, *least*, *wanted*: the widths in characters that the uncut cells take, the least possible, and the
-      best.
+    - *natural*: the width of the uncut column, in characters.
+    - *least*: the smallest possible width.
+    - *wanted*: the preferred width.
     """
 
     head: str

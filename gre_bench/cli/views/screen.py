@@ -243,7 +243,7 @@ def estimate(plan: Row) -> None:
 
 
 def status(current: Row) -> None:
-    """Prints the state of one edition: the run's progress, pairs by metric, failed texts and spending."""
+    """Prints the state of one edition: progress of its run, pairs by metric, texts not written, and spending."""
     line = current["state"]
     if current["state"] == "running":
         line += (

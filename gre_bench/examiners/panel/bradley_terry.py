@@ -88,9 +88,9 @@ def _wins(games: Sequence[Game], players: list[str]) -> Array:
 
 
 def _fitted(wins: Array) -> tuple[Array, Array]:
-    """Returns the log-strengths of the players, whose mean is 0, and the information matrix at the solution.
+    """Fits the log-strengths by Newton's method to *wins*, the matrix of `_wins`.
 
-    The fit uses Newton's method. *wins* is the matrix of `_wins`.
+    Returns the log-strengths, whose mean is 0, and the Fisher information matrix at the solution.
     """
     met = wins + wins.T
     beta, information = np.zeros(len(wins)), np.zeros_like(wins)

@@ -40,8 +40,9 @@ class Panel:
 class ExaminerSlot:
     """An examiner of the panel, with the grades that it gave in the study.
 
-    - *column*: its grades.
-    - *second*: the grades and the settings of the same examiner under a second prompt; None if it has only one.
+    - *column*: the examiner's grades.
+    - *second*: the grades and the settings of the same examiner under a second prompt; None if there is no second
+      prompt.
     """
 
     column: Column
@@ -81,10 +82,10 @@ def convene(
 
     - *examiner_slots*: the examiners with their grades.
     - *exam_texts*: the ids of the texts that serve as the exam.
-    - *human*: the human score of each text, by its id.
+    - *human*: the human score of each text, by the text's id.
     - *ends*: the lowest and the highest value of the human scale.
-    - *measure*, *threshold*: how agreement is measured, and how much of it passes the exam (`qualification`).
-    - *rules*, *alpha*: the rules that weight the examiners (`chair`); each gives one column of decisions.
+    - *measure*: how agreement is measured (`qualification`); *threshold*: the agreement that passes the exam.
+    - *rules*, *alpha*: the rules that weight the examiners (`chair`); each rule gives one column of decisions.
 
     If no examiner passes, the columns hold problems instead of grades.
     """

@@ -105,9 +105,12 @@ def examine_pairs(
 ) -> Exam:
     """Lets the LM *asker* compare *pairs* as an exam, and returns the result under its *name*.
 
-    *item* is the kind of the compared texts. *gold* holds 1 where the first player is right and 0 where the second is;
-    the exam then measures accuracy. Without *gold*, it measures the share of pairs in which the LM chooses the same
-    text in both orders.
+    - *gold*: for each pair, 1 if the first player's text is better, 0 if the second player's is.
+    - *item*: the kind of the compared texts.
+    - *threshold*: the agreement that passes the exam.
+
+    With *gold*, the exam measures accuracy. Without *gold*, it measures the share of pairs in which the LM chooses the
+    same text in both orders.
     """
     said = prefer(pairs, asker, item)
     given = [one.score for one in said]

@@ -1,7 +1,7 @@
 """The qualification exam, after PRE: an examiner must agree with gold labels, or at least with itself.
 
-    reference    agreement with the gold labels of the questions
-    consistency  agreement with its own answers under a second prompt, or with the texts of a pair in reverse order
+    reference    agreement of the examiner's answers with gold labels
+    consistency  agreement of its answers with those under a second prompt, or with the two texts of a pair swapped
 
 With the measure ``exact``, agreement is the share of equal answers; for pairs, this is the accuracy. With
 ``squared_error``, it is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered question
@@ -47,8 +47,8 @@ class Exam:
 def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
     """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*; None means no answer.
 
-    For ``squared_error``, both lists must be stretched to 0 … 1. Raises `ValueError` if the lists are empty or differ
-    in length.
+    *measure* is ``exact`` or ``squared_error``. For ``squared_error``, both lists must be stretched to 0 … 1. Raises
+    `ValueError` if the lists are empty or differ in length.
     """
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")

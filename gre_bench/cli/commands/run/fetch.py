@@ -143,7 +143,7 @@ def _noticed(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _followed(status: Path, quiet: bool) -> Iterator[None]:
-    """Shows a progress bar of the fetch until the block ends, with the time that the service's limits impose.
+    """Shows a progress bar of the fetch until the block ends, with the time remaining under the service's limits.
 
     *status* is the fetch's status file. Nothing is shown if *quiet*, or without a terminal.
     """

@@ -216,7 +216,12 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
 
 
 def _page(name: str, read: Any, pictures: list[Path]) -> str:
-    """Returns an HTML page on the paper *name*: the findings of *read*, the read PDF, and *pictures* of its pages."""
+    """Returns an HTML page about one paper.
+
+    - *name*: the name of the paper.
+    - *read*: the result of reading its PDF, whose findings the page lists.
+    - *pictures*: the image files of its pages.
+    """
     rows = "".join(f"<li>{html.escape(screen.plain(finding.line(400)))}</li>" for finding in read.findings)
     notes = "".join(f"<p>{html.escape(screen.plain(note))}</p>" for note in read.notes)
     shown = "".join(f'<figure><img src="{picture.name}" alt="{picture.stem}"></figure>' for picture in pictures)

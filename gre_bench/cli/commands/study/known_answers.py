@@ -71,9 +71,9 @@ def known_answers(
 
 
 def _is_right(report: dict[str, Any]) -> bool:
-    """Returns whether every answer of *report* that must be right is right.
+    """Returns whether all answers in *report* are right, except the coverage of the flat interval.
 
-    The flat interval need not be right, because it treats the pairs of a paper as independent.
+    The flat interval treats the pairs of a paper as independent, so it may miss its level.
     """
     exact = all(row["holds"] for row in (*report["exactness"], *report["ordering"]))
     chance = all(row["verdict"] != "outside" for row in report["chance"])

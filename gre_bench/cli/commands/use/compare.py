@@ -1,4 +1,4 @@
-"""``gre-bench compare``: compares runs with published numbers, and boards, releases, candidates or evaluation LMs."""
+"""``gre-bench compare``: compares boards, releases, candidates or evaluation LMs, or a run with a published table."""
 
 from __future__ import annotations
 
@@ -91,9 +91,9 @@ def compare(
 
 
 def _look_like_boards(names: Sequence[str]) -> None:
-    """Raises `SettingsError` if one of *names* cannot name a board, that is, a file or an edition.
+    """Raises `SettingsError` if one of *names* is neither a file nor written like an edition.
 
-    The user has then probably named candidates, and the message says how to compare those.
+    The user has then probably named candidates, and the message says how to compare candidates.
     """
     for name in names:
         try:
@@ -111,8 +111,9 @@ def _look_like_boards(names: Sequence[str]) -> None:
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
     """Returns the sides to compare: first one for each of the published *tables*, then one for each of *runs*.
 
-    The side of a run holds its effects of changes if a table has such effects and *benchmarks* is None. Otherwise it
-    holds the run's board. Raises `SettingsError` if a table and the runs cannot be compared.
+    A side holds either a board, or the effects of changes on scores. The sides of *runs* hold effects if a table does
+    and *benchmarks* is None; otherwise they hold boards. Raises `SettingsError` if a table and the runs cannot be
+    compared.
     """
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:

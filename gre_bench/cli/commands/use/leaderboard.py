@@ -151,7 +151,7 @@ def _kept(
 
 
 def _sorted(rows: list[LeaderboardRow], sort: str | None) -> list[LeaderboardRow]:
-    """Returns *rows* with those of each metric sorted by *sort*; rows without a value come last.
+    """Returns *rows* sorted by *sort* within each metric; rows without a value come last.
 
     *sort* is ``COLUMN`` for the largest value first, or ``COLUMN:up`` for the smallest first. Raises `SettingsError`
     for an unknown column.
