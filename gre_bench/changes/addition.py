@@ -1,7 +1,7 @@
 """Changes that add text which says nothing more about the paper.
 
-They add the paper's keywords, reviews of other papers, or an instruction to an LM. Each function takes the text to
-change and all that belongs to it as *material*.
+They add the paper's keywords, reviews of other papers, or an instruction to an LM. Each function takes a `ChangeInput`:
+the review or judgments to change, the title and abstract of the paper, and texts on other papers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Deletes every other sentence of a review; a writer may fill each gap with a new sentence (Xu et al. 2025, D.3).
 
-The first, third, fifth and so on of a section's sentences stay, and the others are deleted. Headings stay. A section of
-one sentence stays as it is, so a very short review may not change at all.
+Each section keeps its odd sentences (the first, the third and so on) and loses the even ones. Headings stay. A section
+of one sentence stays as it is, so a very short review may not change at all.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORD = re.compile(r"\w+")
 
 
 def deleted(material: ChangeInput) -> str:
-    """Returns the review without the second, fourth, sixth and so on of each section's sentences."""
+    """Returns the review without the even sentences of each section."""
     sections = cut(material.text, material.splitter, material.headings)
     return join(replace(section, sentences=_odd(section.sentences)) for section in sections)
 

@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def deleted(material: ChangeInput) -> str:
-    """Returns the first, third, fifth and so on of the judgments; the others are deleted."""
+    """Returns every other judgment, beginning with the first; the other judgments are deleted."""
     lines = _lines(material.text)
     kept = lines[::2]
     return "".join(line + gap for line, gap in kept[:-1]) + kept[-1][0] + lines[-1][1]

@@ -140,7 +140,10 @@ def plain(text: str) -> str:
 
 
 def hallucinated_answers(text: str) -> int:
-    """Returns how many lines of *text* after the first begin with "Answer:" (Kotonya et al. 2023, Table 10)."""
+    """Returns how many lines of *text*, not counting its first line, begin with "Answer:".
+
+    Kotonya et al. 2023, Table 10, count the same.
+    """
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 

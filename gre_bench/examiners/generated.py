@@ -31,7 +31,7 @@ def writing_chat(item: Literal["summary", "review"]) -> Chat:
 
 
 def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
-    """Returns the chat that asks an LM to rewrite *instructions*; *phrase* names one of four prompts for that."""
+    """Returns the chat that asks an LM to rewrite *instructions*; *phrase* says which of four prompts asks for it."""
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 

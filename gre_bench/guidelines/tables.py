@@ -112,8 +112,8 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
 def _name(block: str, venue: str) -> str:
     """Returns the name of the condition with the guideline of *venue* in *block* of table 1.
 
-    The name is ``arr`` for a guideline rewritten as instructions, which is shipped. It is ``arr_official`` for the
-    official text, which the user supplies.
+    In the block ``instruction``, the guideline is rewritten as instructions, and the name is like ``arr``. In the block
+    ``official``, the user supplies the official text, and the name is like ``arr_official``.
     """
     return venue if block == "instruction" else f"{venue}_official"
 

@@ -51,7 +51,7 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
 def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
     """Returns the budget of a study: that of *settings*, changed by *limits* from the command line.
 
-    If *settings* is None, the budget has no limits but these. Raises `SettingsError` for a limit that is not written as
+    If *settings* is None, the budget has only these limits. Raises `SettingsError` for a limit that is not written as
     ``budget.KEY=VALUE``.
     """
     return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))

@@ -75,8 +75,8 @@ def show_candidates(report: dict[str, Any]) -> None:
 def _verdict(row: dict[str, Any], leader: str) -> str:
     """Returns a text that says whether *leader* scores higher than the other candidate, or the two are not told apart.
 
-    If the board ranks both candidates, the board's corrected p-value decides. Otherwise the p-value of the test between
-    these two candidates alone decides.
+    If the board ranks both candidates, the board's corrected p-value decides. Otherwise the uncorrected p-value of the
+    test between the two candidates decides.
     """
     corrected = row["board"]["p_holm"] if row["board"] else row["p"]
     if corrected < ALPHA:

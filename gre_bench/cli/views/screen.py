@@ -56,7 +56,10 @@ def line_width(console: Console) -> int | None:
 
 
 def width() -> int:
-    """Returns the width of standard output, in columns; `PIPED_WIDTH` if it is not known."""
+    """Returns the width of standard output, in columns.
+
+    Piped output is `PIPED_WIDTH` columns wide if the environment variable ``COLUMNS`` is unset.
+    """
     return line_width(out) or PIPED_WIDTH
 
 

@@ -1,7 +1,7 @@
 """The qualification exam, after PRE: an examiner must agree with gold labels, or at least with itself.
 
     reference    agreement of the examiner's answers with gold labels
-    consistency  agreement of its answers with those under a second prompt, or with the two texts of a pair swapped
+    consistency  agreement of the examiner with itself, after the prompt is replaced or the texts of a pair are swapped
 
 With the measure ``exact``, agreement is the share of equal answers; for pairs, this is the accuracy. With
 ``squared_error``, it is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered question

@@ -50,7 +50,7 @@ def differences(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compares every rater with the best examiner, and with the length of the texts if *columns* has it.
+    """Compares every rater with the best examiner, and with the column of text lengths if there is one.
 
     - *columns*: the grades by each rater.
     - *outcomes*: the result of each rater, in the same order.

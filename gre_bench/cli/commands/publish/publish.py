@@ -113,7 +113,8 @@ def publish(
 def _key(path: Path | None, *outside: Path) -> SigningKey | None:
     """Returns the signing key in the file *path*; None if *path* is None.
 
-    Raises `SettingsError` if the file lies in one of the folders *outside*, because their contents may be published.
+    Raises `SettingsError` if the file lies in one of the folders *outside*. The contents of these folders may be
+    published, so a key must lie outside them.
     """
     if path is None:
         return None

@@ -1,4 +1,4 @@
-"""``gre-bench study symmetry``: checks an evaluation LM for consistency with itself."""
+"""``gre-bench study symmetry``: checks that an evaluation LM gives two reviews one joint probability in both orders."""
 
 from __future__ import annotations
 
