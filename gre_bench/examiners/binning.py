@@ -26,7 +26,7 @@ class Binned:
 
 
 def binned(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
-    """Returns *values* with each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
+    """Returns *values*, each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
 
     Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
     be fewer bins than *binning* requests. Kim et al. do not state their bins, only the results: 36 distinct scores

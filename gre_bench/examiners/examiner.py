@@ -192,8 +192,8 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
     """Returns the examiner with the settings *tree*, a mapping of names to values.
 
-    *origin* says where the settings come from. Raises `SettingsError`, which names *origin*, if a setting is unknown or
-    a combination is refused.
+    *origin* says where the settings come from, and is named in errors. Raises `SettingsError` if a setting is unknown
+    or a combination is refused.
     """
     try:
         return Examiner.model_validate(tree)

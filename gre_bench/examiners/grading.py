@@ -124,7 +124,7 @@ def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
 def _read(examiner: Examiner, text: str) -> dict[str, float]:
     """Returns the scores in the reply *text*, by the name of the aspect.
 
-    If the template asks about one aspect at a time, the reply has one score, and its name is empty.
+    If the template asks about one aspect at a time, the reply has one score, which is returned under an empty name.
     """
     form = examiner.form
     if form.answer == "aspects":

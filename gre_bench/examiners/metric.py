@@ -29,7 +29,7 @@ def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -
 
 
 def by_nobody(examiner: Examiner) -> Grader:
-    """Returns a grader that asks no LM; only the random baseline can be graded so."""
+    """Returns the grader of the random baseline, which asks no LM."""
     return lambda items: grade(examiner, items, None)
 
 

@@ -28,7 +28,10 @@ TOGETHER = 2048
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """The details behind one item's grade by an endpoint: *seen* holds the score and its bounds, by aspect."""
+    """The details behind a grade that was computed from the probabilities that an endpoint lists.
+
+    *seen* holds the score of each aspect with its bounds, by the name of the aspect.
+    """
 
     item_id: str
     seen: dict[str, Seen]

@@ -41,7 +41,7 @@ class Criterion:
 
     @property
     def most(self) -> int:
-        """The highest possible score."""
+        """The highest score that the criterion allows."""
         return max(self.words)
 
     def chat(self, review: FieldedReview) -> Chat:

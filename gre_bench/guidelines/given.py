@@ -33,9 +33,9 @@ class Given:
 
 
 def condition_of(model: str, run: str) -> str:
-    """Returns the condition that the name of a *run* stands for: the name without the *model*'s name at its start.
+    """Returns the condition that the name of a *run* stands for: the name without the name of the *model* at its start.
 
-    Returns ``given`` if that leaves nothing.
+    Returns ``given`` if nothing is left.
     """
     return run.removeprefix(model).strip("_-. ") or "given"
 

@@ -15,7 +15,7 @@ class Printed:
     """An RMSE printed in the guideline paper, with its row and column.
 
     - *papers*: the number of papers behind the RMSE.
-    - *anomaly*: a mark if the printed number is odd; *note*: the explanation. Both are empty for most cells.
+    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are empty for most cells.
     """
 
     row: str

@@ -39,7 +39,7 @@ class FieldedReview:
     written_ms: int | None = None
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Returns those of *names* that are not among the review's fields."""
+        """Returns the *names* of fields that the review does not have."""
         return [name for name in names if name not in self.fields]
 
 

@@ -31,7 +31,7 @@ class RmseCell:
 
     - *low*, *high*: its 95% interval, if it has one.
     - *papers*: the number of papers behind the RMSE.
-    - *note*: an explanation if the published number is odd.
+    - *note*: an explanation if the published number is doubtful.
     """
 
     value: float

@@ -1,4 +1,7 @@
-"""Prints the result of ``gre-bench compare``: correlations, and the values of two sides beside each other."""
+"""Prints the result of ``gre-bench compare``: correlations, and the values of two sides in one table.
+
+A side is a board, a release, a study or a published table.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ _WITHIN = {True: "yes", False: "no", None: ""}
 def show(report: dict[str, Any]) -> None:
     """Prints the parts that *report* has, and what was left out and why.
 
-    The parts are correlations of two boards, values of two sides beside each other, and correlations with benchmarks.
+    The parts are the correlation of two boards, the values of two sides in one table, and correlations with benchmarks.
     """
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
@@ -105,7 +108,7 @@ def _left_out(report: dict[str, Any]) -> None:
 
 
 def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints the values of two sides beside each other in one table, with numbered notes below the table.
+    """Prints the values of two sides in one table, with numbered notes below the table.
 
     *first* and *other* are the names of the sides.
     """

@@ -1,8 +1,11 @@
 """The chair's decisions, after PRE: weighted means of several examiners' grades or preferences.
 
-The weight of an examiner is a function of its exam score p. There are four such rules:
+The weight of an examiner depends on its exam score p, by one of four rules:
 
-    uniform  1        log  log(p / (1 − p))        exp  exp(α p)        poly  p^α
+    uniform  1
+    log      log(p / (1 − p))
+    exp      exp(α p)
+    poly     p^α
 
 p is clamped to [0.01, 0.99], so that an examiner with a perfect exam does not get all the weight. The weights are
 scaled to sum to 1.

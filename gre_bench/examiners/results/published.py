@@ -15,7 +15,7 @@ class Printed:
 
     - *digits*: the number of printed decimals.
     - *items*: the number of graded texts behind the number.
-    - *anomaly*: a mark if the printed number is odd; *note*: the explanation. Both are usually empty.
+    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are usually empty.
     """
 
     row: str

@@ -42,7 +42,7 @@ class NumberCell:
 
     - *low*, *high*: its interval, if it has one.
     - *digits*: the number of decimals to print.
-    - *note*: an explanation if the published number is odd.
+    - *note*: an explanation if the published number is doubtful.
     """
 
     value: float

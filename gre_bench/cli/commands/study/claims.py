@@ -1,4 +1,4 @@
-"""``gre-bench study claims``: tests the papers' claims on an edition or a study."""
+"""``gre-bench study claims``: tests claims of the papers with the scores of an edition, or the results of a study."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ def history(
 
 
 def _show_years(table: dict[str, Any], anchors: str) -> None:
-    """Prints one table: a row for each candidate, with a column of differences for each year.
+    """Prints *table*: a row for each candidate, and a column for each year with the difference to the anchors.
 
-    The differences are those to the candidates that *anchors* names.
+    The anchors are the candidates that the text *anchors* names.
     """
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
