@@ -1,4 +1,4 @@
-"""The results of ratings under guidelines, one per model and condition; each accounts for every planned paper."""
+"""The results of ratings under guidelines: one result per model and condition, which counts every planned paper."""
 
 from __future__ import annotations
 

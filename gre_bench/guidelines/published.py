@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the guideline paper (`gre_bench.guidelines`) as printed, from ``data/published/002_table*.csv``."""
+"""Reads tables 1 and 2 of the guideline paper (`gre_bench.guidelines`) from ``data/published/002_table*.csv``."""
 
 from __future__ import annotations
 

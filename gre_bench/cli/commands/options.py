@@ -1,7 +1,8 @@
 """The options and arguments that several commands share, each described once.
 
-A command about one edition takes it as the argument EDITION. It takes the option --edition if its argument is something
-else (a file, candidates), or if a settings file may name the edition. A short flag means the same in every command.
+Most commands name their edition by the argument EDITION. A command names it by the option --edition instead if its
+argument is a file or candidates, or if a settings file may name the edition. A short flag means the same in every
+command.
 """
 
 from __future__ import annotations

@@ -288,12 +288,15 @@ def _lines(row: LeaderboardRow) -> str:
 
 
 def number(value: float | None) -> str:
-    """Returns *value* with its sign and two digits; empty if None."""
+    """Returns *value* with its sign and two decimals; empty if None."""
     return "" if value is None else f"{value:+.2f}"
 
 
 def half(value: float | None, end: float | None) -> str:
-    """Returns half the width of an interval around *value*, whose upper end is *end*; empty if either is None."""
+    """Returns half the width of an interval with the middle *value* and the upper end *end*.
+
+    The text is empty if *value* or *end* is None.
+    """
     return "" if value is None or end is None else f"{end - value:.2f}"
 
 

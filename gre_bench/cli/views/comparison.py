@@ -1,6 +1,6 @@
 """Prints the result of ``gre-bench compare``: correlations, and the values of two sides in one table.
 
-A side is a board, a release, a study or a published table.
+A side is a board, or the effects of changes on scores. It comes from a run or from a published table.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ GAP = "  "
 
 
 def show(names: Sequence[str], rows: Sequence[Row]) -> None:
-    """Prints the columns *names* of *rows*: the first `SHOWN_ROWS` rows, and how many more there are."""
+    """Prints the first `SHOWN_ROWS` of *rows*, with only the columns *names*, and how many more rows there are."""
     shown = [[_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(_is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
     heads = [plain(name).replace("\n", " ") for name in names]

@@ -108,7 +108,10 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
 
 
 def _refuse_unsettled(wins: Array, players: list[str]) -> None:
-    """Raises `SettingsError` unless a chain of wins leads from every player to every other (Ford 1957)."""
+    """Raises `SettingsError` if the matrix *wins* does not determine the strengths of *players*.
+
+    It does only if a chain of wins leads from every player to every other player (Ford 1957).
+    """
     if len(players) < 2:
         raise SettingsError("Bradley-Terry needs games between at least two players")
     for way, what in ((wins > 0, "never lost to"), (wins.T > 0, "never beat")):

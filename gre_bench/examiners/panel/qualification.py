@@ -56,7 +56,7 @@ def agreement(given: Sequence[float | None], wanted: Sequence[float | None], mea
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
-    """Returns *values* mapped linearly to 0 … 1, so that *scale* begins at 0 and ends at 1; None stays None."""
+    """Returns *values* rescaled linearly from *scale* to 0 … 1; None stays None."""
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 

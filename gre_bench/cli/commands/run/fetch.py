@@ -1,4 +1,4 @@
-"""``gre-bench fetch``: downloads a venue-year's papers and reviews from OpenReview into a snapshot."""
+"""``gre-bench fetch``: downloads the papers and reviews of one venue and year from OpenReview into a snapshot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench history``: follows candidates through the years of a venue."""
+"""``gre-bench history``: shows how candidates score over the years of a venue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench sql``: answers a query from an edition's database. It never waits for a run, and changes nothing."""
+"""``gre-bench sql``: runs a read-only query on an edition's database. It never waits for a run."""
 
 from __future__ import annotations
 
