@@ -70,9 +70,9 @@ def end() -> NoReturn:
 
 
 def _stop(number: int, _frame: Any) -> None:
-    """Handles a signal in the main thread: raises `Stopped` for the first one, and ignores all later ones.
+    """Raises `Stopped` in the main thread for the first signal, and ignores later signals.
 
-    The later ones are for `_watch`; here they must not interrupt the shutdown.
+    A later signal must not interrupt the shutdown; `_watch` acts on it instead.
     """
     if _raised.acquire(blocking=False):
         raise Stopped(signal.Signals(number).name)

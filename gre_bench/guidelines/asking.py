@@ -1,7 +1,7 @@
 """Sends chats to an LM, and reads a value from each reply.
 
-If a reply cannot be read, it is requested again with another seed, at most `RETRIES` times. After that the chat has a
-problem; no default value replaces it.
+If a reply cannot be read, it is requested again with another seed, at most `RETRIES` times. If no reply can be read,
+the outcome of the chat is a problem; no default value replaces it.
 """
 
 from __future__ import annotations

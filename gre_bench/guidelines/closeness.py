@@ -42,12 +42,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """How close ratings come to the mean human ratings.
+    """How close ratings come to the mean human ratings of the same papers.
 
     - *papers*: the number of papers.
-    - *rmse*, *bias*, *mae*: root mean square, mean, and mean absolute difference of rating and human mean.
+    - *rmse*: the root mean square of rating minus human mean.
+    - *bias*: the mean of rating minus human mean.
+    - *mae*: the mean absolute difference between rating and human mean.
     - *spearman*: the rank correlation; None if the ratings or the human means vary too little for an interval.
-    - *spearman_p*: its p-value; None if *spearman* is None.
+    - *spearman_p*: the p-value of *spearman*; None if *spearman* is None.
     """
 
     papers: int

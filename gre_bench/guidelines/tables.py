@@ -1,9 +1,12 @@
 """Tables of RMSE in the layout of tables 1 and 2 of the guideline paper, with the paper's values below the study's.
 
-Table 1 has a column without a guideline, and one for the guideline of each venue: ARR, NeurIPS and ICLR. Its two blocks
-use the official texts, and the same texts rewritten as instructions. Table 2 has a column without a guideline (Base.),
-and columns for guidelines that imitate good, middle and bad reviews. Its rows are without and with a rubric. All other
-conditions form one more table in the layout of table 1.
+Table 1 has a column without a guideline, and one for the guideline of each venue: ARR, NeurIPS and ICLR. It has two
+blocks, for the official texts and for the same texts rewritten as instructions.
+
+Table 2 has a column without a guideline (Base.), and columns for guidelines that imitate good, middle and bad reviews.
+Each model has rows without a rubric, with a rubric, and with ratings that the rubric's rule computes.
+
+All other conditions form one more table in the layout of table 1.
 """
 
 from __future__ import annotations

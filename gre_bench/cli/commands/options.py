@@ -1,8 +1,7 @@
 """The options and arguments that several commands share, each described once.
 
-Most commands name their edition by the argument EDITION. A command names it by the option --edition instead if its
-argument is a file or candidates, or if a settings file may name the edition. A short flag means the same in every
-command.
+Most commands name their edition by the argument EDITION. A command has the option --edition instead in two cases: its
+argument is something else, or a settings file may name the edition. A short flag means the same in every command.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _note(
     state: Path,
     as_json: bool,
 ) -> None:
-    """Writes the erratum *text* on *release* to the log of its releases, and prints the entry.
+    """Writes the erratum *text* on *release* to the log of releases, and prints the entry.
 
     - *edition*: if given, the release must belong to it.
     - *retire*: whether the release is also marked as retired.

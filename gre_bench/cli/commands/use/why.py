@@ -104,8 +104,8 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
 def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
     """Prints one pair: its log-probabilities, the tokens whose probability changed most, and its texts.
 
-    *fresh* has two keys: ``x``, the candidate's review of this paper, and ``moved``, its review of another paper. The
-    value says whether the text differs from that of the pair printed before. Only then is the text printed.
+    *fresh* says which texts differ from those of the pair printed before. It has two keys: ``x`` for the candidate's
+    review of this paper, ``moved`` for its review of another paper. A text that does not differ is not printed again.
     """
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
