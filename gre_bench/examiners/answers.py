@@ -140,9 +140,9 @@ def plain(text: str) -> str:
 
 
 def hallucinated_answers(text: str) -> int:
-    """Returns how many lines of *text*, not counting its first line, begin with "Answer:".
+    """Returns how many lines of *text* begin with "Answer:", as in Kotonya et al. 2023, Table 10.
 
-    Kotonya et al. 2023, Table 10, count the same.
+    The first line of the text is not counted.
     """
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 

@@ -47,10 +47,10 @@ def sound(reply: str) -> str:
 
 
 def findings(instructions: str) -> list[str]:
-    """Returns the faults of *instructions* that an LM wrote, each in a few words; empty if there are none.
+    """Returns the faults of *instructions*, each in a few words; empty if there are none.
 
-    The numbers of a list must rise by one. They may start again at 1, because an example within the instructions has
-    its own numbering.
+    An LM wrote the instructions. The numbers of a list must rise by one. They may start again at 1, because an example
+    within the instructions has its own numbering.
     """
     faults = []
     before = 0

@@ -52,9 +52,9 @@ class Grade:
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
     """Returns the sampling options of each request for one chat.
 
-    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. All others send
-    one request at temperature 0. *base* holds the LM's own options. An option that is None in *base* stays None. The
-    token limit of *base* counts if it is higher than the default.
+    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. The other
+    aggregations send one request at temperature 0. *base* holds the LM's own options. An option that is None in *base*
+    stays None. The token limit of *base* counts if it is higher than the default.
     """
     base = base or Sampling(0.0, SHORT if examiner.form.bare else LONG, TOP_P)
     heat = 1.0 if examiner.aggregation == "approximation" else 0.0

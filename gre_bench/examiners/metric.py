@@ -66,8 +66,8 @@ def asked(
 def check_metric(examiner: Examiner) -> None:
     """Raises `SettingsError` if *examiner* cannot be a metric of reviews.
 
-    A metric must grade reviews. The score of a text must not depend on the other graded texts, as it does with quantile
-    bins.
+    A metric must grade reviews. The score of a text must not depend on other graded texts. Quantile bins are refused
+    for that reason.
     """
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')

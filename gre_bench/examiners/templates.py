@@ -1,8 +1,8 @@
 """The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
 
-Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023. Their approaches are those of the paper's Table 8,
-even where the text of a prompt suggests others. P10 counts there as one-shot although it shows no example. P12 is
-nearly the same prompt and counts as zero-shot.
+Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023. Each has the approaches that Table 8 of the paper
+lists, even where the text of the prompt suggests others. P10 counts there as one-shot although it shows no example. P12
+is nearly the same prompt and counts as zero-shot.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ class Seen:
 
     - *score*: the mean of the declared scores, weighted by their probabilities.
     - *mass*: the total probability of the declared scores, as far as the tokens show it.
-    - *low*, *high*: the score if all other probability belonged to the lowest, or to the highest, score of the scale.
+    - *low*: the score if all probability that is not shown belonged to the lowest score of the scale.
+    - *high*: the score if it belonged to the highest score of the scale.
     - *unseen*: the declared scores whose probability the tokens do not show.
     """
 

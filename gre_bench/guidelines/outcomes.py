@@ -26,8 +26,8 @@ class ConditionResult:
     - *failed*: the number of papers for which the LM gave no usable reply.
     - *missing*: the number of papers that the next run tries again.
     - *reasons*: the number of papers without a score, by reason.
-    - *closeness*: how close the stated ratings come to the human means.
-    - *recomputed*: the same for ratings that the rubric's rule computes from the temporary scores in the reviews.
+    - *closeness*: how close the ratings that the reviews state come to the human means.
+    - *recomputed*: how close the ratings come that the rubric's rule computes from the reviews' temporary scores.
     - *distribution*: the number of papers by rating, 1 to 10.
     - *wording*: the length and the variety of words of the reviews.
     """

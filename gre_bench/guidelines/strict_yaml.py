@@ -1,4 +1,4 @@
-"""Reads YAML that an LM wrote as a mapping of plain values.
+"""Reads YAML from an LM's reply, and returns it as a mapping of plain values.
 
 Tags, anchors, duplicate keys and very long texts are refused.
 """

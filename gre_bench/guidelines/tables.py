@@ -85,10 +85,10 @@ class Table:
 
 
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """Returns the tables that *outcomes* fill: the blocks of table 1, table 2, and a table of all other conditions.
+    """Returns the tables that *outcomes* fill, in this order: both blocks of table 1, table 2, all other conditions.
 
     Tables without a result are left out. If only the table of other conditions is filled, the published table 1 follows
-    it for comparison.
+    that table for comparison.
     """
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))

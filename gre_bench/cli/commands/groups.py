@@ -55,7 +55,7 @@ class Group(TyperGroup):
 
 
 class TopGroup(Group):
-    """The group that holds all commands. It points users of a former command name to the present name."""
+    """The group that holds all commands. For a former name of a command, it tells the user the present name."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Returns what click needs to run the command that *args* name.

@@ -26,7 +26,7 @@ from gre_bench.tuning import history
 def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
     """Shows a progress bar for the run on *store* until the block ends; updates the bar every *every_s* seconds.
 
-    A run of another process on the same store is not shown.
+    The bar shows only runs of this process.
     """
     columns = (
         TextColumn("{task.description}"),

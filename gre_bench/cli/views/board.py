@@ -56,9 +56,9 @@ def show_leaderboard(
 
     - *rows*: the rows of the board.
     - *signatures*: the signature of each metric on the board.
-    - *separations*: how well each metric tells reviews of the same paper from reviews of other papers (AUC).
+    - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
     - *exposures*: which LMs may have seen the reviews.
-    - *gaps*: the difference between contaminated and other models.
+    - *gaps*: the difference in score between contaminated and other models.
     - *details*: whether to print a second table, with properties of the candidates' reviews.
     """
     by_id = {row["signature_id"]: row for row in signatures}
@@ -206,14 +206,12 @@ def _basis(
     exposures: Sequence[ExposureRow],
     gap: CleanGapRow | None,
 ) -> None:
-    """Prints the data behind the table of one metric.
+    """Prints the data behind the table of one metric, its signature, and whether the metric is validated.
 
     - *rows*: the rows of the table.
-    - *auc*: how well the metric tells reviews of the same paper from reviews of other papers.
+    - *auc*: how well the metric separates reviews of the same paper from reviews of other papers.
     - *exposures*: which LMs may have seen the reviews.
-    - *gap*: the difference between contaminated and other models.
-
-    It also prints the signature and whether the metric is validated.
+    - *gap*: the difference in score between contaminated and other models.
     """
     if auc:
         say(

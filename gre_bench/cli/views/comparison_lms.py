@@ -14,7 +14,7 @@ from gre_bench.store import Row
 def show_lms(report: dict[str, Any]) -> None:
     """Prints, for each metric, how far two evaluation LMs agree on the order of the candidates.
 
-    It also prints the rank of each candidate by either LM.
+    It also prints the ranks of each candidate, one by each evaluation LM.
     """
     first_lm, second_lm = report["compared"]
     for row in report["evaluation_lms"]:

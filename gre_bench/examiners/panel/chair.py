@@ -52,7 +52,7 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
     """Returns the weight of each examiner that passed its exam, by the examiner's name; the weights sum to 1.
 
-    *rule* and *alpha* are those of `weight`. Raises `SettingsError` if no examiner passed, or if an examiner's weight
+    `weight` explains *rule* and *alpha*. Raises `SettingsError` if no examiner passed, or if the weight of an examiner
     is not positive.
     """
     qualified = [exam for exam in exams if exam.passed]

@@ -1,6 +1,6 @@
 """Preferences of an LM between two texts about the same source (PRE, Appendix A.1).
 
-The LM is asked twice about each pair, with the two texts in either order. An LM that chooses the same position both
+The LM is asked twice about each pair, once in each order of the two texts. An LM that chooses the same position both
 times prefers a position, not a text. Such a pair is a tie, and `position_bias` counts it.
 """
 

@@ -21,8 +21,8 @@ from gre_bench.examiners.wordings import Item
 class ExaminerSlot:
     """An examiner of the panel, with the *grader* that asks its LM.
 
-    *second* holds the settings and the grader of the same examiner with another prompt, if there is one. The second
-    prompt shows whether the examiner agrees with itself.
+    *second* holds the settings and the grader of the same examiner under a second prompt; None if there is no second
+    prompt. The second prompt shows whether the examiner agrees with itself.
     """
 
     name: str

@@ -27,7 +27,8 @@ class Exam:
 
     - *reference*: the agreement with gold labels, from 0 to 1; None if not measured.
     - *consistency*: the examiner's agreement with itself, from 0 to 1; None if not measured.
-    - *questions*, *unanswered*: the numbers of all questions, and of those without an answer.
+    - *questions*: the number of questions.
+    - *unanswered*: the number of questions without an answer.
     - *passed*: whether every measured agreement reached the threshold.
     """
 

@@ -1,8 +1,9 @@
 """Tests whether one rater comes closer to the human scores than another.
 
 Each rater is compared with the best examiner, and with the length of the texts as a score. A comparison uses the texts
-that both raters have graded (`gre_bench.stats.comparison`). Holm's correction covers the comparisons with the best
-examiner, and separately those with length. The best examiner is chosen on the same texts, which favours it slightly.
+that both raters have graded (`gre_bench.stats.comparison`). Holm's correction is made twice: over the comparisons with
+the best examiner, and over the comparisons with length. The best examiner is chosen on the same texts, which favours it
+slightly.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def known_answers(
 
 
 def _is_right(report: dict[str, Any]) -> bool:
-    """Returns whether all answers in *report* are right, except the coverage of the flat interval.
+    """Returns whether all answers in *report* are right; the coverage of the flat interval does not count.
 
     The flat interval treats the pairs of a paper as independent, so it may miss its level.
     """
