@@ -54,9 +54,9 @@ def date_points(written_ms: int, mean_ms: Fraction) -> int:
 
 
 def length_points(characters: int, middle: Fraction) -> int:
-    """Returns 1 to 5 points for the length of a review in *characters*, compared with the median length *middle*.
+    """Returns 1 to 5 points for the length of a review, compared with the median length *middle*.
 
-    It gives 5 points above 1.5 medians, 4 above 1.2, 3 above 0.8, 2 above 0.5, else 1.
+    It gives 5 points above 1.5 medians, 4 above 1.2, 3 above 0.8, 2 above 0.5, else 1. Both lengths are in characters.
     """
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 

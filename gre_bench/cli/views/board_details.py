@@ -40,7 +40,7 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
 
 
 def show_examples(rows: Sequence[JudgedExampleRow]) -> None:
-    """Prints an example for each candidate and writer: one judgment in full."""
+    """Prints one full judgment as an example, for each candidate and each writer of judgments."""
     for row in rows:
         screen.say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
 

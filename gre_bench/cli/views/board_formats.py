@@ -53,9 +53,9 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
 
 
 def show_written(files: Sequence[Path], board: str, as_json: bool) -> None:
-    """Prints the paths of *files*, the figures of *board*, one per line; if there are none, why not.
+    """Prints the paths of *files*, one per line; if there are none, it prints why.
 
-    *as_json*: whether to print the paths as a JSON list.
+    The files are the figures of *board*. If *as_json*, the paths are printed as a JSON list.
     """
     if as_json:
         return print_json([str(path) for path in files])

@@ -118,7 +118,10 @@ def error(text: str) -> None:
 
 
 def settle_encoding() -> None:
-    """Makes the output show characters that the terminal's encoding lacks as escapes, instead of failing."""
+    """Makes standard output and standard error write escapes for characters that their encoding lacks.
+
+    Such characters would raise an error otherwise.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -147,8 +150,8 @@ def show_counts(metrics: Iterable[Row]) -> None:
 def show_reasons(reasons: Iterable[Row]) -> None:
     """Prints why pairs have no score, in one line for all metrics with the same reason and number of pairs.
 
-    Each metric also has a form named ``METRIC_specific``, its score above chance. That form is not named beside its
-    metric, because no board shows it.
+    For each metric, *reasons* may also have the metric ``METRIC_specific``, the score above chance. No board shows that
+    metric, so it is left out if the metric itself is printed.
     """
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:

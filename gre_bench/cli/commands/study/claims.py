@@ -1,4 +1,4 @@
-"""``gre-bench study claims``: tests claims of the papers with the scores of an edition, or the results of a study."""
+"""``gre-bench study claims``: checks whether claims of published papers hold for an edition or a study."""
 
 from __future__ import annotations
 
