@@ -51,10 +51,10 @@ def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Samplin
 def asked(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
-    """Returns the identity of *examiner* together with the LM that grades for it, as signatures record it.
+    """Returns the identity that signatures record: that of *examiner* and of the LM that grades for it.
 
-    If *lm* is given, the LM is an evaluation LM with that identity. Otherwise it is a writer: *writer* is its identity,
-    and *base* its own sampling options.
+    If *lm* is given, the LM is an evaluation LM with the identity *lm*. Otherwise the LM is a writer with the identity
+    *writer*, and *base* holds its own sampling options.
     """
     of = f"examiner {examiner.identity}"
     if lm is not None:

@@ -126,8 +126,8 @@ def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
     """Returns the probability that the score *whole* ends, instead of going on as a longer number or label.
 
-    *following* is the index of the token after the score, or None if the score is not the one in the reply. The result
-    is None if the tokens do not show the probability.
+    *following* is the index of the token after the score, or None if the reply does not hold this score. The result is
+    None if the tokens do not show the probability.
     """
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:

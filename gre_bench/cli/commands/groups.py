@@ -42,7 +42,7 @@ class Command(TyperCommand):
         self.help = _unwrapped(self.help or "")
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the command, without the types of flags and of named arguments."""
+        """Returns the parameters of the command; their types are hidden for flags and named arguments."""
         return _without_types(super().get_params(ctx))
 
 
@@ -50,7 +50,7 @@ class Group(TyperGroup):
     """A group of commands. Its help omits the types of flags, like the help of a `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters of the group, without the types of flags."""
+        """Returns the parameters of the group; their types are hidden for flags."""
         return _without_types(super().get_params(ctx))
 
 
