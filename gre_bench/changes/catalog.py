@@ -1,4 +1,4 @@
-"""The changes by name, in the order of the tables, and a function that applies one.
+"""The changes by name, in the order of the tables, and functions that check and apply a change.
 
 They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). The changes marked "ours" are not
 in that paper; they are tricks of a reviewer who wants a high score.

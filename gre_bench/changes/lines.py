@@ -22,7 +22,7 @@ def deleted(material: ChangeInput) -> str:
 
 
 def shuffled(material: ChangeInput) -> str:
-    """Returns the judgments in a random other order."""
+    """Returns the judgments in another order, chosen at random."""
     lines = _lines(material.text)
     order = disordered([line for line, _ in lines], material.chance("shuffled_lines"))
     return "".join(line + gap for line, (_, gap) in zip(order, lines, strict=True))

@@ -135,7 +135,7 @@ _CHOICES = {"one": 0, "two": 1, "1": 0, "2": 1}
 
 
 def plain(text: str) -> str:
-    """Returns *text* without Markdown emphasis and headings, enclosing quotes, and "Answer:" at the start of lines."""
+    """Returns *text* without Markdown emphasis, Markdown headings, enclosing quotes and "Answer:" at line starts."""
     return _STRAY.sub("", _ORNAMENT.sub("", text)).strip().strip("\"'“”‘’").strip()
 
 

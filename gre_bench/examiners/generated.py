@@ -23,7 +23,7 @@ _FIELD = re.compile(r"\{\w+\}")
 
 
 def writing_chat(item: Literal["summary", "review"]) -> Chat:
-    """Returns the chat that asks an LM to write instructions for grading, from nothing (Kotonya et al. 2023, Table 4).
+    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4).
 
     *item* says what the instructions are to grade: a summary or a review.
     """

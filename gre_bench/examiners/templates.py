@@ -66,7 +66,7 @@ class Template:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The names of the approaches as Table 8 of Kotonya et al. 2023 writes them: ``(1) Standard Prompt``."""
+        """The approaches as Table 8 of Kotonya et al. 2023 names them, such as ``(1) Standard Prompt``."""
         return tuple(f"({number}) {APPROACHES[number]}" for number in self.approaches)
 
 

@@ -25,8 +25,8 @@ from gre_bench.examiners.scales import Scale
 class Token:
     """A token of the reply.
 
-    *shown* lists the likeliest tokens at its position, each with its probability; the token itself is always among
-    them.
+    *shown* lists the likeliest tokens at the same position, each with its probability. The token of the reply is always
+    among them.
     """
 
     text: str

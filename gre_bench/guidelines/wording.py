@@ -68,7 +68,7 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
 
 
 def wording(texts: Sequence[str]) -> Wording | None:
-    """Returns the averages over those of *texts* that have words; None if no text has words."""
+    """Returns the averages over all *texts* that have words; None if no text has words."""
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:
         return None

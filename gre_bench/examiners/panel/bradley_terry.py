@@ -110,7 +110,7 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
 def _refuse_unsettled(wins: Array, players: list[str]) -> None:
     """Raises `SettingsError` if the matrix *wins* does not determine the strengths of *players*.
 
-    It does only if a chain of wins leads from every player to every other player (Ford 1957).
+    The matrix determines them only if a chain of wins leads from every player to every other player (Ford 1957).
     """
     if len(players) < 2:
         raise SettingsError("Bradley-Terry needs games between at least two players")

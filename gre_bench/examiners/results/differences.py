@@ -26,8 +26,10 @@ class Difference:
 
     - *family*: whether *second* is the ``best`` examiner or the ``length`` of the texts.
     - *items*: the number of texts that both raters graded.
-    - *difference*: Kendall's tau of *first* minus that of *second*; *low*, *high*: its interval.
-    - *p*: the p-value of the difference; *p_holm*: *p* after Holm's correction over all comparisons of the *family*.
+    - *difference*: Kendall's tau of *first* minus that of *second*.
+    - *low*, *high*: the 95% interval of the difference.
+    - *p*: the p-value of the difference.
+    - *p_holm*: *p* after Holm's correction over all comparisons of the *family*.
     - *problem*: the reason why there is no difference.
     """
 

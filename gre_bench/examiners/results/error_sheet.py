@@ -45,10 +45,10 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
 
 
 def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """Returns the shares (0 to 1) of Table 9 from a *filled* sheet: of rationales without error, and with each error.
+    """Returns the share (0 to 1) of rationales with each error, from the rows of a *filled* sheet.
 
-    The share without error has the key ``good``. Raises `SourceError` if the sheet has no rows, or if a cell for an
-    error is neither yes nor no.
+    The key ``good`` holds the share of rationales without error, as in Table 9. Raises `SourceError` if the sheet has
+    no rows, or if a cell for an error is neither yes nor no.
     """
     if not filled:
         raise SourceError("the sheet has no rows")

@@ -36,7 +36,9 @@ class ExaminerResult:
 
     - *by*: the name of the rater's LM.
     - *planned*: the number of texts, the sum of the next four.
-    - *scored*, *excluded*, *failed*: the numbers of texts with a score, left out beforehand, and failed for good.
+    - *scored*: the number of texts with a score.
+    - *excluded*: the number of texts left out beforehand.
+    - *failed*: the number of texts that finally got no score.
     - *missing*: the number of texts that the next run tries again.
     - *reasons*: the number of texts without a score, by reason.
     - *groups*: the number of groups with scored texts.
