@@ -38,7 +38,7 @@ class ExaminerResult:
     - *planned*: the number of texts, the sum of the next four.
     - *scored*: the number of texts with a score.
     - *excluded*: the number of texts left out beforehand.
-    - *failed*: the number of texts that finally got no score.
+    - *failed*: the number of texts without a score that are not tried again.
     - *missing*: the number of texts that the next run tries again.
     - *reasons*: the number of texts without a score, by reason.
     - *groups*: the number of groups with scored texts.
