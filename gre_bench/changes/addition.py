@@ -1,4 +1,8 @@
-"""Adds text that says nothing more about the paper: keywords, other reviews, an instruction to an LM."""
+"""Changes that add text which says nothing more about the paper.
+
+They add the paper's keywords, reviews of other papers, or an instruction to an LM. Each function takes a `ChangeInput`:
+the review or judgments to change, the title and abstract of the paper, and texts on other papers.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +33,15 @@ INJECTED_JUDGMENTS = (
 
 
 def stuffed(material: ChangeInput) -> str:
-    """Returns the review and a paragraph of its paper's keywords."""
+    """Returns the review, followed by a paragraph with the keywords of its paper."""
     return f"{material.text.rstrip()}\n\nKeywords: {', '.join(keywords(material.title, material.abstract))}."
 
 
 def stuffed_judgments(material: ChangeInput) -> str:
-    """Returns the judgments and up to four lines of keywords, one for each opening."""
+    """Returns the judgments, followed by up to four lines of the paper's keywords.
+
+    Each line begins with one of the four openings of a judgment, such as *The reviewer appreciates*.
+    """
     words = keywords(material.title, material.abstract)
     each = -(-len(words) // len(OPENINGS))
     lists = [words[start : start + each] for start in range(0, len(words), each)]
@@ -44,12 +51,12 @@ def stuffed_judgments(material: ChangeInput) -> str:
 
 
 def concatenated(material: ChangeInput) -> str:
-    """Returns the review and reviews of `CONCATENATED` other papers, separated by blank lines."""
+    """Returns the review, followed by reviews of `CONCATENATED` other papers, with blank lines between the reviews."""
     return "\n\n".join(text.strip("\n") for text in (material.text, *material.others[:CONCATENATED]))
 
 
 def concatenated_judgments(material: ChangeInput) -> str:
-    """Returns the judgments and those of reviews of `CONCATENATED` other papers."""
+    """Returns the judgments, followed by the judgments of reviews of `CONCATENATED` other papers."""
     return appended(
         material.text,
         [line.strip() for other in material.others[:CONCATENATED] for line in other.splitlines() if line.strip()],
@@ -57,12 +64,12 @@ def concatenated_judgments(material: ChangeInput) -> str:
 
 
 def injected(material: ChangeInput) -> str:
-    """Returns the review and a passage that tells an LM what to output."""
+    """Returns the review, followed by a passage that tells an LM what to output."""
     return f"{material.text.rstrip()}\n\n{INJECTION}"
 
 
 def injected_judgments(material: ChangeInput) -> str:
-    """Returns the judgments and lines that tell an LM what to output."""
+    """Returns the judgments, followed by lines that tell an LM what to output."""
     return appended(material.text, INJECTED_JUDGMENTS)
 
 

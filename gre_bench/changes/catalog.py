@@ -1,7 +1,7 @@
-"""The changes by name, in the order of the tables, and how one is applied.
+"""The changes by name, in the order of the tables, and functions that check and apply a change.
 
-They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). Changes marked "ours" are moves of
-a reviewer who games the metric; the paper does not test them.
+They are the degradations and manipulations of Xu et al. 2025 (§4.2, §4.3, D.3, D.4). The changes marked "ours" are not
+in that paper; they are tricks of a reviewer who wants a high score.
 """
 
 from __future__ import annotations
@@ -27,10 +27,16 @@ _MARK = "~"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of a review, or of judgments if no writer is available to judge the changed review.
+    """A change of a review, or of its judgments if no writer can turn the changed review into judgments.
 
-    *made_by*: ``rule`` (`apply`), ``writer`` (a text writer's *task*), ``control`` (the candidate *control* is the
-    changed review). *needs*: what the `ChangeInput` must hold. *version* rises when the rule's output changes.
+    - *title*: the heading in tables.
+    - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
+    - *source*: the paper and section that define the change, or ``ours``.
+    - *level*: whether the change can be made of a review, of judgments, or of both.
+    - *made_by*: ``rule`` (see `apply`), ``writer`` (an LM) or ``control`` (another candidate's review takes the place).
+    - *task*: the writer's task; *control*: the name of the control candidate.
+    - *needs*: the parts of a `ChangeInput` that the change needs.
+    - *version*: a number that rises when the rule's output changes.
     """
 
     name: str
@@ -45,7 +51,7 @@ class Change:
     version: int = 1
 
     def at(self, level: Level) -> bool:
-        """Whether the change can be made at *level*."""
+        """Whether the change can be made of a text at *level*: a review, or judgments."""
         return self.level in (level, "both")
 
 
@@ -120,14 +126,17 @@ UNCHANGEABLE = frozenset(code for _, code, _ in _MET.values())
 
 
 def named(name: str) -> Change:
-    """Returns the change *name*; raises `ChangeError`, which lists the known ones, if there is none."""
+    """Returns the change with this *name*; raises `ChangeError`, which lists all changes, for an unknown name."""
     if name not in CHANGES:
         raise ChangeError("unknown", f"no change {name!r}; known: {', '.join(CHANGES)}")
     return CHANGES[name]
 
 
 def check(name: str, level: Level, material: ChangeInput) -> Change:
-    """Returns the change *name* if *material* allows it at *level*; else raises `ChangeError` with the reason."""
+    """Returns the change with this *name* if it can be made of *material* at *level* (``review`` or ``judgments``).
+
+    Raises `ChangeError` with the reason if it cannot.
+    """
     change = named(name)
     if not change.at(level):
         raise ChangeError("other_level", f"change {name} is made of a {change.level} text, not of {level}")
@@ -139,7 +148,10 @@ def check(name: str, level: Level, material: ChangeInput) -> Change:
 
 
 def apply(name: str, level: Level, material: ChangeInput) -> str:
-    """Returns the text of *material* changed by rule; raises `ChangeError` if that is impossible or needs a writer."""
+    """Makes the change *name* by rule at *level* (``review`` or ``judgments``), and returns the changed text.
+
+    Raises `ChangeError` if *material* does not allow the change, or if only a writer can make it.
+    """
     change = check(name, level, material)
     if change.made_by == "writer":
         raise ChangeError("by_writer", f"change {name} is made by a writer, by its task {change.task}")
@@ -147,9 +159,9 @@ def apply(name: str, level: Level, material: ChangeInput) -> str:
 
 
 def identity(name: str, material: ChangeInput) -> str:
-    """Returns how signatures name a change by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
+    """Returns how signatures name a change made by rule: ``sentence_deletion-1 · authors 0c1d2e3f``.
 
-    The hex digits are a hash of seed and headings; the texts are not part of it.
+    The parts are name, version, splitter, and a hash of the seed and the headings. The hash does not cover the text.
     """
     change = named(name)
     settings = digest([material.seed, list(material.headings)])[:8]
@@ -157,9 +169,10 @@ def identity(name: str, material: ChangeInput) -> str:
 
 
 def candidate_of(change: str, level: Level) -> str:
-    """Returns the name of the candidate that *change* makes of the human candidate's texts.
+    """Returns the name of the candidate whose reviews are human reviews after *change*.
 
-    It is ``human~injection``, or ``human~injection~judgments`` where judgments are changed; a control has its own name.
+    The name is ``human~injection``, or ``human~injection~judgments`` if judgments are changed. If a control takes the
+    place of the changed review, the name is that of the control.
     """
     if CHANGES[change].control:
         return str(CHANGES[change].control)
@@ -167,5 +180,5 @@ def candidate_of(change: str, level: Level) -> str:
 
 
 def is_changed(candidate: str) -> bool:
-    """Whether *candidate* is a changed version of a human candidate's text; controls do not count."""
+    """Whether the name *candidate* stands for changed human reviews; controls do not count as changed."""
     return _MARK in candidate

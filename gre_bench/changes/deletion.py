@@ -1,6 +1,6 @@
 """Deletes every other sentence of a review; a writer may fill each gap with a new sentence (Xu et al. 2025, D.3).
 
-Within each section, the first, third and every further odd sentence stays; the even ones go. Headings stay. A section
+Each section keeps its odd sentences (the first, the third and so on) and loses the even ones. Headings stay. A section
 of one sentence stays as it is, so a very short review may not change at all.
 """
 
@@ -33,15 +33,16 @@ def deleted(material: ChangeInput) -> str:
 
 
 def blanked(material: ChangeInput) -> str:
-    """Returns the review with `MISSING` in place of the even sentences of each section."""
+    """Returns the review with `MISSING` in place of each sentence that `deleted` would delete."""
     return join(_blanked(material))
 
 
 def completed(reply: str, material: ChangeInput) -> str:
-    """Returns a writer's completion of `blanked`; raises `ReplyError` if marks remain or kept sentences are lost.
+    """Returns the writer's *reply*, in which new sentences have replaced the marks that `blanked` set.
 
-    Writers correct spelling and punctuation. A kept sentence therefore counts as present if the reply holds four in
-    five of its pairs of adjacent words.
+    Raises `ReplyError` if a mark remains, or if more than `MOST_LOST` of the kept sentences are lost. Writers correct
+    spelling and punctuation. A kept sentence therefore counts as present if the reply has four in five of its pairs of
+    adjacent words.
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
@@ -59,9 +60,9 @@ def _blanked(material: ChangeInput) -> list[Section]:
 
 
 def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-    """Returns the sentences with odd numbers (see `_numbered`).
+    """Returns the sentences with odd numbers, as `_numbered` counts them.
 
-    If a deleted sentence ended its line or the section, the kept sentence before it gets its line break.
+    If a deleted sentence was the last of its line or section, the kept sentence before it gets the line break.
     """
     kept: list[Sentence] = []
     last = max((index for index, sentence in enumerate(sentences) if sentence.text), default=-1)
@@ -79,9 +80,9 @@ def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
 
 
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:
-    """Yields index, sentence, and its number from 1 among the non-empty sentences.
+    """Yields (index, sentence, number) for each of *sentences*; the number counts non-empty sentences from 1.
 
-    An empty sentence, such as a bare list mark, has the number 1. That is odd, so it always stays.
+    An empty sentence, such as a bare list mark, always gets the number 1. As 1 is odd, the sentence always stays.
     """
     number = 0
     for index, sentence in enumerate(sentences):

@@ -1,9 +1,9 @@
-"""Makes a review longer with sentences that say nothing (Xu et al. 2025, D.4.2, after Goldberg et al. 2023).
+"""Makes a review longer with sentences that say nothing new (Xu et al. 2025, D.4.2, after Goldberg et al. 2023).
 
-Each section opens with a fixed statement of its kind. The statement for strengths and weaknesses includes a line of
-each, which a writer makes from the review itself, so nothing new is said. If a form has several sections of a kind,
-such as ICLR 2024's strengths and weaknesses, the first one gets the statement. Kinds without a statement in the paper
-(questions, limitations) stay unchanged.
+A section opens with a fixed statement for its kind, such as a summary. The statement for strengths and weaknesses
+quotes one strength and one weakness. A writer takes both from the review itself, so nothing new is said. If several
+sections are of one kind, as in ICLR 2024's form, the first one gets the statement. Kinds for which the paper has no
+statement (questions, limitations) stay unchanged.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _MIXED = ("mixed", "strengths", "weaknesses")
 
 
 def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
-    """Returns the review with a fixed statement at the start of each section that takes one.
+    """Returns the review with a fixed statement at the start of each section whose kind has one.
 
-    *strengths* and *weaknesses* are phrases without a final full stop, which the statement for both quotes.
+    *strengths* and *weaknesses* are phrases without a final full stop. The statement for strengths and weaknesses
+    quotes them.
     """
     said: set[str] = set()
     changed = []
@@ -40,15 +41,16 @@ def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
 
 
 def has_sections(material: ChangeInput) -> bool:
-    """Whether the review has a section that takes a fixed statement."""
+    """Whether the review has a section whose kind has a fixed statement."""
     return any(_kind(heading) in openings() for heading, _ in parts(material.text, material.headings))
 
 
 @cache
 def openings() -> dict[str, str]:
-    """Returns the four fixed statements by the kind of section, with ``{body}`` where the section's text goes.
+    """Returns the four fixed statements, by the kind of section, with ``{body}`` where the section's text goes.
 
-    That of the kind ``mixed`` also has the fields ``{strengths}`` and ``{weaknesses}``.
+    The statement for strengths and weaknesses has the key ``mixed``, and also the fields ``{strengths}`` and
+    ``{weaknesses}``.
     """
     table = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return {kind: table[kind] for kind in ("summary", "mixed", "aspects", "verdict")}

@@ -1,7 +1,8 @@
 """Finds the keywords of a paper in its title and abstract (RAKE: Rose et al. 2010).
 
-Phrases are runs of words between punctuation and function words. A word's weight is its degree (the number of words in
-its phrases, itself included) over its frequency. A phrase's weight is the sum over its words.
+A phrase is a run of words between punctuation and function words such as "the". The degree of a word is the sum of the
+lengths, in words, of all phrases that contain it. The weight of a word is its degree divided by its frequency. The
+weight of a phrase is the sum of the weights of its words.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _GRAMMAR = frozenset(_SAID_OF_ANY.split())
 
 
 def keywords(title: str, abstract: str | None) -> list[str]:
-    """Returns at most `MOST` keywords of one to three words, heaviest first; the title counts twice."""
+    """Returns at most `MOST` keywords of one to three words each, heaviest first.
+
+    The words of the title count twice.
+    """
     phrases = _phrases(title) * 2 + _phrases(abstract or "")
     degree: Counter[str] = Counter()
     frequency: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The input of a change: the text, what is known about its paper, and how texts are split."""
+"""The input of a change: the text, the title and abstract of its paper, and how the text is split."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from gre_bench.changes.pieces import ICLR_2023, Splitter
 
 @dataclass(frozen=True, slots=True)
 class ChangeInput:
-    """A review or its judgments (*text*), and everything else that some changes need.
+    """A text to change, and everything else that some changes need.
 
-    *key* names the text. Random choices depend on (*seed*, *key*) alone, so one paper's change never depends on which
-    other papers there are. *others*: reviews or judgments, as *text* is, of other papers; a change that needs n of them
-    takes the first n. *splitter* and *headings* decide how a review is split (`gre_bench.changes.pieces`).
+    - *key*: a name for the text. Random choices depend on *seed* and *key* alone, not on other papers.
+    - *text*: a review, or the judgments of one.
+    - *title*, *abstract*: those of the paper.
+    - *others*: texts of the same kind about other papers; a change that needs n of them takes the first n.
+    - *splitter*, *headings*: how a review is split into sections and sentences (`gre_bench.changes.pieces`).
     """
 
     key: str
@@ -27,5 +29,5 @@ class ChangeInput:
     headings: tuple[str, ...] = ICLR_2023
 
     def chance(self, name: str) -> random.Random:
-        """Returns a random generator of its own for the change *name* of this text."""
+        """Returns the random generator for the change *name* of this text; each change has its own."""
         return random.Random(f"{self.seed} {self.key} {name}")

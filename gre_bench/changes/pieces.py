@@ -1,11 +1,11 @@
 """Splits a review into sections and sentences for the changes, in one of two ways.
 
-``authors``: as Xu et al. 2025 split reviews (D.3.1). Every ``. ? !`` and every line break ends a piece, also inside
-"0.85". Blank pieces are skipped. A piece that contains a heading's words is that heading, and the count restarts there.
-Kept pieces are joined by one space; headings stay as they are.
+``authors``: the way of Xu et al. 2025 (D.3.1). A piece of text ends at every ``.``, ``?``, ``!`` and line break, even
+inside "0.85". Blank pieces are skipped. A piece that contains the words of a known heading is that heading and begins a
+section. All other pieces are sentences, joined by one space. Headings stay as they are.
 
-``linguistic``: as `gre_bench.core.review_text` splits. It knows abbreviations, numbers, lists and headings of any form,
-and keeps every line break.
+``linguistic``: the way of `gre_bench.core.review_text`. It knows abbreviations, numbers, lists and headings of any
+form, and keeps every line break.
 """
 
 from __future__ import annotations
@@ -33,16 +33,20 @@ _BLANKS = re.compile(r"\s*")
 
 
 def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section, ...]:
-    """Returns the sections of *text* with their sentences; without a known heading, the whole text is one section."""
+    """Returns the sections of *text* with their sentences; a text without headings is one section.
+
+    *headings* are the known headings for the splitter ``authors``; ``linguistic`` finds headings by itself.
+    """
     if splitter == "linguistic":
         return review_text.split(text)
     return tuple(Section("other", heading, _sentences(body)) for heading, body in parts(text, headings))
 
 
 def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
-    """Returns the heading (with the blanks after it) and the body of every section of *text*.
+    """Returns the sections of *text* as pairs (heading with the blanks after it, text of the section).
 
-    The first heading is empty if text precedes every heading. Only blanks before the first heading are lost.
+    The first heading is empty if text precedes all known *headings*. The pairs joined give *text* again, except for
+    blanks before the first heading.
     """
     results = [(0, 0)]
     for piece in _PIECE.finditer(text):
@@ -54,7 +58,10 @@ def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _sentences(body: str) -> tuple[Sentence, ...]:
-    """Returns the non-blank pieces of *body*; one space follows each, and the body's last blanks follow the last."""
+    """Returns the non-blank pieces of *body*, the text of a section, as sentences with one space between them.
+
+    The last sentence is followed by the blanks at the end of *body*.
+    """
     pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
     end = body[len(body.rstrip()) :]
     return tuple(

@@ -1,4 +1,4 @@
-"""Shuffles the sentences of a review within each section: the same information, in a worse order."""
+"""Shuffles the sentences of a review within each section: the same information in a worse order."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from gre_bench.core.review_text import join, split
 
 
 def shuffled(material: ChangeInput) -> str:
-    """Returns the review with each section's sentences in another order; headings, list marks and breaks stay.
+    """Returns the review with the sentences of each section in another order; headings, list marks and breaks stay.
 
-    It always splits linguistically: the authors' pieces would split "0.85", which removes information.
+    The review is always split by the splitter ``linguistic``. The splitter ``authors`` would cut "0.85" in two, which
+    would remove information.
     """
     chance = material.chance("shuffled_lines")
     changed = []

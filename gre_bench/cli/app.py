@@ -1,4 +1,4 @@
-"""The command ``gre-bench``. Heavy imports live inside the command that needs them."""
+"""The command line ``gre-bench``. Each command imports its heavy libraries itself, so that ``--help`` stays fast."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ PANELS: dict[str, dict[str, Callable[..., None] | typer.Typer]] = {
 
 
 class Program(TopGroup):
-    """The top-level group; it lists its commands in the order of `PANELS`."""
+    """The top-level group of commands; ``--help`` lists the commands in the order of `PANELS`."""
 
     def __init__(self, **more: Any) -> None:
         super().__init__(**more)
@@ -116,7 +116,10 @@ for _panel, _entries in PANELS.items():
 
 @stopping.listening()
 def main() -> None:
-    """Runs the command line. An expected failure prints one line on standard error and sets the exit code."""
+    """Runs the command line, and ends the process with an exit code.
+
+    An expected failure prints one line on standard error.
+    """
     try:
         screen.settle_encoding()
         try:
@@ -144,9 +147,10 @@ def main() -> None:
 
 
 def exit_code(error: GreBenchError) -> int:
-    """Returns the exit code of *error*: 2 if the user must correct something, 3 if it may pass, else 1.
+    """Returns the exit code of *error*: 2 if the user must correct something, 3 if a later run may succeed, else 1.
 
-    An error may pass if the edition is busy, a service gives no answer or has paused, or the board is not complete.
+    A later run may succeed if the edition is busy, a service does not answer or has paused, or the board is not
+    complete.
     """
     if isinstance(error, LockedError | Paused | ServiceDown | UnfinishedError):
         return INCOMPLETE

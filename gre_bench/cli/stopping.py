@@ -1,8 +1,8 @@
 """Ends a command on Ctrl-C or SIGTERM: the first signal lets it finish cleanly, the second stops it at once.
 
-A command ends at most `LONGEST_S` after the first signal. Committed work survives a kill at any moment, so an abrupt
-end loses only what is in flight. A thread reads the signals from a wakeup pipe. The main thread may be inside a library
-that does not listen, or that installed its own handlers, as Prefect does.
+A command ends at most `LONGEST_S` after the first signal. A sudden end loses only unfinished work, because finished
+work is already committed. A thread reads the signals from a wakeup pipe, because the main thread may not notice them:
+it may be inside a library that has its own signal handlers, such as Prefect.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _raised, _printed = threading.Lock(), threading.Lock()
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """Handles the signals within the block: the first one raises `Stopped` in the main thread.
+    """Handles Ctrl-C and SIGTERM within the block: the first signal raises `Stopped` in the main thread.
 
-    The process then ends after `LONGEST_S` seconds at the latest.
+    After that signal, the process ends within `LONGEST_S` seconds.
     """
     before = {sign: signal.signal(sign, _stop) for sign in SIGNS}
     reading, writing = os.pipe()
@@ -59,7 +59,7 @@ def listening() -> Iterator[None]:
 def end() -> NoReturn:
     """Prints that the command was stopped, and ends the process with `EXIT_CODE`.
 
-    After a signal it ends at once with `os._exit`, because threads of libraries could delay a normal end.
+    After a signal, the process ends at once by `os._exit`, because threads of libraries could delay a normal end.
     """
     if not _heard.is_set():
         print(LINE, file=sys.stderr)
@@ -70,13 +70,19 @@ def end() -> NoReturn:
 
 
 def _stop(number: int, _frame: Any) -> None:
-    """Raises `Stopped` for the first signal. Later ones do not interrupt the shutdown."""
+    """Raises `Stopped` in the main thread for the first signal, and ignores later signals.
+
+    A later signal must not interrupt the shutdown; `_watch` acts on it instead.
+    """
     if _raised.acquire(blocking=False):
         raise Stopped(signal.Signals(number).name)
 
 
 def _watch(reading: int) -> None:
-    """Reads signals from the pipe *reading*, and ends the process `LONGEST_S` after the first or at the second one."""
+    """Waits for signals from the pipe *reading*, and then ends the process.
+
+    The process ends `LONGEST_S` seconds after the first signal, or at the second one.
+    """
     while (heard := os.read(reading, 1)) and heard[0] not in SIGNS:
         pass
     if not heard:
@@ -92,9 +98,9 @@ def _watch(reading: int) -> None:
 
 
 def _print_once() -> None:
-    """Prints that the command was stopped, but only the first time it is called.
+    """Prints that the command was stopped; does nothing if that has been printed already.
 
-    It writes to the file descriptor, because a blocked thread may hold the lock of Python's stream.
+    The text goes straight to the file descriptor, because a blocked thread may hold the lock of Python's stream.
     """
     if _printed.acquire(blocking=False):
         with suppress(OSError):
@@ -102,7 +108,7 @@ def _print_once() -> None:
 
 
 def _end_children() -> None:
-    """Kills the child processes that are still running; none of them commits anything. Linux only."""
+    """Kills all child processes that still run. No data is lost, because none of them commits anything. Linux only."""
     for task in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError, ValueError):
             for child in task.read_text().split():

@@ -1,11 +1,13 @@
-"""Combines scores and their probabilities into one score (Kim et al. 2023, §4.2).
+"""Combines several scores of one text, or the probabilities of its possible scores, into one score.
+
+The three aggregations are those of Kim et al. 2023, §4.2:
 
     direct         the score that the LM states
-    logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1): ``raw``, or with p(sᵢ) / Σ p(sⱼ): ``normalised``
+    logprob        Σ p(sᵢ)·sᵢ over the declared scores (eq. 1); ``normalised`` divides it by Σ p(sᵢ), ``raw`` does not
     approximation  Σ g(sᵢ)·sᵢ, where g(sᵢ) is the share of sᵢ in n samples (eq. 2 and 3)
 
-p(sᵢ) is the probability of the whole reply sᵢ including its end. The reply 1 is therefore not the beginning of 10, and
-the declared scores exclude each other.
+The declared scores are those that the prompt lists. p(sᵢ) is the probability that the reply is sᵢ and then ends. The
+reply "10" therefore does not count as the reply "1", and the declared scores exclude each other.
 """
 
 from __future__ import annotations
@@ -21,18 +23,24 @@ Mass = Literal["normalised", "raw"]
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A weighted mean, and its *mass*: the total probability that the reply is one of the declared scores."""
+    """A mean score, weighted by the probability of each declared score.
+
+    - *score*: the weighted mean.
+    - *mass*: the total probability that the reply is one of the declared scores, from 0 to 1.
+    """
 
     score: float
     mass: float
 
 
 def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "normalised") -> Weighted:
-    """Returns the mean of *scores*, weighted by the exponentials of *logprobs* (nats, in the same order).
+    """Returns the mean of *scores*, each weighted by its probability.
 
-    With *mass* ``raw``, the mean is multiplied by the total probability. The weights are normalised as logarithms,
-    because all declared scores together may have a probability of only e⁻⁵⁰ by a base model. Raises `ValueError` for
-    unequal lengths or a log-probability that is not finite.
+    - *logprobs*: the log-probability of each score, in nats.
+    - *mass*: ``normalised`` divides the weighted sum by the total probability; ``raw`` leaves the sum as it is.
+
+    The largest log-probability is subtracted first, because a base model may give all declared scores together a
+    probability of only e⁻⁵⁰. Raises `ValueError` for unequal lengths or a log-probability that is not finite.
     """
     if len(logprobs) != len(scores) or not scores:
         raise ValueError(f"{len(scores)} scores but {len(logprobs)} log-probabilities")
@@ -46,7 +54,10 @@ def logprob(logprobs: Sequence[float], scores: Sequence[float], mass: Mass = "no
 
 
 def approximation(samples: Sequence[float]) -> float:
-    """Returns the mean of *samples*, computed as Σ g(s)·s with the share g(s) of each score."""
+    """Returns the mean of *samples*, the scores that the LM gave in several replies to the same chat.
+
+    The mean is computed as Σ g(s)·s, where g(s) is the share of the score s among the samples.
+    """
     shares = {score: count / len(samples) for score, count in Counter(samples).items()}
     return math.fsum(share * score for score, share in shares.items())
 

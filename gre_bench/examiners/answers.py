@@ -1,15 +1,15 @@
 """Reads replies strictly: a score counts only if the reply states exactly one.
 
-These forms are tried in turn:
+The score is read from the first of these forms that the reply has:
 
 - a reply that is the score alone;
 - a line with a label (``Score: 4``);
 - a first line that is the score alone;
-- a single number in the sentences about grading.
+- a single number in the sentences that speak of grading ("I rate this 4.").
 
-Numbering, ranges (``1 to 5``) and denominators (``out of 5``) are no scores. Neither is a number that may come from the
-graded text ("it has 3 errors"). An unwanted "Answer:" is skipped (Kotonya et al. 2023, §5.2). Every function takes
-linear time.
+List numbers, ranges (``1 to 5``) and denominators (``out of 5``) are not scores. A number in a sentence about the
+graded text ("it has 3 errors") is not a score either. "Answer:" at the start of a line is ignored, because LMs add it
+without being asked (Kotonya et al. 2023, §5.2). Every function takes linear time.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ _REASON = re.compile(r"\b(?:Rationale|Explanation|Reason|Reasons)\b[^\n:]{0,20}:
 
 
 def score(text: str, scale: Scale) -> float:
-    """Returns the one score on *scale* that *text* states; raises `ReplyError` with the reason if there is none."""
+    """Returns the one score on *scale* that the reply *text* states.
+
+    Raises `ReplyError` with the reason if the reply states no score on this scale, or several different ones.
+    """
     text = plain(text)
     if scale.words:
         return _word(text, scale)
@@ -63,10 +66,10 @@ def score(text: str, scale: Scale) -> float:
 
 
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
-    """Returns the score on *scale* that *text* states for each of the aspects *names*.
+    """Returns the score on *scale* that the reply *text* states for each of the aspects *names*.
 
-    With *repeats*, an aspect may be scored sentence by sentence, and the mean counts. Raises `ReplyError` naming an
-    aspect that is missing, or that has two different scores without *repeats*.
+    If *repeats*, an aspect may have several scores, such as one for each sentence, and gets their mean. Raises
+    `ReplyError` with the aspect's name if an aspect has no score, or has different scores although *repeats* is False.
     """
     text = plain(text)
     results = {}
@@ -82,9 +85,10 @@ def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = Fa
 
 
 def rationale(text: str) -> str | None:
-    """Returns the reasons in *text*: the part after a label such as "Rationale:", or all lines but that of the score.
+    """Returns the reasons that the reply *text* gives for its score; None if it gives none.
 
-    None if nothing is left.
+    The reasons are the text after a label such as "Rationale:". Without a label, they are all lines except those that
+    state the score.
     """
     text = plain(text)
     if announced := _REASON.search(text):
@@ -94,10 +98,10 @@ def rationale(text: str) -> str | None:
 
 
 def yes_or_no(text: str) -> bool:
-    """Returns True if the first word of *text* is Yes, which means that the LM calls a text redundant; False for No.
+    """Returns whether the reply *text* says Yes, which means that the LM calls the graded text redundant.
 
-    Raises `ReplyError` for any other word (``neither_yes_nor_no``). So does a first sentence that contradicts its first
-    word (``contradiction``), such as "Yes, the review is not redundant".
+    Raises `ReplyError` ``neither_yes_nor_no`` if the first word is neither Yes nor No. Raises ``contradiction`` if the
+    first sentence contradicts its first word, as in "Yes, the review is not redundant".
     """
     opening = _NUMBERING.sub(" ", plain(text))[:200]
     words = re.findall(r"[^\W\d]+", opening)
@@ -110,10 +114,10 @@ def yes_or_no(text: str) -> bool:
 
 
 def choice(text: str) -> int:
-    """Returns 0 if *text* chooses the first of two texts, 1 if the second; raises `ReplyError` for neither or both.
+    """Returns which of two texts the reply *text* prefers: 0 for the first text, 1 for the second.
 
-    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices. A reply that merely contains "one"
-    or "two" elsewhere is not.
+    ``one``, ``'two'.``, ``Output: one`` and ``Summary two is better`` are choices. "one" or "two" anywhere else in a
+    longer reply is not a choice. Raises `ReplyError` if the reply chooses neither text, or both.
     """
     words = re.findall(r"[^\W_]+", plain(text).lower())
     named = [
@@ -131,12 +135,15 @@ _CHOICES = {"one": 0, "two": 1, "1": 0, "2": 1}
 
 
 def plain(text: str) -> str:
-    """Returns *text* without Markdown's marks of emphasis and headings, and without "Answer:" at the start of lines."""
+    """Returns *text* without Markdown emphasis, Markdown headings, enclosing quotes and "Answer:" at line starts."""
     return _STRAY.sub("", _ORNAMENT.sub("", text)).strip().strip("\"'“”‘’").strip()
 
 
 def hallucinated_answers(text: str) -> int:
-    """Returns how many lines of *text* after the first begin with "Answer:" (Kotonya et al. 2023, Table 10)."""
+    """Returns how many lines of *text* begin with "Answer:", as in Kotonya et al. 2023, Table 10.
+
+    The first line of the text is not counted.
+    """
     return len(_STRAY.findall(_ORNAMENT.sub("", text).strip(), 1))
 
 
@@ -152,7 +159,10 @@ def _agreed(found: Iterable[re.Match[str]], scale: Scale, problem: str) -> float
 
 
 def _value(match: re.Match[str], scale: Scale) -> float:
-    """Returns the number in *match*; raises `ReplyError` if it is no score of *scale*."""
+    """Returns the number in *match*, whose pattern contains `_SCORE`.
+
+    Raises `ReplyError` if *scale* has no such score, or if a denominator or percent sign names another scale.
+    """
     most = match["most"]
     if (most is not None and float(most) != scale.high) or (match["percent"] and scale.high != 100):
         raise ReplyError("other_scale")
@@ -167,10 +177,10 @@ def _value(match: re.Match[str], scale: Scale) -> float:
 
 
 def _word(text: str, scale: Scale) -> float:
-    """Returns the value of the one label of *scale* in *text*.
+    """Returns the value of the label that *text* contains, on a *scale* whose scores are words such as Good.
 
-    Raises `ReplyError` for no label, several labels, or a label after "not". If labels overlap, the longer one counts,
-    such as Very Poor.
+    Raises `ReplyError` for no label, several labels, or a label after "not". Very Poor counts as one label, although it
+    contains the label Poor.
     """
     worth = {spelling.lower(): value for spelling, value in scale.declared}
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))

@@ -1,4 +1,7 @@
-"""Asks an LM: sends chats, reads each reply, repeats the chat if the reply cannot be read, and counts the cost."""
+"""Sends chats to an LM, reads a value from each reply, and counts the cost.
+
+A chat is sent again if its reply cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of grading: the number of *replies* received, and of tokens as the endpoint states them.
+    """The number of replies and tokens that grading took.
 
-    *unparsable* counts replies that cannot be read, *hallucinated* replies with an "Answer:" that nobody requested.
+    - *replies*: the number of replies received.
+    - *unparsable*: the number of replies that could not be read.
+    - *prompt_tokens*, *reply_tokens*: the numbers of tokens, as the endpoint states them.
+    - *hallucinated*: the number of replies with an "Answer:" that nobody requested.
     """
 
     replies: int = 0
@@ -45,9 +51,11 @@ FREE = Cost()
 
 @dataclass(frozen=True, slots=True)
 class ChatOutcome(Generic[T]):
-    """The outcome of one chat.
+    """The outcome of one chat, after all attempts.
 
-    *read* is the parsed reply, or the problem that replaces it. *cost* covers all attempts. *text* is the last reply.
+    - *read*: the value read from the last reply, or the problem if no value could be read.
+    - *cost*: the cost of all attempts.
+    - *text*: the last reply without the LM's thinking; empty if there was no usable reply.
     """
 
     read: T | Problem
@@ -56,9 +64,10 @@ class ChatOutcome(Generic[T]):
 
 
 def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable[[str], T]) -> list[ChatOutcome[T]]:
-    """Sends *chats* with the writer *asker* and returns the outcome of each, in their order.
+    """Sends each of *chats* to the LM *asker*, and returns one outcome per chat, in the same order.
 
-    *read* parses a reply. If it raises `ReplyError`, the chat is sent again with another seed, up to `RETRIES` times.
+    *read* turns the text of a reply into a value. If *read* raises `ReplyError`, the chat is sent again with another
+    seed, at most `RETRIES` times.
     """
     found: list[ChatOutcome[T]] = [ChatOutcome(Problem("not_asked", "not asked"), Cost())] * len(chats)
     due = list(range(len(chats)))

@@ -14,7 +14,11 @@ from gre_bench.examiners.grading import Grade
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """The scores after binning in their order, and the numbers of distinct scores *before* and *after* binning."""
+    """The result of binning a list of scores.
+
+    - *values*: the scores after binning, in their original order.
+    - *before*, *after*: the numbers of distinct scores before and after binning.
+    """
 
     values: list[float]
     before: int
@@ -22,11 +26,11 @@ class Binned:
 
 
 def binned(values: Sequence[float], binning: Binning, low: float, high: float) -> Binned:
-    """Replaces each of *values* by the middle of its bin (``equal_width``) or by the mean of its bin (``quantile``).
+    """Returns *values*, each replaced by the middle (``equal_width``) or the mean (``quantile``) of its bin.
 
     Bins of equal width divide the scale from *low* to *high*. Quantile bins never separate equal values, so there may
-    be fewer than requested. Kim et al. do not state their bins: 36 distinct scores became 10, and 46 became 13. Raises
-    `ValueError` if a value is off the scale.
+    be fewer bins than *binning* requests. Kim et al. do not state their bins, only the results: 36 distinct scores
+    became 10, and 46 became 13. Raises `ValueError` if a value is off the scale.
     """
     if not all(low <= value <= high for value in values):
         raise ValueError(f"a value is outside {low:g} to {high:g}")
@@ -38,9 +42,10 @@ def binned(values: Sequence[float], binning: Binning, low: float, high: float) -
 
 
 def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade], Binned]:
-    """Returns *grades* with values binned as *examiner* says, and the binned values with counts of distinct scores.
+    """Bins the values of *grades* as the settings of *examiner* say.
 
-    Without binning, the grades stay unchanged.
+    Returns the grades with their new values, and the `Binned` values of all grades that have one. If the settings have
+    no binning, the grades stay unchanged.
     """
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:

@@ -1,7 +1,7 @@
-"""The settings of an examiner, which say how an LM grades a text.
+"""The settings of an examiner: how an LM grades a text.
 
-They choose template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023, §4),
-and the parts of a guideline. Combinations that no paper defines are refused.
+The settings are template, granularity, demonstration, aggregation, rationale, filtering and binning (Kim et al. 2023,
+§4), and the parts of the guideline in the prompt. Combinations that no paper defines are refused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,12 @@ SAMPLES = 20
 
 
 class Binning(BaseModel):
-    """How close scores are made equal: by *bins* of equal width on the scale, or with equal numbers of scores."""
+    """How close scores are made equal: all scores in a bin are replaced by one value.
+
+    - *method*: ``equal_width`` divides the scale into bins of equal width; ``quantile`` makes bins with equally many
+      scores.
+    - *bins*: the number of bins.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -35,7 +40,15 @@ class Binning(BaseModel):
 
 
 class Examiner(BaseModel, frozen=True, extra="forbid"):
-    """The settings that say how a text is graded; None means the choice of the template."""
+    """The settings that say how an LM grades a text.
+
+    None stands for a default:
+
+    - *rationale*, *criteria*: those of the template.
+    - *mass*: ``normalised``.
+    - *samples*: `SAMPLES`.
+    - *binning*, *instructions*: none.
+    """
 
     template: str = Field(default="human", description="which prompt")
     item: ItemKind = Field(
@@ -72,27 +85,30 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @property
     def form(self) -> Template:
-        """The `Template` whose name is in `template`."""
+        """The `Template` that the setting *template* names."""
         return TEMPLATES[self.template]
 
     @property
     def aspects(self) -> tuple[str | None, ...]:
-        """The aspects to grade, one chat for each; None stands for the text as a whole."""
+        """The aspects to grade, such as coherence, each in its own chat; None stands for the text as a whole."""
         return self.form.aspects if self.granularity == "fine" else (None,)
 
     @property
     def chosen_criteria(self) -> str | None:
-        """The name of the criteria in the prompt; None if the prompt has no such part."""
+        """The name of the set of criteria that the prompt states; None if the prompt has no criteria."""
         return self.criteria or self.form.criteria
 
     @property
     def times(self) -> int:
-        """The number of replies to each chat."""
+        """The number of replies that the LM gives to each chat: 1 unless the aggregation is ``approximation``."""
         return (self.samples or SAMPLES) if self.aggregation == "approximation" else 1
 
     @property
     def name(self) -> str:
-        """The choices that differ from the defaults, joined, such as ``human-fine-logprob``."""
+        """A name for the settings, such as ``human-fine-logprob``.
+
+        It joins the template, the granularity, and every other setting that differs from its default.
+        """
         parts = [self.template, self.granularity, *(() if self.demonstration == "none" else (self.demonstration,))]
         if self.aggregation != "direct":
             parts.append(self.aggregation + ("-raw" if self.mass == "raw" else ""))
@@ -107,13 +123,13 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
     @cached_property
     def identity(self) -> str:
-        """``name#digest``: the digest covers every choice and every text that reaches the LM."""
+        """``name#digest``; the digest covers every setting and every prompt text that the LM reads."""
         from gre_bench.examiners.wordings import sha256
 
         return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
 
     def _problems(self) -> Iterator[str]:
-        """Yields one line for each combination of settings that is refused."""
+        """Yields a message for each setting, or combination of settings, that is refused."""
         if self.template not in TEMPLATES:
             yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
             return
@@ -122,7 +138,11 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         yield from self._wording_problems(self.form, f"template {self.template}")
 
     def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the problems with granularity and demonstration."""
+        """Yields a message for each refused choice of granularity or demonstration.
+
+        A template that asks no LM refuses all other settings. *form* is the template, and *template* its name in
+        messages.
+        """
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other settings"
         if self.granularity not in form.granularities:
@@ -134,7 +154,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
 
     def _score_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the problems with the aggregation of replies."""
+        """Yields a message for each refused choice of aggregation, *mass* or *samples*.
+
+        *form* is the template, and *template* its name in messages.
+        """
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores that could have a probability: use direct or approximation"
         if self.aggregation == "logprob" and not form.bare:
@@ -145,7 +168,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
 
     def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields the problems with the parts of the prompt."""
+        """Yields a message for each refused choice of rationale, parts of a guideline, or generated instructions.
+
+        *form* is the template, and *template* its name in messages.
+        """
         guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:
             yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (
@@ -164,9 +190,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
 
 
 def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
-    """Returns the examiner with the settings *tree*.
+    """Returns the examiner with the settings *tree*, a mapping of names to values.
 
-    Raises `SettingsError`, which names *origin*, if a setting is unknown or a combination is refused.
+    *origin* says where the settings come from, and is named in errors. Raises `SettingsError` if a setting is unknown
+    or a combination is refused.
     """
     try:
         return Examiner.model_validate(tree)

@@ -1,6 +1,7 @@
-"""Instructions that an LM writes or improves, and checks for the faults that Kotonya et al. 2023, §5.2, found by hand.
+"""Asks an LM to write or improve instructions for grading, and checks the result for faults.
 
-Those faults are numbering such as 2, 3, 4, 4 where the original has 1, 2, 3, 4, and an "Answer:" in the middle.
+Kotonya et al. 2023, §5.2, found two kinds of faults by hand. One is numbering such as 2, 3, 4, 4 where the original has
+1, 2, 3, 4. The other is a stray "Answer:" in the middle of the text.
 """
 
 from __future__ import annotations
@@ -22,17 +23,23 @@ _FIELD = re.compile(r"\{\w+\}")
 
 
 def writing_chat(item: Literal["summary", "review"]) -> Chat:
-    """Returns the chat that asks an LM to write instructions for grading *item* from scratch (Table 4)."""
+    """Returns the chat that asks an LM to write new instructions for grading (Kotonya et al. 2023, Table 4).
+
+    *item* says what the instructions are to grade: a summary or a review.
+    """
     return fill("little_giants/generate" if item == "summary" else "little_giants/generate_review")
 
 
 def improving_chat(instructions: str, phrase: Phrase = "improve") -> Chat:
-    """Returns the chat that asks an LM to rewrite *instructions*, in the words of *phrase*."""
+    """Returns the chat that asks an LM to rewrite *instructions*; *phrase* says which of four prompts asks for it."""
     return fill(f"little_giants/{phrase}", instructions=instructions)
 
 
 def sound(reply: str) -> str:
-    """Returns the instructions in *reply* without enclosing quotation marks; raises `ReplyError` if they are faulty."""
+    """Returns the instructions in *reply*, without quotation marks around them.
+
+    Raises `ReplyError` if `findings` reports a fault.
+    """
     instructions = reply.strip().strip('"“”').strip()
     if found := findings(instructions):
         raise ReplyError(found[0])
@@ -40,9 +47,10 @@ def sound(reply: str) -> str:
 
 
 def findings(instructions: str) -> list[str]:
-    """Returns the faults of *instructions* that an LM wrote, each in a few words; empty if there are none.
+    """Returns the faults of *instructions*, each in a few words; empty if there are none.
 
-    Numbers of list items must rise by one, but may start again at 1, because an example has its own numbering.
+    An LM wrote the instructions. The numbers of a list must rise by one. They may start again at 1, because an example
+    within the instructions has its own numbering.
     """
     faults = []
     before = 0

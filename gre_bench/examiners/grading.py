@@ -1,7 +1,7 @@
 """Grades items by the replies of an LM: one grade or one problem for each item.
 
-If a reply cannot be read, the chat is sent again with another seed. If no reply can be read, the item has no grade but
-the reason, and is counted. There is no default score.
+If a reply cannot be read, the chat is sent again with another seed. If no reply can be read, the item gets no score but
+a problem with the reason. There is no default score.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ SHORT, LONG = 64, 1000
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """The grade of one item: either a *value* or the *problem* that replaces it.
+    """The grade of one item: either a *value* on the examiner's scale, or the *problem* that replaces it.
 
-    - *parts*: the score of each aspect, ``overall`` for the text as a whole.
+    - *parts*: the score of each aspect, by its name; the name ``overall`` stands for the text as a whole.
     - *rationales*: the reasons that the LM gave, by aspect.
     - *filtered*: whether the LM called the text redundant, which gives it the lowest score.
     - *mass*: for the aggregation logprob, the total probability of the declared scores, by aspect.
+    - *cost*: the replies and tokens that the grade took.
     """
 
     item_id: str
@@ -49,10 +50,11 @@ class Grade:
 
 
 def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling]:
-    """Returns the sampling of each request for a chat: one at temperature 0, or several at temperature 1.
+    """Returns the sampling options of each request for one chat.
 
-    The aggregation approximation takes several, each with its own seed. *base* is the model's own sampling: options
-    that it omits (None) stay omitted, and its token limit is kept if it is higher.
+    The aggregation ``approximation`` sends several requests at temperature 1, each with its own seed. The other
+    aggregations send one request at temperature 0. *base* holds the LM's own options. An option that is None in *base*
+    stays None. The token limit of *base* counts if it is higher than the default.
     """
     base = base or Sampling(0.0, SHORT if examiner.form.bare else LONG, TOP_P)
     heat = 1.0 if examiner.aggregation == "approximation" else 0.0
@@ -66,10 +68,10 @@ def samplings(examiner: Examiner, base: Sampling | None = None) -> list[Sampling
 
 
 def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base: Sampling | None = None) -> list[Grade]:
-    """Grades *items* with the aggregation direct or approximation; returns one grade for each, before binning.
+    """Grades *items* by the replies of the LM *asker*; returns one grade per item, in order, before binning.
 
-    *asker* is the LM; only the random baseline needs none. *base* is the model's own sampling. Raises `SettingsError`
-    for the aggregation logprob, or if the LM is missing.
+    This covers the aggregations direct and approximation. *asker* may be None for the random baseline only. *base*
+    holds the LM's own sampling options. Raises `SettingsError` for the aggregation logprob, or if *asker* is missing.
     """
     if examiner.form.answer == "nothing":
         return [_random(examiner, item) for item in items]
@@ -96,9 +98,10 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
 def redundant(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None
 ) -> list[ChatOutcome[bool] | None]:
-    """Asks the LM *asker* whether each text is redundant; returns the outcomes, or None for each without a filter.
+    """Asks the LM *asker* whether the text of each item is redundant; returns one outcome per item.
 
-    *base* is the model's own sampling.
+    If the setting *filtering* of *examiner* is off, nothing is asked, and each outcome is None. *base* holds the LM's
+    own sampling options.
     """
     if not examiner.filtering:
         return [None] * len(items)
@@ -108,9 +111,10 @@ def redundant(
 
 
 def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
-    """Returns the grade of an *item* that the filter sorted out; *asked* is the outcome of the filter's chat.
+    """Returns the grade of an *item* that did not pass the filter of redundant texts.
 
-    It is the lowest score if the LM called the text redundant, and a problem if the LM gave no usable answer.
+    *asked* is the outcome of the filter's chat. If the LM called the text redundant, the grade is the lowest score. If
+    the LM gave no usable answer, the grade holds that problem.
     """
     if isinstance(asked.read, Problem):
         return Grade(item.item_id, None, replace(asked.read, message=f"filter: {asked.read.message}"), cost=asked.cost)
@@ -118,7 +122,10 @@ def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
 
 
 def _read(examiner: Examiner, text: str) -> dict[str, float]:
-    """Returns the scores in the reply *text*: of all aspects by name, or of the requested one under an empty name."""
+    """Returns the scores in the reply *text*, by the name of the aspect.
+
+    If the template asks about one aspect at a time, the reply has one score, which is returned under an empty name.
+    """
     form = examiner.form
     if form.answer == "aspects":
         return answers.aspects(text, form.scale, form.aspects, repeats=form.repeats)
@@ -126,9 +133,10 @@ def _read(examiner: Examiner, text: str) -> dict[str, float]:
 
 
 def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str, float]]]], before: Cost) -> Grade:
-    """Returns the grade of *item*; *said* holds the outcomes of its samples for each aspect.
+    """Returns the grade of *item* from the outcomes of its chats.
 
-    *before* is the cost of the filter, which is added.
+    - *said*: for each aspect, the outcomes of its samples.
+    - *before*: the cost of the filter, which is added to the cost of the chats.
     """
     cost = sum((sample.cost for part in said for sample in part), before)
     parts: dict[str, float] = {}
@@ -146,9 +154,10 @@ def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str
 
 
 def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | None) -> Problem | None:
-    """Returns the first problem among *samples*, with *aspect* in its message; None if there is none.
+    """Returns the first problem among *samples*, the outcomes for one *aspect*; None if there is none.
 
-    A problem that is not final comes before final ones, so that the next run tries again.
+    The aspect's name is put before the problem's message. A problem that is not final comes before final ones, because
+    it makes the next run try again.
     """
     problems = sorted(
         (sample.read for sample in samples if isinstance(sample.read, Problem)), key=lambda problem: problem.final
@@ -159,6 +168,9 @@ def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | N
 
 
 def _random(examiner: Examiner, item: Item) -> Grade:
-    """Grades at random: uniform on the scale, and always the same for an item (Kotonya et al. 2023, Table 8)."""
+    """Returns a random grade, uniform on the examiner's scale (Kotonya et al. 2023, Table 8).
+
+    The item's id seeds the random number, so an item always gets the same grade.
+    """
     value = random.Random(f"random examiner {item.item_id}").uniform(examiner.form.scale.low, examiner.form.scale.high)
     return Grade(item.item_id, value, parts={"overall": value})

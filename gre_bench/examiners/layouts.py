@@ -1,7 +1,8 @@
-"""The tables of Kim et al. 2023 and Kotonya et al. 2023: the settings of the examiner in each row, in printed order.
+"""The settings of the examiner behind each row of the tables in Kim et al. 2023 and Kotonya et al. 2023.
 
-Rows have the names used in ``data/published/001_table1.csv`` and the like, so that results appear beside the printed
-values. Table 9 of Kim et al. is not here: a human counts its errors in rationales (`results.error_sheet`).
+Rows are in printed order and have the names used in ``data/published/001_table1.csv`` and the like. Results can thus
+stand beside the printed values. Table 9 of Kim et al. counts errors in rationales. It is not here, because a human
+fills it in (`results.error_sheet`).
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ GUIDELINES = {"Human": {"template": "human"} | FINE, "Model": {"template": "mode
 
 @dataclass(frozen=True, slots=True)
 class TableLayout:
-    """A printed table: its *title*, and the settings of the examiner in each of its *rows*, by the row's name."""
+    """A printed table: its *title*, and *rows*, which maps a row's name to the settings of its examiner."""
 
     title: str
     rows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def examiners(self, item: ItemKind = "summary") -> dict[str, Examiner]:
-        """Returns the examiner of each row, by the row's name; *item* is the kind of text that they grade."""
+        """Returns the examiner of each row, by the row's name; *item* is the kind of text to grade."""
         return {name: examiner_of({**tree, "item": item}, name) for name, tree in self.rows.items()}
 
 

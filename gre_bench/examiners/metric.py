@@ -1,4 +1,7 @@
-"""Turns any examiner into a metric: it grades the candidate's text of a case, by the full paper in its synopsis."""
+"""Turns any examiner into a metric: the score of a case is the grade of the candidate's review.
+
+The examiner reads the paper from the synopsis of the case, which must hold the paper's full text.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +21,29 @@ Grader = Callable[[Sequence[Item]], list[Grade]]
 
 
 def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -> Grader:
-    """Returns a grader that asks the LM *asker* and reads its replies; *base* is the LM's own sampling."""
+    """Returns a grader that sends chats to the LM *asker* and reads scores from the replies.
+
+    *base* holds the LM's own sampling options.
+    """
     return lambda items: grade(examiner, items, asker, base)
 
 
 def by_nobody(examiner: Examiner) -> Grader:
-    """Returns the grader of an examiner without an LM: the random baseline."""
+    """Returns the grader of the random baseline, which asks no LM."""
     return lambda items: grade(examiner, items, None)
 
 
 def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
-    """Returns a grader that uses the probabilities of scores by an evaluation LM."""
+    """Returns a grader that uses the probabilities which the evaluation LM *lm* gives to the declared scores."""
     return lambda items: grade_by_lm(examiner, items, lm)
 
 
 def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Sampling | None = None) -> Grader:
     """Returns a grader that uses the log-probabilities which an endpoint returns with its replies.
 
-    *asker* returns them (`gre_bench.writing.logprob_writer`); the filter asks *writer*, which returns plain replies.
+    - *asker*: returns the replies with log-probabilities (`gre_bench.writing.logprob_writer`).
+    - *writer*: returns plain replies; only the filter of redundant texts asks it.
+    - *base*: the LM's own sampling options.
     """
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 
@@ -43,9 +51,10 @@ def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Samplin
 def asked(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
-    """Returns the identity of *examiner* and of the LM that grades for it, for signatures.
+    """Returns the identity that signatures record: that of *examiner* and of the LM that grades for it.
 
-    The LM is an evaluation LM with the identity *lm*, or a writer with the identity *writer* and the sampling *base*.
+    If *lm* is given, the LM is an evaluation LM with the identity *lm*. Otherwise the LM is a writer with the identity
+    *writer*, and *base* holds its own sampling options.
     """
     of = f"examiner {examiner.identity}"
     if lm is not None:
@@ -57,7 +66,8 @@ def asked(
 def check_metric(examiner: Examiner) -> None:
     """Raises `SettingsError` if *examiner* cannot be a metric of reviews.
 
-    It must grade reviews, and the score of a text must not depend on other texts.
+    A metric must grade reviews. The score of a text must not depend on other graded texts. Quantile bins are refused
+    for that reason.
     """
     if examiner.item != "review":
         raise SettingsError(f'examiner {examiner.name} is for summaries: as a metric, set item = "review"')
@@ -69,9 +79,9 @@ def check_metric(examiner: Examiner) -> None:
 
 
 class ExaminerMetric:
-    """A `Metric` that scores each case by the grade that *grader* gives the candidate's text; it needs no reference.
+    """A `Metric` that scores each case by the grade of the candidate's text; it needs no reference.
 
-    After `score`, `grades` holds the grade of each case.
+    *grader* turns items into grades. After a call of `score`, the attribute `grades` holds the grade of each case.
     """
 
     needs_reference = False
@@ -85,7 +95,7 @@ class ExaminerMetric:
         self.grades: list[Grade] = []
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one score or problem for each of *cases*, in order."""
+        """Returns one `Score` for each of *cases*, in order; each holds a value or a problem."""
         lacks = [_lack(case) for case in cases]
         items = [
             Item(case.name, case.synopsis or "", case.candidate)
@@ -110,7 +120,7 @@ class ExaminerMetric:
 
 
 def _lack(case: Case) -> Problem | None:
-    """Returns why the examiner cannot grade *case*; None if it can."""
+    """Returns the problem that keeps the examiner from grading *case*; None if there is none."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

@@ -1,4 +1,4 @@
-"""The scales of examiners: the scores that a prompt declares, and their values."""
+"""The scales of examiners: the range of scores that a prompt asks for, and the scores that it lists."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import dataclass
 class Scale:
     """A scale of scores from *low* to *high*.
 
-    - *declared*: the scores as replies spell them, each with its value; empty if the prompt declares none.
+    - *declared*: the scores that the prompt lists, as pairs (spelling in a reply, value); empty if it lists none.
     - *only_declared*: whether only declared scores count, because the prompt lists all possible ones.
-    - *words*: whether the scores are words.
+    - *words*: whether the scores are words, such as Good.
     """
 
     low: float
@@ -23,12 +23,12 @@ class Scale:
 
     @property
     def spellings(self) -> tuple[str, ...]:
-        """The declared scores as replies spell them."""
+        """The declared scores as replies spell them, in the order of *declared*."""
         return tuple(spelling for spelling, _ in self.declared)
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The values of the declared scores, in the same order."""
+        """The values of the declared scores, in the order of *declared*."""
         return tuple(value for _, value in self.declared)
 
     def admits(self, value: float) -> bool:
@@ -37,9 +37,9 @@ class Scale:
 
 
 def numbers(values: Iterable[float], *, only: bool = False) -> Scale:
-    """Returns the scale whose declared scores are the numbers *values*, in ascending order.
+    """Returns the scale whose declared scores are the numbers *values*, which must be in ascending order.
 
-    If *only*, no other score counts.
+    If *only*, no other score on the scale counts.
     """
     declared = tuple((f"{value:g}", float(value)) for value in values)
     return Scale(declared[0][1], declared[-1][1], declared, only)

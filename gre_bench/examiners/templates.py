@@ -1,7 +1,8 @@
 """The templates of examiners by name: prompt, scale, form of the reply, and the settings that can be varied.
 
-The approaches of P1 to P14 are those of Kotonya et al. 2023, Table 8, even where their text suggests others. P10 counts
-as one-shot although it shows no example; P12 is nearly the same and counts as zero-shot.
+Templates p1 to p14 are the prompts P1 to P14 of Kotonya et al. 2023. Each has the approaches that Table 8 of the paper
+lists, even where the text of the prompt suggests others. P10 counts there as one-shot although it shows no example. P12
+is nearly the same prompt and counts as zero-shot.
 """
 
 from __future__ import annotations
@@ -34,15 +35,19 @@ APPROACHES = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt and how it is used.
+    """A prompt for grading, and how it is used.
 
-    - *seed*: the paper that defines it; *prompt*: its file, with ``{item}`` for summary or review.
+    - *seed*: the number of the paper that defines the prompt: `KIM`, `KOTONYA` or `PRE`.
+    - *prompt*: the name of the prompt's file; ``{item}`` in it stands for ``summary`` or ``review``.
     - *answer*: whether a reply holds one score, a score for each of *aspects*, or nothing because no LM is asked.
+    - *granularities*: whether the prompt can ask about the text as a whole (``coarse``), about one aspect (``fine``),
+      or both.
     - *bare*: whether the prompt requests the score alone, so that probabilities of whole replies are meaningful.
-    - *rationale*: whether it requests reasons; *demonstrations*: whether it can hold an example.
-    - *criteria*: the default criteria, None if the prompt has no such part.
-    - *repeats*: whether an aspect may be scored several times, sentence by sentence; the mean counts.
-    - *approaches*: the approaches that it uses, as numbers of `APPROACHES`.
+    - *rationale*: whether the prompt requests reasons.
+    - *demonstrations*: whether the prompt can hold an example.
+    - *criteria*: the default set of criteria; None if the prompt states no criteria.
+    - *repeats*: whether a reply may score an aspect several times, sentence by sentence; the mean counts.
+    - *approaches*: the approaches that the prompt takes, as numbers of `APPROACHES`.
     """
 
     name: str
@@ -61,7 +66,7 @@ class Template:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The approaches as Table 8 of Kotonya et al. 2023 writes them."""
+        """The approaches as Table 8 of Kotonya et al. 2023 names them, such as ``(1) Standard Prompt``."""
         return tuple(f"({number}) {APPROACHES[number]}" for number in self.approaches)
 
 

@@ -1,10 +1,12 @@
 """Estimates the probabilities of declared scores from the likeliest tokens that an endpoint lists.
 
-An endpoint lists the likeliest tokens at each position of its one reply. The probability of the score in that reply is
-the product over its tokens. For any other score, only the first token can be listed. That is enough if the token is the
-whole score and begins no other declared score; otherwise the probability is *unseen*. The endpoint does not say whether
-the reply would have ended after a score. If a longer declared score begins with the same token (1 and 10), the tokens
-listed at the next position decide.
+The endpoint returns one reply, and lists the likeliest tokens at each position of that reply. The probability of the
+score in the reply is the product over its tokens. For any other score, the endpoint can list only the first token. That
+is enough if the token is the whole score and no other declared score begins with it. Otherwise the probability of that
+score is *unseen*.
+
+The endpoint does not say whether the reply would have ended after a score. If a longer declared score begins with the
+same token (1 and 10), the tokens listed at the next position decide.
 """
 
 from __future__ import annotations
@@ -21,7 +23,11 @@ from gre_bench.examiners.scales import Scale
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of the reply; *shown* holds the likeliest tokens at its position, itself included, with probabilities."""
+    """A token of the reply.
+
+    *shown* lists the likeliest tokens at the same position, each with its probability. The token of the reply is always
+    among them.
+    """
 
     text: str
     shown: tuple[tuple[str, float], ...]
@@ -29,11 +35,13 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The mean score by the listed tokens, and the bounds within which unseen probability could move it.
+    """The mean score by the listed tokens, with bounds for it, because some probability is not listed.
 
-    *mass* is the total probability of the declared scores, as far as it is seen. *low* and *high* are the score if all
-    unseen probability belonged to the lowest, or the highest, score. *unseen* lists the declared scores without a
-    probability.
+    - *score*: the mean of the declared scores, weighted by their probabilities.
+    - *mass*: the total probability of the declared scores, as far as the tokens show it.
+    - *low*: the score if all probability that is not shown belonged to the lowest score of the scale.
+    - *high*: the score if it belonged to the highest score of the scale.
+    - *unseen*: the declared scores whose probability the tokens do not show.
     """
 
     score: float
@@ -44,9 +52,10 @@ class Seen:
 
 
 def tokens_of(document: str) -> list[Token]:
-    """Returns the tokens in *document*, a reply as `gre_bench.writing.logprob_writer` stores it.
+    """Returns the tokens in *document*, a reply in JSON as `gre_bench.writing.logprob_writer` stores it.
 
-    Raises `ReplyError` if they do not spell the text of the reply, as when the LM has thought first.
+    Raises `ReplyError` if the tokens do not spell the text of the reply. That happens if the LM thought before it
+    replied.
     """
     tree = json.loads(document)
     tokens = [Token(each["token"], _shown(each)) for each in tree["tokens"]]
@@ -57,7 +66,7 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float | None]:
-    """Returns for each of *spellings* the probability that the reply is that score; None if it is unseen."""
+    """Returns, for each score in *spellings*, the probability that the reply is that score; None if it is unseen."""
     results = {}
     for spelling in spellings:
         seen, unseen = _along(tokens, 0, spelling, spelling, spellings)
@@ -66,9 +75,10 @@ def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str
 
 
 def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -> Seen:
-    """Returns Σ p(s)·s over the declared scores of *scale*, divided by their total probability unless *mass* is raw.
+    """Returns the mean of the declared scores of *scale*, weighted by the probabilities that *tokens* show.
 
-    Raises `ReplyError` if none of the declared scores is seen.
+    With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
+    tokens show the probability of no declared score.
     """
     found = probabilities(tokens, scale.spellings)
     known = [(found[spelling] or 0.0, value) for spelling, value in scale.declared]
@@ -88,10 +98,10 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
 
 
 def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings: Sequence[str]) -> tuple[float, bool]:
-    """Returns the probability that the reply goes on with *rest* at token *start* and then ends.
+    """Returns the probability that the reply spells *rest* from token *start* on, and then ends.
 
-    *rest* is the part of the score *whole* that earlier tokens do not spell. The second value says whether some of the
-    probability is unseen.
+    *whole* is a declared score, and *rest* the part of it that the tokens before *start* do not spell. The second value
+    returned says whether some of the probability is unseen.
     """
     if start >= len(tokens):
         return 0.0, True
@@ -116,7 +126,8 @@ def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
     """Returns the probability that the score *whole* ends, instead of going on as a longer number or label.
 
-    *following* is the index of the next token; None if the reply goes on differently. Returns None if it is unseen.
+    *following* is the index of the token after the score, or None if the reply does not hold this score. The result is
+    None if the tokens do not show the probability.
     """
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:
@@ -132,7 +143,10 @@ def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings:
 
 
 def _shown(each: dict) -> tuple[tuple[str, float], ...]:
-    """Returns the tokens listed at one position with their probabilities, always including the one of the reply."""
+    """Returns the tokens listed at one position of the reply, each with its probability.
+
+    *each* is that position in the stored document. The token of the reply itself is always included.
+    """
     shown = {token: math.exp(logprob) for token, logprob in each["top"]}
     shown.setdefault(each["token"], math.exp(each["logprob"]))
     return tuple(shown.items())

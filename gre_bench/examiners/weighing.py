@@ -1,4 +1,7 @@
-"""Grades items by the probabilities of scores, from an evaluation LM or from the likeliest tokens of an endpoint."""
+"""Grades items by the probabilities of the declared scores instead of by replies.
+
+The probabilities come from an evaluation LM, or from the likeliest tokens that an endpoint lists.
+"""
 
 from __future__ import annotations
 
@@ -25,17 +28,21 @@ TOGETHER = 2048
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """The scores of an item by the probabilities that an endpoint listed, by aspect."""
+    """The details behind a grade that was computed from the probabilities that an endpoint lists.
+
+    *seen* holds the score of each aspect with its bounds, by the name of the aspect.
+    """
 
     item_id: str
     seen: dict[str, Seen]
 
 
 def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[Grade]:
-    """Grades *items* by log P(score and end of turn | chat) of each declared score; returns one grade for each.
+    """Grades *items* by the evaluation LM *lm*; returns one grade per item, in order.
 
-    The aggregation direct takes the likeliest score. The filter calls a text redundant if Yes is likelier than No.
-    Raises `SettingsError` for the aggregation approximation, or if the template declares no scores.
+    The probability of a declared score is P(score and end of turn | chat). The aggregation direct takes the likeliest
+    score. The filter calls a text redundant if Yes is likelier than No. Raises `SettingsError` for the aggregation
+    approximation, or if the template declares no scores.
     """
     scale = _scale(examiner)
     if examiner.aggregation == "approximation":
@@ -59,11 +66,13 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
 def grade_by_endpoint(
     examiner: Examiner, items: Sequence[Item], asker: Writer, base: Sampling | None = None, writer: Writer | None = None
 ) -> tuple[list[Grade], list[Showing]]:
-    """Grades *items* by the likeliest tokens of an endpoint; returns one grade for each, and the details of each grade.
+    """Grades *items* by the likeliest tokens of an endpoint; returns one grade per item, and the details of each score.
 
-    *asker* returns documents of tokens (`gre_bench.writing.logprob_writer`); the filter asks *writer*, which returns
-    plain replies. *base* is the model's own sampling. Raises `SettingsError` if the template declares no scores, or if
-    the filter has no writer.
+    - *asker*: returns replies with the tokens listed (`gre_bench.writing.logprob_writer`).
+    - *base*: the LM's own sampling options.
+    - *writer*: returns plain replies; only the filter of redundant texts asks it.
+
+    Raises `SettingsError` if the template declares no scores, or if the filter has no writer.
     """
     scale = _scale(examiner)
     if examiner.filtering and writer is None:
@@ -116,7 +125,10 @@ def _scale(examiner: Examiner) -> Scale:
 
 
 def _spans(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[list[float] | Problem]:
-    """Returns for each chat the log-probabilities of its replies in nats, or the first problem among them."""
+    """Returns, for each chat, the log-probabilities of its possible replies in nats, or the first problem among them.
+
+    *asking* holds pairs (chat, its possible replies).
+    """
     results: list[list[float] | Problem] = []
     due: list[tuple[Chat, Sequence[str]]] = []
     for index, one in enumerate(asking, 1):

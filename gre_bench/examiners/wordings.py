@@ -1,4 +1,4 @@
-"""Assembles the prompt of an examiner from its parts, and fills in the texts."""
+"""Assembles the prompt of an examiner from its parts, and fills in the source and the graded text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ ADJECTIVES = {"coherence": "coherent", "consistency": "consistent", "fluency": "
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A *text* to grade: a summary of the text *source*, or a review of the paper *source*."""
+    """A text to grade.
+
+    - *source*: the text that was summarised, or the paper that was reviewed.
+    - *text*: the summary or the review.
+    """
 
     item_id: str
     source: str
@@ -27,7 +31,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """A prompt in which only the fields ``{source}`` and ``{text}`` are left to fill."""
+    """A prompt whose only open fields are ``{source}`` and ``{text}``; *system* and *user* are its two messages."""
 
     system: str
     user: str
@@ -46,7 +50,10 @@ def filter_chat(examiner: Examiner, item: Item) -> Chat:
 
 
 def sha256(examiner: Examiner) -> str:
-    """Returns the digest of all prompts of *examiner*; examiners that differ only in aggregation share it."""
+    """Returns the digest of all prompts of *examiner*.
+
+    Examiners that differ only in the aggregation have the same digest.
+    """
     if examiner.form.answer == "nothing":
         return digest([])
     worded = [wording(examiner, aspect) for aspect in examiner.aspects]
@@ -55,13 +62,18 @@ def sha256(examiner: Examiner) -> str:
 
 
 def kinds(examiner: Examiner) -> set[str]:
-    """Returns the kinds of the prompts' parts: ``verbatim``, ``completed`` (cut short in print) or ``derived``."""
+    """Returns how close the parts of the examiner's prompts are to the papers.
+
+    - ``verbatim``: as a paper prints it.
+    - ``completed``: cut short in the paper, and completed here.
+    - ``derived``: adapted from a printed prompt.
+    """
     return {load(name).kind for aspect in examiner.aspects for name in files(examiner, aspect).values()}
 
 
 @cache
 def wording(examiner: Examiner, aspect: str | None) -> Wording:
-    """Returns the prompt about one *aspect* (None: the text as a whole)."""
+    """Returns the prompt of *examiner* about one *aspect*, or about the text as a whole if *aspect* is None."""
     names = files(examiner, aspect)
     prompt = load(names["frame"])
     parts = {part: load(name).user for part, name in names.items() if part not in ("frame", "description")}
@@ -80,7 +92,10 @@ def wording(examiner: Examiner, aspect: str | None) -> Wording:
 
 
 def files(examiner: Examiner, aspect: str | None) -> dict[str, str]:
-    """Returns the names of the files that make the prompt about *aspect* (None: the text as a whole), by their role."""
+    """Returns the prompt files that make up the prompt about *aspect*, by their role in it, such as ``frame``.
+
+    If *aspect* is None, the prompt is about the text as a whole.
+    """
     folder, form = f"dsba/{examiner.item}", examiner.form
     frame = form.prompt.format(item=examiner.item)
     names = {"frame": f"{frame}_fine" if examiner.template == "base" and aspect else frame}

@@ -1,7 +1,7 @@
-"""Asks an LM for many replies of one kind, and returns each as the parsed value or as its problem.
+"""Sends chats to an LM, and reads a value from each reply.
 
-An unreadable reply is requested again with another seed, at most `RETRIES` times. After that it stays a problem; no
-default value replaces it.
+If a reply cannot be read, it is requested again with another seed, at most `RETRIES` times. If no reply can be read,
+the outcome of the chat is a problem; no default value replaces it.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ RETRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply(Generic[T]):
-    """The value parsed from a reply, or the problem instead: exactly one of the two.
+    """The outcome of one chat: either a *value* or the *problem* that replaces it.
 
-    *text* is the reply, if there was one.
+    - *text*: the last reply; None if there was none.
+    - *prompt_tokens*, *reply_tokens*: the numbers of tokens in all attempts.
     """
 
     value: T | None
@@ -34,9 +35,9 @@ class ParsedReply(Generic[T]):
 
 
 def ask(writer: Writer, sampling: Sampling, chats: Sequence[Chat], read: Callable[[str], T]) -> list[ParsedReply[T]]:
-    """Returns one parsed reply for each of *chats*, in the same order.
+    """Sends each of *chats* to the LM *writer*, and returns one outcome per chat, in the same order.
 
-    *read* parses the text of a reply, and raises `ReplyError` if it is unusable.
+    *read* turns the text of a reply into a value, and raises `ReplyError` if it cannot.
     """
     results = [_answer(reply, read) for reply in writer.write(chats, sampling)]
     for attempt in range(1, RETRIES + 1):
@@ -63,7 +64,7 @@ def _answer(reply: Reply, read: Callable[[str], T]) -> ParsedReply[T]:
 
 
 def _summed(first: ParsedReply[T], second: ParsedReply[T]) -> ParsedReply[T]:
-    """Returns *second* with the token counts of both replies added."""
+    """Returns the outcome of the *second* attempt, with the tokens of the *first* added."""
     return replace(
         second,
         prompt_tokens=first.prompt_tokens + second.prompt_tokens,

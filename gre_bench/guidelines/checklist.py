@@ -1,7 +1,7 @@
-"""Reads the questions of a guideline that imitates reviewers.
+"""Reads a checklist: a guideline of yes-or-no questions, which an LM made to imitate a group of reviewers.
 
-"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" gives the form (listing 1) and
-examples (listings 10 to 12).
+"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" defines the form (listing 1) and
+prints examples (listings 10 to 12).
 """
 
 from __future__ import annotations
@@ -20,21 +20,28 @@ PREAMBLE = "Provide the following based on the Peer Review Behavior Checklist:"
 
 @dataclass(frozen=True, slots=True)
 class Checklist:
-    """Questions whose Yes counts for a paper (*good*), and those whose Yes counts against it (*bad*)."""
+    """The questions of a checklist.
+
+    - *good*: the questions whose answer Yes speaks for a paper.
+    - *bad*: the questions whose answer Yes speaks against a paper.
+    """
 
     good: tuple[str, ...]
     bad: tuple[str, ...]
 
     @property
     def counts(self) -> bool:
-        """Whether a rubric can compute a rating from the checklist: it needs ten good and ten bad questions."""
+        """Whether the checklist has ten good and ten bad questions.
+
+        A rubric needs that number to compute a rating from the answers.
+        """
         return len(self.good) == len(self.bad) == QUESTIONS
 
 
 def read(text: str) -> Checklist:
-    """Returns the questions of *text*, which may begin with other lines.
+    """Returns the checklist in *text*; lines before the checklist are ignored.
 
-    Raises `ReplyError` ``no_checklist`` or ``no_yaml``, whose message names the fault.
+    Raises `ReplyError`: ``no_yaml`` if the text is not YAML, ``no_checklist`` if a part of the checklist is missing.
     """
     start = text.find(f"{ROOT}:")
     if start < 0:

@@ -1,9 +1,15 @@
-"""How close ratings come to the mean human rating of the same papers: RMSE, bias, Spearman, with intervals by paper.
+"""How close ratings come to the mean human rating of the same papers: RMSE, bias and Spearman's correlation.
 
-RMSE = √(mean (r − h)²) over papers ("Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer
-Review", §2; lower is better); bias = mean (r − h). The paper prints no intervals. Ours are 95% intervals. The bias uses
-Student's t. The RMSE uses the studentised bootstrap by paper on the scale of log MSE, because percentiles of RMSE*
-cover only 92% at 120 papers. Spearman uses `gre_bench.stats.correlation`.
+For the rating r and the human mean h of each paper:
+
+    RMSE  √(mean (r − h)²); lower is better (the guideline paper, §2)
+    bias  mean (r − h)
+
+The paper prints no intervals. Ours cover 95%, with papers as the unit:
+
+- RMSE: the studentised bootstrap of log MSE, because plain percentiles cover only 92% at 120 papers.
+- bias: Student's t.
+- Spearman's correlation: see `gre_bench.stats.correlation`.
 """
 
 from __future__ import annotations
@@ -36,9 +42,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Closeness:
-    """Ratings compared with human means over *papers*, the number of papers that have both.
+    """How close ratings come to the mean human ratings of the same papers.
 
-    *spearman* is None if either varies too little for an interval. *mae*: mean absolute error.
+    - *papers*: the number of papers.
+    - *rmse*: the root mean square of rating minus human mean.
+    - *bias*: the mean of rating minus human mean.
+    - *mae*: the mean absolute difference between rating and human mean.
+    - *spearman*: the rank correlation; None if the ratings or the human means vary too little for an interval.
+    - *spearman_p*: the p-value of *spearman*; None if *spearman* is None.
     """
 
     papers: int
@@ -52,10 +63,10 @@ class Closeness:
 def closeness(
     ratings: Sequence[float], human: Sequence[float], resamples: int = RESAMPLES, seed: int = 0
 ) -> Closeness | None:
-    """Compares *ratings* with the mean *human* ratings of the same papers, in the same order.
+    """Compares *ratings* with *human*, the mean human ratings of the same papers in the same order.
 
-    *resamples* and *seed* are those of the bootstrap. Returns None for fewer than `FEWEST` papers. Raises ValueError if
-    the two differ in length.
+    *resamples* and *seed* set the number of bootstrap resamples and their seed. Returns None for fewer than `FEWEST`
+    papers. Raises ValueError if the two lists differ in length.
     """
     if len(ratings) != len(human):
         raise ValueError(f"{len(ratings)} ratings but {len(human)} human means")
@@ -70,7 +81,10 @@ def closeness(
 
 
 def rmse(errors: Array, resamples: int = RESAMPLES, seed: int = 0) -> Estimate:
-    """Returns the root mean square of *errors* (papers,) with its interval; both ends equal it if no square differs."""
+    """Returns the root mean square of *errors* (one per paper) with its 95% interval.
+
+    If all squared errors are equal, both ends of the interval equal the value.
+    """
     squares = errors**2
     size, value = len(squares), float(squares.mean())
     spread = float(squares.std(ddof=1)) / math.sqrt(size)

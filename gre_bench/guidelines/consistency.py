@@ -1,8 +1,8 @@
-"""Points that an LM gives to a human review for its consistency and references.
+"""Points that an LM gives to a human review, by three criteria: its references and two kinds of consistency.
 
 Prompts and replies have the form of listings 2, 3 and 4 of "Evaluating the Impact of Reviewer Guideline Design on
-LLM-Based Automated Peer Review". The reply is YAML with a score and a word for it. Both must be present, and the word
-must be the one that the listing assigns to the score. A contradictory reply is rejected.
+LLM-Based Automated Peer Review". The reply is YAML with a score and a word that describes the score. A reply is
+rejected if the score or the word is missing. It is also rejected if the listing assigns another word to that score.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ _AGREES = {2: "consistent", 1: "somewhat inconsistent", 0: "inconsistent"}
 
 @dataclass(frozen=True, slots=True)
 class Criterion:
-    """A criterion that an LM judges.
+    """A criterion by which an LM judges a review.
 
-    *prompt* is the name of its prompt, *needs* the fields that a review must have. *word* is the reply's field that
-    holds the word, and *words* the right word for each score. *typed*: further fields of a reply, each with a test of
-    its value.
+    - *prompt*: the name of the prompt.
+    - *needs*: the fields that a review must have to be judged.
+    - *word*: the field of the reply with the word that describes the score.
+    - *words*: the right word for each score.
+    - *typed*: further fields of the reply, each with a function that tests its value.
     """
 
     name: str
@@ -39,17 +41,18 @@ class Criterion:
 
     @property
     def most(self) -> int:
-        """The highest possible score."""
+        """The highest score that the criterion allows."""
         return max(self.words)
 
     def chat(self, review: FieldedReview) -> Chat:
-        """Returns the chat about *review*, which must have the fields that the prompt reads."""
+        """Returns the chat that asks about *review*, which must have all fields that the prompt shows."""
         return fill(self.prompt, **{name: review.fields[name] for name in load(self.prompt).fields})
 
     def points(self, text: str) -> int:
-        """Returns the score in the reply *text*.
+        """Returns the score that the reply *text* gives the review.
 
-        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` or ``bad_field``.
+        Raises `ReplyError`: ``no_yaml``, ``no_score``, ``score_off_scale``, ``contradiction`` (score and word do not
+        match) or ``bad_field`` (a field of *typed* fails its test).
         """
         tree = mapping(block(without_thinking(text)[0]))
         score = tree.get("quality_score")

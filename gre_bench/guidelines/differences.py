@@ -1,4 +1,8 @@
-"""Compares each two conditions on the papers rated under both: a paired test of the difference of their RMSE."""
+"""Compares the RMSE of every two conditions by a paired test.
+
+A condition is the guideline under which an LM rates papers; one condition has no guideline. A comparison uses the
+papers that have a rating under both conditions.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,12 @@ from gre_bench.stats.samples import Array
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The RMSE of condition *first* minus that of *second*, over the *papers* (a number) rated under both.
+    """The difference in RMSE between two conditions, over the papers rated under both.
 
-    *p* tests whether their mean squared errors are equal. *p_holm* is corrected over all differences of the same call.
-    Both p-values are None if no paper's error differs.
+    - *papers*: the number of these papers.
+    - *rmse*: the RMSE of *first* minus that of *second*, with its 95% interval.
+    - *p*: the p-value of the test that both mean squared errors are equal; None if no paper's error differs.
+    - *p_holm*: *p* after Holm's correction over all differences of the same call.
     """
 
     first: str
@@ -35,11 +41,13 @@ class Difference:
 def differences(
     ratings: Mapping[str, Mapping[str, float]], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[Difference]:
-    """Returns the difference between each two conditions of *ratings* (condition → paper → rating).
+    """Returns the difference between every two conditions of *ratings* (condition → paper → rating).
 
-    It is computed on the papers that are rated under both and have a *human* mean. Two conditions with fewer than
-    `FEWEST` such papers are left out. The interval uses percentiles of the bootstrap by paper. The test is Student's on
-    the papers' differences of squared error, with Holm's correction over all pairs of conditions.
+    *human* holds the mean human rating of each paper. A comparison uses the papers with a human mean and a rating under
+    both conditions. Pairs of conditions with fewer than `FEWEST` such papers are left out.
+
+    The interval uses percentiles of the bootstrap by paper. The p-value is that of Student's test on the papers'
+    differences of squared error, with Holm's correction over all pairs of conditions.
     """
     results = []
     for first, second in combinations(ratings, 2):

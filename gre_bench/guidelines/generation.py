@@ -1,4 +1,4 @@
-"""An LM makes a guideline from a group of reviews, to imitate those reviewers.
+"""Lets an LM make a guideline that imitates the authors of a group of reviews.
 
 Source: "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A.3.
 """
@@ -21,15 +21,16 @@ SHOWN = (*LENGTH_FIELDS, *SCORE_FIELDS, "rating", "confidence")
 
 
 def generate(writer: Writer, sampling: Sampling, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Asks the LM *writer* for a guideline that imitates the authors of *reviews*; returns its text or the problem.
+    """Asks the LM *writer* for a guideline that imitates the authors of *reviews*.
 
-    The text is that of `guideline`: a checklist of ten good and ten bad questions, usable as a `Condition`'s guideline.
+    Returns the text of the guideline, or the problem if no reply could be read. The text is a checklist of ten good and
+    ten bad questions. It can serve as the guideline of a `Condition`.
     """
     return ask(writer, sampling, [chat(reviews)], guideline)[0]
 
 
 def chat(reviews: Sequence[FieldedReview]) -> Chat:
-    """Returns the chat that asks for a guideline, with all *reviews* as one text."""
+    """Returns the chat that asks for a guideline and shows all *reviews* to the LM."""
     texts = [f"## Review {number}\n\n{_shown(review.fields)}" for number, review in enumerate(reviews, start=1)]
     return fill("guideline_generation", count=str(len(texts)), reviews="\n\n".join(texts))
 

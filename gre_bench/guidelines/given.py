@@ -1,4 +1,7 @@
-"""Turns imported reviews by LMs into ratings under conditions; the name of a model's run serves as the condition."""
+"""Turns imported reviews by LMs into ratings under conditions.
+
+A condition is the setting under which an LM wrote its reviews. The name of the LM's run serves as the condition.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,13 @@ NO_REVIEW = Problem("no_review", "the run has no review of the paper")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An imported review of a paper by *model* under *condition*: its *rating* as written, if any, and its *text*."""
+    """An imported review of one paper.
+
+    - *model*: the LM that wrote the review.
+    - *condition*: the setting under which it wrote, such as a guideline.
+    - *rating*: the rating as written in the file; None if there is none.
+    - *text*: the review itself, if the file has it.
+    """
 
     paper_id: str
     model: str
@@ -24,7 +33,7 @@ class Given:
 
 
 def condition_of(model: str, run: str) -> str:
-    """Returns the condition that the name of a *run* stands for: the name without the *model*'s name at its start.
+    """Returns the condition that the name of a *run* stands for: the name without the name of the *model* at its start.
 
     Returns ``given`` if nothing is left.
     """
@@ -32,9 +41,10 @@ def condition_of(model: str, run: str) -> str:
 
 
 def shortened(names: Iterable[str]) -> dict[str, str]:
-    """Returns a short form of each of *names*: without the beginning and the end that all of them share.
+    """Returns the short form of each of *names*, as a mapping from the full name.
 
-    Names are compared in the parts between underscores. A name of which nothing is left becomes ``plain``.
+    A name is split at its underscores. Parts at the start and the end that all names share are left out. A name that
+    has no other parts becomes ``plain``.
     """
     parts = {name: name.split("_") for name in names}
     if len(parts) < 2:
@@ -45,9 +55,10 @@ def shortened(names: Iterable[str]) -> dict[str, str]:
 
 
 def given_ratings(reviews: Iterable[Given], papers: Sequence[str]) -> list[Rating]:
-    """Returns one rating for each model, condition and paper: of *papers*, and of every other paper in *reviews*.
+    """Returns one rating for each model, condition and paper.
 
-    If the rating is no integer from 1 to 10, or the paper has no review, the `Rating` holds the problem.
+    Each model and condition gets a rating for all of *papers*, and for any other paper that it reviewed. If the rating
+    is not an integer from 1 to 10, or there is no review of the paper, the `Rating` holds the problem.
     """
     runs: dict[tuple[str, str], dict[str, Given]] = {}
     for review in reviews:
@@ -81,7 +92,7 @@ def _integer(rating: str | None) -> int:
 
 
 def _common(lists: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the common beginning of all *lists*."""
+    """Returns the parts with which all *lists* begin."""
     common = []
     for words in zip(*lists, strict=False):
         if len(set(words)) > 1:

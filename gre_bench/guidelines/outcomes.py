@@ -1,4 +1,4 @@
-"""The results of ratings under guidelines: one row per model and condition, with every planned paper accounted for."""
+"""The results of ratings under guidelines: one result per model and condition, which counts every planned paper."""
 
 from __future__ import annotations
 
@@ -18,11 +18,18 @@ NO_HUMAN = "no_human_rating"
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """One *model* under one *condition*: planned = scored + excluded + failed + missing papers.
+    """The result of one *model* under one *condition*, such as a guideline.
 
-    *excluded* papers have no human rating, *failed* ones no usable reply, and *missing* ones will be tried again.
-    *reasons*: number of unscored papers by reason. *recomputed*: the closeness of the ratings that a rubric's rule
-    computes, if reviews state their temporary score. *distribution*: number of papers by rating, 1 to 10.
+    - *planned*: the number of papers, the sum of the next four.
+    - *scored*: the number of papers with a rating and a human mean.
+    - *excluded*: the number of papers without a human rating.
+    - *failed*: the number of papers for which the LM gave no usable reply.
+    - *missing*: the number of papers that the next run tries again.
+    - *reasons*: the number of papers without a score, by reason.
+    - *closeness*: how close the ratings that the reviews state come to the human means.
+    - *recomputed*: how close the ratings come that the rubric's rule computes from the reviews' temporary scores.
+    - *distribution*: the number of papers by rating, 1 to 10.
+    - *wording*: the length and the variety of words of the reviews.
     """
 
     model: str
@@ -41,11 +48,13 @@ class ConditionResult:
 
 @dataclass(frozen=True, slots=True)
 class Yardstick:
-    """Reference values for an RMSE, on the same papers.
+    """Reference values to judge an RMSE by, from the human ratings of the same papers.
 
-    *constant*: the RMSE of the best single number, the mean of the human means. *reviewer*: the RMSE of one human
-    rating against the mean of the paper's others. *ratings*: number of ratings that it uses, those of papers with at
-    least two. *distribution*: number of papers by their human mean, rounded half down.
+    - *papers*: the number of papers; *mean*: the mean of their mean human ratings.
+    - *constant*: the RMSE of a rater that always gives *mean*, the best constant rating.
+    - *reviewer*: the RMSE of one human rating against the mean of the paper's other ratings.
+    - *ratings*: the number of ratings behind *reviewer*, which needs papers with at least two ratings.
+    - *distribution*: the number of papers by their mean human rating, with halves rounded down.
     """
 
     papers: int
@@ -57,16 +66,17 @@ class Yardstick:
 
 
 def human_means(human: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Returns the mean human rating of each paper that has one: the reference of all comparisons."""
+    """Returns the mean human rating of each paper in *human* (paper → its ratings) that has a rating."""
     return {paper: fmean(ratings) for paper, ratings in human.items() if ratings}
 
 
 def outcomes(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> list[ConditionResult]:
-    """Returns one result for each model and condition of *ratings*, in order of appearance.
+    """Returns one result for each model and condition of *ratings*, in order of their first appearance.
 
-    *human*: mean human rating by paper. *resamples* and *seed* are those of the bootstrap.
+    *human* holds the mean human rating of each paper. *resamples* and *seed* set the number of bootstrap resamples and
+    their seed.
     """
     groups: dict[tuple[str, str], list[Rating]] = {}
     for rating in ratings:
@@ -77,10 +87,10 @@ def outcomes(
 def compared(
     ratings: Sequence[Rating], human: Mapping[str, float], resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, list[Difference]]:
-    """Returns the differences of RMSE between each two conditions of a model, by model.
+    """Returns, for each model, the differences in RMSE between every two of its conditions.
 
-    *human*: mean human rating by paper. *resamples* and *seed* are those of the bootstrap. Models without a difference
-    are left out.
+    *human* holds the mean human rating of each paper. *resamples* and *seed* set the number of bootstrap resamples and
+    their seed. A model for which no two conditions can be compared is left out.
     """
     tables: dict[str, dict[str, dict[str, float]]] = {}
     for rating in ratings:
@@ -91,7 +101,7 @@ def compared(
 
 
 def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
-    """Returns the reference values on the papers of *human* (paper → its ratings); None if no paper has a rating."""
+    """Returns the reference values for *human* (paper → its ratings); None if no paper has a rating."""
     means = list(human_means(human).values())
     if not means:
         return None

@@ -1,4 +1,4 @@
-"""Plots how ratings are distributed under each condition."""
+"""Draws a chart of the ratings that LMs gave under each condition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _COLUMNS = 3
 
 
 def draw(outcomes: Sequence[ConditionResult], human: Mapping[str, float], folder: Path, title: str) -> Path:
-    """Writes `chart` as ``distributions.svg`` into *folder*, and returns its path."""
+    """Writes the chart that `chart` returns to ``distributions.svg`` in *folder*, and returns the path of the file.
+
+    *human* holds the mean human rating of each paper.
+    """
     path = folder / FILE
     beside = folder / f".{os.getpid()}-{FILE}"
     chart(outcomes, human, title).save(beside, format="svg")
@@ -30,9 +33,10 @@ def draw(outcomes: Sequence[ConditionResult], human: Mapping[str, float], folder
 
 
 def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title: str) -> altair.FacetChart:
-    """Returns a chart of the shares of papers by rating, with a panel for each model and condition.
+    """Returns a chart of the share of papers by rating, with a panel for each model and condition.
 
-    Bars show the model's ratings, a line the human means. Raises `SettingsError` if altair is not installed.
+    Bars show the model's ratings. A line shows *human*, the mean human rating of each paper. Raises `SettingsError` if
+    altair is not installed.
     """
     try:
         import altair
@@ -56,9 +60,10 @@ def chart(outcomes: Sequence[ConditionResult], human: Mapping[str, float], title
 
 
 def shares(outcomes: Sequence[ConditionResult], human: Mapping[str, float]) -> list[dict[str, str | int | float]]:
-    """Returns the share of papers (0 to 1) with each rating, one row per panel, rater and rating.
+    """Returns the share of papers (0 to 1) with each rating, as rows for the chart.
 
-    A panel is a model and condition; its raters (*who*) are the model and the human mean, rounded half down.
+    Each row has *panel* (a model and condition), *who*, *rating* and *share*. *who* is the rater: the model, or the
+    human mean with halves rounded down. *human* holds the mean human rating of each paper.
     """
     scale = range(LOWEST, HIGHEST + 1)
     rounded = [math.ceil(mean - 0.5) for mean in human.values()]

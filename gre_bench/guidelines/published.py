@@ -1,4 +1,4 @@
-"""Tables 1 and 2 of the guideline paper (`gre_bench.guidelines`) as printed, from ``data/published/002_table*.csv``."""
+"""Reads tables 1 and 2 of the guideline paper (`gre_bench.guidelines`) from ``data/published/002_table*.csv``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed RMSE with its row and column, and the number of *papers* behind it.
+    """An RMSE printed in the guideline paper, with its row and column.
 
-    *anomaly* marks an oddity of the printed table, which *note* explains; both are empty for most cells.
+    - *papers*: the number of papers behind the RMSE.
+    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are empty for most cells.
     """
 
     row: str
@@ -27,9 +28,9 @@ class Printed:
 
 @cache
 def printed(table: Literal[1, 2]) -> tuple[Printed, ...]:
-    """Returns the cells of *table*, row by row.
+    """Returns the cells of *table* (1 or 2), row by row.
 
-    Rows are ``official: MODEL`` in table 1, ``MODEL: w/o Rubric`` in table 2.
+    The names of rows are like ``official: MODEL`` in table 1, and like ``MODEL: w/o Rubric`` in table 2.
     """
     path = resource("data", "published", f"002_table{table}.csv")
     with path.open(encoding="utf-8", newline="") as lines:

@@ -1,7 +1,8 @@
-"""Reads the rating of a paper from an LM's review under a guideline. Replies are hostile input.
+"""Reads the rating of a paper from an LM's review under a guideline.
 
-The form is that of listings 5, 6 and 13 of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated
-Peer Review": ``Overall Rating: (Your Rating)``, an integer from 1 to 10.
+Listings 5, 6 and 13 of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" define
+the form: ``Overall Rating: (Your Rating)``, an integer from 1 to 10. With a rubric, the review also states a temporary
+score from −10 to 10, from which a rule computes the rating. Replies are hostile input: they may hold anything.
 """
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ _OUT_OF = re.compile(r"\s*(?:/|out of)\s*(\d+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The rating of a paper by *model* under *condition*, or the problem instead: exactly one of the two.
+    """The rating of a paper by *model* under *condition*: either a *value* or the *problem* that replaces it.
 
-    *value* is the rating that the model states. *recomputed*: with a rubric, the rating that its rule gives for the
-    review's temporary score (None: not stated, or off its scale). *text* is the review.
+    - *value*: the rating that the model states, 1 to 10.
+    - *recomputed*: the rating that the rubric's rule gives for the review's temporary score; None if there is none.
+    - *text*: the review.
     """
 
     paper_id: str
@@ -56,10 +58,11 @@ class Rating:
 
 
 def overall_rating(text: str) -> int:
-    """Returns the last ``Overall Rating: n`` of *text*, ignoring thinking; n may stand in parentheses or before "/10".
+    """Returns the rating n in the last ``Overall Rating: n`` of *text*; the LM's thinking is ignored.
 
-    Without such a line, it reads the sentences "The overall rating is n.", which must agree. Raises `ReplyError`:
-    ``no_rating``, ``rating_not_integer``, ``rating_ambiguous`` (a range, or two ratings), ``rating_off_scale``.
+    n may stand in parentheses or before "/10". If there is no such line, all sentences "The overall rating is n." must
+    state the same rating. Raises `ReplyError`: ``no_rating``, ``rating_not_integer``, ``rating_off_scale``, or
+    ``rating_ambiguous`` for a range or two ratings.
     """
     visible = without_thinking(text)[0]
     if matches := [*_RATING.finditer(visible)]:
@@ -73,17 +76,17 @@ def overall_rating(text: str) -> int:
 
 
 def on_scale(rating: int) -> int:
-    """Returns *rating* if it is one of 1 to 10; else raises `ReplyError`."""
+    """Returns *rating* if it is from 1 to 10; raises `ReplyError` otherwise."""
     if not LOWEST <= rating <= HIGHEST:
         raise ReplyError(f"rating_off_scale: {rating}")
     return rating
 
 
 def temporary_score(text: str) -> int:
-    """Returns the last ``temporary score: t`` of *text* (listing 13), −10 to 10, ignoring thinking.
+    """Returns the score t, −10 to 10, in the last ``temporary score: t`` of *text* (listing 13).
 
-    Raises `ReplyError`: ``no_temporary_score``, or ``temporary_score_`` with ``not_integer``, ``ambiguous`` or
-    ``off_scale``.
+    The LM's thinking is ignored. Raises `ReplyError`: ``no_temporary_score``, ``temporary_score_not_integer``,
+    ``temporary_score_ambiguous`` or ``temporary_score_off_scale``.
     """
     matches = [*_TEMPORARY.finditer(without_thinking(text)[0])]
     if not matches:
@@ -95,10 +98,10 @@ def temporary_score(text: str) -> int:
 
 
 def normalised(temporary: int) -> int:
-    """Returns the rating, 1 to 10, that listing 13 computes from a *temporary* score t of −10 to 10.
+    """Returns the rating (1 to 10) that listing 13 computes from a *temporary* score t of −10 to 10.
 
-    It is round(((t + 10)/20)·9 + 1) with halves rounded down, because the listing maps 0 to 5. In integers this is
-    ⌈(9·(t + 10) + 10)/20⌉. Raises ValueError for a score off the scale.
+    The rating is round(((t + 10)/20)·9 + 1). Halves are rounded down, because the listing maps t = 0 to 5. In integers,
+    the formula is ⌈(9·(t + 10) + 10)/20⌉. Raises ValueError if t is not from −10 to 10.
     """
     if abs(temporary) > QUESTIONS:
         raise ValueError(f"temporary score {temporary} is not between -10 and 10")

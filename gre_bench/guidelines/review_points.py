@@ -1,7 +1,8 @@
-"""Points that a rule gives to a human review: for its date and its length.
+"""Points that a rule gives to a human review for its date and its length.
 
 The rule is that of "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix
-A.2. All comparisons are exact, because the printed sign (< or ≤) decides about a review on a cut-off.
+A.2. All comparisons use exact fractions, because a review may lie exactly on a limit. The printed sign (< or ≤) then
+decides.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ SCORE_FIELDS = ("soundness", "presentation", "contribution")
 
 @dataclass(frozen=True, slots=True)
 class FieldedReview:
-    """A human review by its fields (table 3), and when it was written (epoch ms).
+    """A human review as the fields of its form (table 3 of the guideline paper).
 
-    A field that the reviewer left empty is present and empty; a field that the venue lacks is absent.
+    - *fields*: the text of each field. A field that the reviewer left empty is an empty text. A field that the form
+      does not have is absent.
+    - *written_ms*: the time when the review was written (epoch ms), None if unknown.
     """
 
     review_id: str
@@ -36,32 +39,36 @@ class FieldedReview:
     written_ms: int | None = None
 
     def lacking(self, names: Iterable[str]) -> list[str]:
-        """Returns those fields in *names* that the review does not have."""
+        """Returns the *names* of fields that the review does not have."""
         return [name for name in names if name not in self.fields]
 
 
 def date_points(written_ms: int, mean_ms: Fraction) -> int:
-    """Returns 1 to 5 points by d = |t − mean| in days: 5 for d ≤ 2, 4 for d ≤ 5, 3 for d ≤ 10, 2 for d ≤ 20, else 1."""
+    """Returns 1 to 5 points for the distance d = |written − mean| between a review's date and the mean date, in days.
+
+    It gives 5 points for d ≤ 2, 4 for d ≤ 5, 3 for d ≤ 10, 2 for d ≤ 20, else 1. *written_ms* and *mean_ms* are epoch
+    milliseconds.
+    """
     days = abs(written_ms - mean_ms) / DAY_MS
     return next((points for most, points in DATE_CUTS if days <= most), 1)
 
 
 def length_points(characters: int, middle: Fraction) -> int:
-    """Returns 1 to 5 points for a length, compared with the median length *middle*; both are in *characters*.
+    """Returns 1 to 5 points for the length of a review, compared with the median length *middle*.
 
-    For the median M: 5 points above 1.5·M, 4 above 1.2·M, 3 above 0.8·M, 2 above 0.5·M, else 1.
+    It gives 5 points above 1.5 medians, 4 above 1.2, 3 above 0.8, 2 above 0.5, else 1. Both lengths are in characters.
     """
     return next((points for times, points in LENGTH_CUTS if characters > times * middle), 1)
 
 
 def mean_date(reviews: Sequence[FieldedReview]) -> Fraction | None:
-    """Returns the exact mean date of those *reviews* that have one (epoch ms); None if none has."""
+    """Returns the exact mean date (epoch ms) of the *reviews* that have a date; None if no review has one."""
     dates = [review.written_ms for review in reviews if review.written_ms is not None]
     return Fraction(sum(dates), len(dates)) if dates else None
 
 
 def characters(review: FieldedReview) -> int | None:
-    """Returns the number of characters of summary, strengths, weaknesses and questions together.
+    """Returns the length of *review*: the characters of its summary, strengths, weaknesses and questions together.
 
     Returns None if one of these fields is absent.
     """
@@ -71,6 +78,6 @@ def characters(review: FieldedReview) -> int | None:
 
 
 def median_length(reviews: Sequence[FieldedReview]) -> Fraction | None:
-    """Returns the median length of *reviews* in `characters`, over those that have a length; None if none has."""
+    """Returns the median of the lengths (`characters`) of *reviews*; None if no review has a length."""
     lengths = [length for review in reviews if (length := characters(review)) is not None]
     return Fraction(median(map(Fraction, lengths))) if lengths else None

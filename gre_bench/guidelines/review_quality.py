@@ -1,10 +1,11 @@
-"""Rates human reviews by the five criteria of the guideline paper's appendix A.2, and groups them by the total.
+"""Gives human reviews points by the five criteria of the guideline paper's appendix A.2, and groups the reviews.
 
-A total is 2 to 17. If a criterion has no points, because a field, a date or an LM's verdict is missing, there is no
-total.
+The total of the points is 2 to 17, and decides whether a review belongs to the group good, middle or bad. Points for a
+criterion are missing if a field, the date or an LM's verdict is missing. Such a review has no total.
 
-Beside the paper's three groups there are two for each criterion alone, ``good.NAME`` and ``bad.NAME``: the reviews with
-the highest and the lowest possible points for it. A guideline made from these shows whether the criterion helps.
+For each criterion NAME there are two more groups, ``good.NAME`` and ``bad.NAME``. They hold the reviews with the most
+and the fewest possible points for that criterion alone. Guidelines made from the two groups show whether the criterion
+helps.
 """
 
 from __future__ import annotations
@@ -45,9 +46,10 @@ Points = int | Problem
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The *points* of one review by criterion, each a number or the problem why there is none.
+    """The points of one review.
 
-    *length* is the number of its characters (see `characters`; None: a field is absent).
+    - *points*: for each criterion, the number of points, or the problem that replaces it.
+    - *length*: the number of the review's characters (see `characters`); None if a field is absent.
     """
 
     review_id: str
@@ -57,23 +59,26 @@ class Quality:
 
     @property
     def total(self) -> int | None:
-        """The sum of the points for all five criteria; None if there are none for one of them."""
+        """The sum of the points for all five criteria; None if a criterion has no points."""
         given = [points for points in self.points.values() if isinstance(points, int)]
         return sum(given) if len(given) == len(NAMES) else None
 
     @property
     def lacking(self) -> dict[str, Problem]:
-        """The problems of the criteria without points, by criterion; empty if there is a total."""
+        """The problem of each criterion without points, by the criterion's name; empty if there is a total."""
         return {name: points for name, points in self.points.items() if isinstance(points, Problem)}
 
     @property
     def group(self) -> Group | None:
-        """The group by total: good for 17, middle for 11, bad for 6 or less; None for any other or no total."""
+        """The group to which the total belongs: good for 17, middle for 11, bad for 6 or less.
+
+        It is None for all other totals, and if there is no total.
+        """
         return None if self.total is None else group_of(self.total)
 
 
 def group_of(total: int) -> Group | None:
-    """Returns the group of a *total*: good for 17, middle for 11, bad for 6 or less; None for any other.
+    """Returns the group to which *total* belongs: good for 17, middle for 11, bad for 6 or less, None for all others.
 
     Raises ValueError if the total is not between `LEAST` and `MOST`.
     """
@@ -85,10 +90,12 @@ def group_of(total: int) -> Group | None:
 def judge(
     reviews: Sequence[FieldedReview], verdicts: Mapping[tuple[str, str], Points], dated: bool = True
 ) -> list[Quality]:
-    """Returns the quality of each of *reviews*, which must be all reviews of one conference.
+    """Returns the points of each of *reviews*, which must be all reviews of one conference.
 
-    Points for the date depend on their mean date, points for the length on their median length. *verdicts*: an LM's
-    points by (review id, criterion). *dated*: False if the dates are unreliable; then no review has points for them.
+    The points for date and length compare a review with the mean date and the median length of all.
+
+    - *verdicts*: the points that an LM gave, or the problem, by (review id, criterion).
+    - *dated*: whether the dates are reliable; if not, no review gets points for its date.
     """
     mean, middle = mean_date(reviews) if dated else None, median_length(reviews)
     qualities = []
@@ -112,7 +119,7 @@ def judge(
 
 
 def members(qualities: Sequence[Quality], group: str) -> list[str]:
-    """Returns the sorted ids of the reviews in *group*, which is one of `GROUPS`."""
+    """Returns the sorted ids of the reviews that belong to *group*, one of `GROUPS`."""
     side, _, name = group.partition(".")
     if not name:
         return sorted(quality.review_id for quality in qualities if quality.group == group)
@@ -121,9 +128,9 @@ def members(qualities: Sequence[Quality], group: str) -> list[str]:
 
 
 def sampled(qualities: Sequence[Quality], size: int = SAMPLED, seed: int = 0) -> dict[str, list[str]]:
-    """Returns the sorted ids of *size* reviews of each group, sampled with *seed*, by group.
+    """Returns a sample of *size* reviews from each group: the name of the group → the sorted ids of its reviews.
 
-    Of a smaller group, all reviews are returned.
+    The sample depends on *seed*. A smaller group is returned whole.
     """
     drawn = {}
     for group in GROUPS:

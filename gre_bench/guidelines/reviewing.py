@@ -1,4 +1,4 @@
-"""Asks an LM to review papers under a guideline, and reads the ratings from its reviews."""
+"""Lets an LM review papers under a guideline, and reads the ratings from its reviews."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ NO_TEXT = Problem("no_text", "the paper has no text")
 def rate(
     writer: Writer, sampling: Sampling, model: str, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns the rating of each of *papers*, pairs (paper id, content), in the same order.
+    """Returns the rating of each of *papers*, in the same order.
 
-    *writer* is the open LM, *model* its name in the ratings, *condition* the guideline. A paper without content gets
-    the problem ``no_text`` and is not sent.
+    - *writer*: the LM that reviews.
+    - *model*: the name of the LM in the ratings.
+    - *condition*: the guideline.
+    - *papers*: pairs (paper id, text of the paper).
+
+    A paper without text gets the problem ``no_text``, and no request is sent for it.
     """
     able = [(paper_id, content) for paper_id, content in papers if content.strip()]
     answers = ask(writer, sampling, [condition.chat(content) for _, content in able], overall_rating)

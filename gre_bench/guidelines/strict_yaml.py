@@ -1,4 +1,7 @@
-"""Reads YAML from an LM as a mapping of plain values: no tags, no anchors, no duplicate keys, nothing huge."""
+"""Reads YAML from an LM's reply, and returns it as a mapping of plain values.
+
+Tags, anchors, duplicate keys and very long texts are refused.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ class _Loader(yaml.SafeLoader):
 
 
 def block(text: str) -> str:
-    """Returns the last fenced block of *text*, closed or not; without one, the whole text."""
+    """Returns the content of the last fenced block (```) of *text*, even if the block is not closed.
+
+    Returns the whole text if it has no fenced block.
+    """
     blocks: list[list[str]] = []
     inside = False
     for line in text.splitlines():
@@ -45,10 +51,11 @@ def block(text: str) -> str:
 
 
 def mapping(text: str) -> Mapping[str, Any]:
-    """Returns *text* read as a YAML mapping; raises `ReplyError` ``no_yaml`` if it is none, or too long.
+    """Returns the mapping that *text* holds as YAML.
 
-    Listings 2 and 4 print their form with a comma after each line, which YAML allows only within braces. Braces are
-    therefore added if the text alone is no mapping, or if its values end with commas.
+    Listings 2 and 4 of the guideline paper print a comma after each line, which YAML allows only within braces. Braces
+    are therefore added if the text alone is no mapping, or if its values end with commas. Raises `ReplyError`
+    ``no_yaml`` if the text is too long, or still no mapping.
     """
     if len(text) > LARGEST:
         raise ReplyError(f"no_yaml: {len(text)} characters")

@@ -1,7 +1,12 @@
-"""RMSE in the layout of tables 1 and 2 of the guideline paper (`gre_bench.guidelines`), with its values below ours.
+"""Tables of RMSE in the layout of tables 1 and 2 of the guideline paper, with the paper's values below the study's.
 
-Table 1: no guideline, ARR, NeurIPS, ICLR, as official text and as instructions. Table 2: Base., Good, Mid., Bad,
-without and with a rubric. Other conditions form a table of the same layout, above the published table 1.
+Table 1 has a column without a guideline, and one for the guideline of each venue: ARR, NeurIPS and ICLR. It has two
+blocks, for the official texts and for the same texts rewritten as instructions.
+
+Table 2 has a column without a guideline (Base.), and columns for guidelines that imitate good, middle and bad reviews.
+Each model has rows without a rubric, with a rubric, and with ratings that the rubric's rule computes.
+
+All other conditions form one more table in the layout of table 1.
 """
 
 from __future__ import annotations
@@ -25,7 +30,12 @@ SETTINGS = ("w/o Rubric", "w/ Rubric", "w/ Rubric, recomputed")
 
 @dataclass(frozen=True, slots=True)
 class RmseCell:
-    """An RMSE with its 95% interval (*low*, *high*) if there is one, and the number of *papers* behind it."""
+    """An RMSE in a table.
+
+    - *low*, *high*: its 95% interval, if it has one.
+    - *papers*: the number of papers behind the RMSE.
+    - *note*: an explanation if the published number is doubtful.
+    """
 
     value: float
     low: float | None = None
@@ -36,9 +46,11 @@ class RmseCell:
 
 @dataclass(frozen=True, slots=True)
 class RmseRow:
-    """A row: its *labels* (such as model and setting), and its cells by column.
+    """A row of a table.
 
-    *published*: whether its values are printed in the paper rather than computed here.
+    - *labels*: the texts on its left, such as the model and the setting.
+    - *cells*: the cells by the name of their column.
+    - *published*: whether the values are printed in the paper rather than computed here.
     """
 
     labels: tuple[str, ...]
@@ -46,9 +58,9 @@ class RmseRow:
     published: bool = False
 
     def place(self, column: str) -> int | None:
-        """Returns the rank of the RMSE in *column* if it is 1 (the lowest of the row) or 2; None for any other.
+        """Returns the rank, 1 or 2, of the RMSE in *column* among the values of the row; 1 is the lowest.
 
-        Returns None if the row has fewer than two different values.
+        Returns None for all other ranks, or if the row has fewer than two different values.
         """
         order = sorted({cell.value for cell in self.cells.values()})
         if column not in self.cells or len(order) < 2:
@@ -59,7 +71,12 @@ class RmseRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of RMSE, lower is better; *heads* are the titles of the columns that hold the rows' labels."""
+    """A table of RMSE; lower is better.
+
+    - *heads*: the titles of the columns that hold the rows' labels.
+    - *columns*: the titles of the columns that hold RMSE.
+    - *lines*: the rows.
+    """
 
     title: str
     heads: tuple[str, ...]
@@ -68,9 +85,10 @@ class Table:
 
 
 def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
-    """Returns the tables that *outcomes* fill, in this order: one per block of table 1, table 2, other conditions.
+    """Returns the tables that *outcomes* fill, in this order: both blocks of table 1, table 2, all other conditions.
 
-    If all conditions are others, the published table 1 follows for comparison.
+    Tables without a result are left out. If only the table of other conditions is filled, the published table 1 follows
+    that table for comparison.
     """
     results = {(outcome.model, outcome.condition): outcome for outcome in outcomes}
     models = list(dict.fromkeys(outcome.model for outcome in outcomes))
@@ -95,9 +113,10 @@ def layout(outcomes: Sequence[ConditionResult]) -> list[Table]:
 
 
 def _name(block: str, venue: str) -> str:
-    """Returns the name of *venue*'s condition in a *block* of table 1: ``arr``, or ``arr_official`` for official texts.
+    """Returns the name of the condition with the guideline of *venue* in *block* of table 1.
 
-    The user supplies official texts; instructions are shipped.
+    In the block ``instruction``, the guideline is rewritten as instructions, and the name is like ``arr``. In the block
+    ``official``, the user supplies the official text, and the name is like ``arr_official``.
     """
     return venue if block == "instruction" else f"{venue}_official"
 

@@ -18,10 +18,13 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Averages over reviews (*reviews* is their number): words per review, and two type-token ratios.
+    """The average length of reviews, and the average variety of their words.
 
-    *type_token_ratio* falls with length. *moving_ratio* does not: it is the mean over all windows of 50 words, averaged
-    over the reviews that have as many; None if no review has.
+    - *reviews*: the number of reviews.
+    - *mean_words*, *median_words*: the mean and the median number of words per review.
+    - *type_token_ratio*: distinct words divided by words; falls as reviews get longer.
+    - *moving_ratio*: the mean ratio over all windows of 50 words, which does not depend on length. It covers the
+      reviews with at least 50 words, and is None if there are none.
     """
 
     reviews: int
@@ -37,9 +40,9 @@ def words(text: str) -> list[str]:
 
 
 def type_token_ratio(tokens: Sequence[str]) -> float:
-    """Returns the number of distinct *tokens* divided by the number of tokens.
+    """Returns the number of distinct *tokens* divided by the number of all tokens.
 
-    It falls with length for every author. Raises ValueError if there are no tokens.
+    The ratio falls with the length of a text, whoever wrote it. Raises ValueError if there are no tokens.
     """
     if not tokens:
         raise ValueError("no words")
@@ -47,7 +50,7 @@ def type_token_ratio(tokens: Sequence[str]) -> float:
 
 
 def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
-    """Returns the mean type-token ratio of all windows of *window* tokens; None if there are fewer *tokens*."""
+    """Returns the mean type-token ratio over all windows of *window* tokens; None if *tokens* are fewer than that."""
     if len(tokens) < window:
         return None
     counts: dict[str, int] = {}
@@ -65,7 +68,7 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
 
 
 def wording(texts: Sequence[str]) -> Wording | None:
-    """Returns the averages over those *texts* that have words; None if none has."""
+    """Returns the averages over all *texts* that have words; None if no text has words."""
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:
         return None

@@ -1,4 +1,4 @@
-"""Names that the shell completes: of editions, metrics, models, domains and published tables."""
+"""Completions that the shell offers: names of editions, metrics, models, domains and published tables."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from gre_bench.core.errors import GreBenchError
 
 
 def editions(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Returns the editions in the state folder; none if it cannot be read.
+    """Returns the names of the editions in the state folder; none if the folder cannot be read.
 
-    The folder is that of --state, else of the environment variable GRE_BENCH_STATE, else ``state``.
+    The folder is the one that --state names, else the environment variable GRE_BENCH_STATE, else ``state``.
     """
     from gre_bench.store import find_editions
 
@@ -31,7 +31,7 @@ def metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
 
 def pretrained(ctx: Any, args: list[str], incomplete: str) -> list[tuple[str, str]]:
-    """Returns the names and titles of the models that can be downloaded."""
+    """Returns (name, title) of each model that can be downloaded."""
     from gre_bench.core.pretrained.entries import entries
 
     return [(name, entry.title) for name, entry in entries().items()]
@@ -45,7 +45,7 @@ def domains(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
 
 def published_tables(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """Returns the names of the published tables."""
+    """Returns the names of the published tables of Xu et al. 2025."""
     from gre_bench.ranking.published import tables
 
     return list(tables())

@@ -1,4 +1,4 @@
-"""Groups and commands as ``--help`` shows them, and the former names of commands."""
+"""Classes of groups and commands: the layout of ``--help``, and hints for former names of commands."""
 
 from __future__ import annotations
 
@@ -32,39 +32,43 @@ MOVED = {
 
 
 class Command(TyperCommand):
-    """A command whose help omits the types of flags and named arguments, and fills each line of the terminal."""
+    """A command with a shorter help.
+
+    The help omits the types of flags and of named arguments. Its paragraphs fill each line of the terminal.
+    """
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.help = _unwrapped(self.help or "")
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters, without the types of flags and of named arguments."""
+        """Returns the parameters of the command; their types are hidden for flags and named arguments."""
         return _without_types(super().get_params(ctx))
 
 
 class Group(TyperGroup):
-    """A group of commands, with the same help as `Command`."""
+    """A group of commands. Its help omits the types of flags, like the help of a `Command`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Returns the parameters, without the types of flags."""
+        """Returns the parameters of the group; their types are hidden for flags."""
         return _without_types(super().get_params(ctx))
 
 
 class TopGroup(Group):
-    """The whole program. It recognises the former names of its commands."""
+    """The group that holds all commands. For a former name of a command, it tells the user the present name."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Returns what click needs to run the called command.
+        """Returns what click needs to run the command that *args* name.
 
-        Raises `SettingsError` for a former name of a command, with its present one.
+        click gets the command's name, the command, and the arguments that follow. Raises `SettingsError`, which states
+        the present name, if *args* begin with a former name of a command.
         """
         if args and args[0] in MOVED and not ctx.resilient_parsing:
             raise SettingsError(f"the command {args[0]} has moved; use: {MOVED[args[0]]}")
         return super().resolve_command(ctx, args)
 
     def main(self, *args: Any, **more: Any) -> Any:
-        """Runs the program and exits. A usage error is printed as one line, like every other error."""
+        """Runs the program and exits. A usage error is printed as one line, like all other errors."""
         try:
             code = super().main(*args, **more | {"standalone_mode": False})
         except typer.TyperException as error:
@@ -78,13 +82,13 @@ class TopGroup(Group):
 
 
 class Commands(typer.Typer):
-    """A `typer.Typer` whose commands are of the class `Command`; called without arguments, it shows its help."""
+    """A `typer.Typer` whose commands have the class `Command`. Called without arguments, it shows its help."""
 
     def __init__(self, help: str, cls: type[Group] = Group, **more: Any) -> None:
         super().__init__(help=help, cls=cls, no_args_is_help=True, pretty_exceptions_enable=False, **more)
 
     def command(self, name: str | None = None, **more: Any) -> Any:
-        """Adds a command, as `typer.Typer.command` does."""
+        """Adds a command of the class `Command`; the parameters are those of `typer.Typer.command`."""
         return super().command(name, cls=Command, **more)
 
 

@@ -1,7 +1,7 @@
 """The options and arguments that several commands share, each described once.
 
-A command about one edition takes it as the argument EDITION. It takes the option --edition if its argument is something
-else (a file, candidates), or if a settings file may name the edition. A short flag means the same in every command.
+Most commands name their edition by the argument EDITION. A command has the option --edition instead in two cases: its
+argument is something else, or a settings file may name the edition. A short flag means the same in every command.
 """
 
 from __future__ import annotations

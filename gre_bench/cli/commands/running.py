@@ -1,4 +1,7 @@
-"""Functions that commands share: settings of a run, edition, budget, confirmation, progress bar and exit codes."""
+"""Functions that commands share.
+
+They cover a run's settings, edition, budget, confirmation, progress bar and exit code.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,15 @@ DEMO = resource("deployments", "demo.toml")
 
 
 def ended(summary: dict[str, Any]) -> typer.Exit:
-    """Returns the `typer.Exit` with the exit code of the outcome of *summary*."""
+    """Returns the `typer.Exit` whose exit code fits the outcome in *summary*, the summary of a run."""
     return typer.Exit(OUTCOMES.get(summary["outcome"], INCOMPLETE))
 
 
 def settings_of(file: Path | None, edition: str | None, overrides: list[str] | None, state: Path) -> Settings:
-    """Returns the settings of a run: those of *file*, changed by *overrides*.
+    """Returns the settings of a run: those of *file*, changed by *overrides* (texts ``key=value``).
 
-    Without *file* they are those of the last refresh of *edition*; without both, those of the demo. Raises
-    `SettingsError` for a missing file or a wrong setting.
+    Without *file*, the settings are those of the last refresh of *edition*. Without *file* and *edition*, they are
+    those of the demo. Raises `SettingsError` for a missing file or a wrong setting.
     """
     changes = list(overrides or [])
     if edition is not None:
@@ -46,17 +49,19 @@ def settings_of(file: Path | None, edition: str | None, overrides: list[str] | N
 
 
 def study_budget(limits: list[str] | None, settings: BudgetSettings | None = None) -> BudgetSettings:
-    """Returns the budget of a study: *settings*, or no bounds if None, with *limits* of the command line (KEY=VALUE).
+    """Returns the budget of a study: that of *settings*, changed by *limits* from the command line.
 
-    Raises `SettingsError` for a limit that is not written as ``budget.KEY=VALUE``.
+    If *settings* is None, the budget has only these limits. Raises `SettingsError` for a limit that is not written as
+    ``budget.KEY=VALUE``.
     """
     return configuration.budget_of(settings or BudgetSettings(), tuple(limits or ()))
 
 
 def stored_edition(edition: str | None, state: Path) -> Store:
-    """Returns the store of *edition*, or of the only edition in *state* if None.
+    """Returns the store of *edition*; if that is None, of the only edition in *state*.
 
-    Raises `SettingsError`, which lists the editions there, if there is no such edition, or several and none is named.
+    Raises `SettingsError` if there is no such edition, or if *edition* is None and there are several. The message lists
+    the editions in *state*.
     """
     store = Store(state, the_edition(edition, state))
     if not store.exists:
@@ -65,9 +70,10 @@ def stored_edition(edition: str | None, state: Path) -> Store:
 
 
 def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
-    """Returns the files of *pairs* NAME=FILE by name.
+    """Returns the files that *pairs* name, by name; each pair is a text ``NAME=FILE``.
 
-    Raises `SettingsError` for a malformed pair or a repeated name; its message begins with *option*.
+    Raises `SettingsError` for a malformed pair or a repeated name. The message begins with *option*, the name of the
+    option that takes the pairs.
     """
     files: dict[str, Path] = {}
     for pair in pairs or ():
@@ -81,14 +87,17 @@ def named_files(pairs: list[str] | None, option: str = "") -> dict[str, Path]:
 
 
 def folder_to_write(folder: Path) -> Path:
-    """Returns *folder*, which need not exist yet; raises `SettingsError` if it is a file."""
+    """Returns *folder*, which may be missing; raises `SettingsError` if it is a file."""
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"{folder} is a file; name a folder")
     return folder
 
 
 def confirm(change: str) -> None:
-    """Asks the user to confirm *change*; raises `SettingsError` if they decline, or if input is no terminal."""
+    """Asks the user to confirm *change*, a description of what will happen.
+
+    Raises `SettingsError` if the user declines, or if standard input is not a terminal.
+    """
     if not sys.stdin or not sys.stdin.isatty():
         raise SettingsError(f"{change}: say that you mean it with --yes")
     if not typer.confirm(f"{change}?", err=True):
@@ -97,7 +106,10 @@ def confirm(change: str) -> None:
 
 @contextmanager
 def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
-    """Shows the progress of the run on *store* until the block ends; nothing if *quiet*, or without a terminal."""
+    """Shows the progress of the run on *store* until the block ends.
+
+    Nothing is shown if *quiet*, or without a terminal.
+    """
     if quiet or not screen.err.is_terminal:
         yield
         return
@@ -110,7 +122,7 @@ def progress_bar(store: Store, quiet: bool) -> Iterator[None]:
 def _last_settings(store: Store) -> str | None:
     """Returns the settings of the edition's last refresh as JSON; None if it has never been refreshed.
 
-    They are read from the store itself if there is no usable copy for readers.
+    The settings are read from the copy for readers. If that cannot be used, they are read from the store itself.
     """
     if not store.exists:
         return None

@@ -1,4 +1,4 @@
-"""Prints the results of ``gre-bench study agree`` and ``study symmetry``: correlations with intervals."""
+"""Prints the results of ``gre-bench study agree`` and ``gre-bench study symmetry``: correlations with intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAMES = {"spearman": "Spearman's ρ", "kendall": "Kendall's τ-b", "pearson": "
 
 
 def show(summary: dict[str, Any]) -> None:
-    """Prints one table per correlation coefficient, then how many pairs have no score and why."""
+    """Prints the results of ``study agree``: one table per coefficient, then how many pairs have no score and why."""
     for kind, name in _NAMES.items():
         rows = [row for row in summary["agreements"] if row["kind"] == kind]
         screen.out.print(_table(name, rows, summary))
@@ -29,7 +29,7 @@ def show(summary: dict[str, Any]) -> None:
 
 
 def show_symmetry(summary: dict[str, Any]) -> None:
-    """Prints the correlations of the symmetry check, and the number of pairs and papers behind them."""
+    """Prints the results of ``study symmetry``: the correlations, and the numbers of pairs and papers behind them."""
     table = Table(
         title=f"Symmetry of {screen.escape(summary['evaluation_lm'])} on {screen.escape(summary['edition'])}",
         caption="Spearman over pairs of human reviews; 95% intervals, papers resampled. Xu et al. 2025, A.5: 0.943 as "

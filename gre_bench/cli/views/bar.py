@@ -1,4 +1,7 @@
-"""Progress bars with the remaining time, from the status file of a run or the history file of a training."""
+"""Progress bars with the remaining time.
+
+They follow the status file of a run, or the history file of a training.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ from gre_bench.tuning import history
 
 @contextmanager
 def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
-    """Shows the run of this process on *store* as a bar until the block ends; updates it every *every_s* seconds."""
+    """Shows a progress bar for the run on *store* until the block ends; updates the bar every *every_s* seconds.
+
+    The bar shows only runs of this process.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -57,14 +63,17 @@ def drawn(store: Store, every_s: float = 0.25) -> Iterator[None]:
 
 
 def left(status: Row) -> str:
-    """Returns the remaining time in *status* as a text; empty if it is unknown, or the stage is done."""
+    """Returns the remaining time in *status*, a run's status, as a text.
+
+    The text is empty if the time is unknown or the stage is done.
+    """
     seconds = status["remaining_s"]
     return f"about {duration(seconds)} remaining" if seconds and status["done"] < status["due"] else ""
 
 
 @contextmanager
 def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
-    """Shows the training in *folder* as a bar until the block ends: loss, steps per second, remaining time.
+    """Shows a progress bar for the training in *folder* until the block ends: loss, steps per second, remaining time.
 
     The bar is updated every *every_s* seconds.
     """
@@ -113,7 +122,7 @@ def followed(folder: Path, every_s: float = 0.25) -> Iterator[None]:
 def last_point(folder: Path, since: float) -> dict[str, Any] | None:
     """Returns the last complete entry of the training history in *folder*.
 
-    Returns None if nothing was written after *since* (epoch seconds), or the history cannot be read.
+    Returns None if the history was last written before *since* (epoch seconds), or if it cannot be read.
     """
     path = folder / history.FILE
     try:

@@ -1,4 +1,4 @@
-"""Prints a leaderboard as tables: ranks, ties, and the data and tests behind the scores."""
+"""Prints a leaderboard as tables: scores, ranks and ties, and the data and tests behind them."""
 
 from __future__ import annotations
 
@@ -52,10 +52,14 @@ def show_leaderboard(
     gaps: Sequence[CleanGapRow] = (),
     details: bool = False,
 ) -> None:
-    """Prints one table per metric, best candidate first, with the tests and the data behind it, and a legend.
+    """Prints one table per metric, best candidate first, with the tests and data behind it, and a legend at the end.
 
-    *signatures*, *separations*, *exposures* and *gaps* are rows of the queries for the same board. *details*: also
-    print a second table, of properties of the candidates' reviews.
+    - *rows*: the rows of the board.
+    - *signatures*: the signature of each metric on the board.
+    - *separations*: how well each metric separates reviews of the same paper from reviews of other papers (AUC).
+    - *exposures*: which LMs may have seen the reviews.
+    - *gaps*: the difference in score between contaminated and other models.
+    - *details*: whether to print a second table, with properties of the candidates' reviews.
     """
     by_id = {row["signature_id"]: row for row in signatures}
     auc = {row["signature_id"]: row for row in separations}
@@ -82,9 +86,9 @@ def show_leaderboard(
 
 
 def summary(summary: Row, store: Store) -> None:
-    """Prints the board in *store* after a refresh, why pairs have no score, and where the results are.
+    """Prints the outcome of a refresh: the board in *store*, why pairs have no score, and where the results are.
 
-    *summary* is that of the refresh.
+    *summary* is the summary that the refresh returned.
     """
     ids = [row["signature_id"] for row in summary["metrics"]]
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if row["signature_id"] in ids]
@@ -102,7 +106,7 @@ def summary(summary: Row, store: Store) -> None:
 
 
 def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
-    """Prints a line for each candidate that lacks reviews of some papers, with the ids of the first such papers."""
+    """Prints a line for each candidate that lacks reviews of some papers, with a few of these papers' ids."""
     for row in rows:
         more = ", ..." if row["lacking"] > len(row["examples"]) else ""
         say(
@@ -112,9 +116,10 @@ def show_uncovered(rows: Sequence[UncoveredRow]) -> None:
 
 
 def _metric_table(edition: str, rows: list[LeaderboardRow], signature: SignatureRow, group: str | None) -> set[str]:
-    """Prints the table of one metric and *group* of candidates; returns the heads and signs for the legend to explain.
+    """Prints the table of one metric and one *group* of candidates, whose board rows are *rows*.
 
-    Notes become letters (flags) if the screen is too narrow for their text.
+    If the screen is too narrow for the text of the notes, letters (flags) replace it. Returns the heads and signs in
+    the table that the legend must explain.
     """
     planned, sampled = rows[0]["plan_papers"] or 0, rows[0]["sampled"]
     pilot = f" · pilot: {planned} of {counted(sampled, 'paper')}" if planned < sampled else ""
@@ -149,7 +154,11 @@ def _metric_table(edition: str, rows: list[LeaderboardRow], signature: Signature
 
 
 def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
-    """Prints the meanings of the flags in a table, and the full text of notes that a letter cannot convey."""
+    """Explains the flags in a table: prints what each letter means.
+
+    Some notes say more than a letter can (`PRINTED_IN_FULL`). For candidates with such a note, it prints the full text.
+    *writer* is the writer of the judgments.
+    """
     used = "".join(map(_flags, rows))
     if meanings := " · ".join(f"{flag} {meaning}" for flag, meaning in FLAGS.items() if flag in used):
         say(f"flags: {meanings}")
@@ -159,9 +168,9 @@ def _flagged(rows: Sequence[LeaderboardRow], writer: str) -> None:
 
 
 def _ties(rows: Sequence[LeaderboardRow]) -> None:
-    """Prints which neighbours on the board no test tells apart, and how many more papers would tell them apart.
+    """Prints which neighbours on the board do not differ significantly, and how many more papers would show it.
 
-    If the neighbours were not tested, it prints why.
+    If the order was not tested, it prints why.
     """
     ranks = {row["candidate"]: row["rank"] for row in rows}
     ties = [row for row in rows if row["tied"]]
@@ -197,7 +206,13 @@ def _basis(
     exposures: Sequence[ExposureRow],
     gap: CleanGapRow | None,
 ) -> None:
-    """Prints the data behind one table: AUC, signature, validation, and which LMs may have read the reviews."""
+    """Prints the data behind the table of one metric, its signature, and whether the metric is validated.
+
+    - *rows*: the rows of the table.
+    - *auc*: how well the metric separates reviews of the same paper from reviews of other papers.
+    - *exposures*: which LMs may have seen the reviews.
+    - *gap*: the difference in score between contaminated and other models.
+    """
     if auc:
         say(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
@@ -241,7 +256,10 @@ def _pairs(row: LeaderboardRow) -> str:
 
 
 def _note(row: LeaderboardRow, writer: str) -> str:
-    """Returns the note on a candidate: why it has no rank, how many pairs lack a score, and cautions."""
+    """Returns the note on a candidate: why it has no rank, how many of its pairs lack a score, and cautions.
+
+    *writer* is the writer of the judgments.
+    """
     states = (f"{row[state]} {state}" for state in ("failed", "missing", "excluded") if row[state])
     chance = "not above chance" if row["surely_above_chance"] is False else None
     few = f"few judgments by {writer} ({_lines(row)})" if row["few_lines"] else None
@@ -250,7 +268,7 @@ def _note(row: LeaderboardRow, writer: str) -> str:
 
 
 def _flags(row: LeaderboardRow) -> str:
-    """Returns the notes on a row as letters, for a screen too narrow for their text."""
+    """Returns the note on a candidate as letters (see `FLAGS`), for a screen too narrow for the text."""
     conditions = {
         "b": row["kind"] == "human",
         "c": row["kind"] == "control",
@@ -268,25 +286,32 @@ def _lines(row: LeaderboardRow) -> str:
 
 
 def number(value: float | None) -> str:
-    """Returns *value* with its sign and two digits; empty if None."""
+    """Returns *value* with its sign and two decimals; empty if None."""
     return "" if value is None else f"{value:+.2f}"
 
 
 def half(value: float | None, end: float | None) -> str:
-    """Returns half the width of an interval with the middle *value* and the upper end *end*; empty if one is None."""
+    """Returns half the width of an interval with the middle *value* and the upper end *end*.
+
+    The text is empty if *value* or *end* is None.
+    """
     return "" if value is None or end is None else f"{end - value:.2f}"
 
 
 def with_half(value: float | None, end: float | None) -> str:
-    """Returns *value* with ± half the width of its interval, whose upper end is *end*; empty if *value* is None."""
+    """Returns *value* with ± half the width of its interval, such as ``+1.20 ±0.31``; *end* is the upper end.
+
+    The text is empty if *value* is None, and has no ± if *end* is None.
+    """
     half_width = half(value, end)
     return number(value) + (f" ±{half_width}" if half_width else "")
 
 
 def _p_to_human(row: LeaderboardRow) -> str:
-    """Returns the p-value of the difference to the human baseline; empty if there is none.
+    """Returns the p-value of the candidate's difference to the human baseline; empty if there is none.
 
-    That of a candidate without a rank is not corrected for several tests, so it is in parentheses.
+    The p-value of a candidate with a rank is corrected for all tests of the board. The p-value of a candidate without a
+    rank is not corrected, and is put in parentheses.
     """
     if row["difference_p_holm"] is not None:
         return p_value(row["difference_p_holm"])
@@ -295,7 +320,10 @@ def _p_to_human(row: LeaderboardRow) -> str:
 
 
 def _p_above_chance(row: LeaderboardRow) -> str:
-    """Returns the p-value of the score above chance, in parentheses if it is not corrected for several tests."""
+    """Returns the p-value of the candidate's score above chance; empty if there is none.
+
+    A p-value in parentheses is not corrected for several tests, because the candidate has no rank.
+    """
     if row["above_chance_p_holm"] is not None:
         return p_value(row["above_chance_p_holm"])
     alone = row["rank"] is None and row["above_chance_p"] is not None

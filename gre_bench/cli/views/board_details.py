@@ -19,7 +19,7 @@ OUTCOMES = ("ok", "cut", "refused", "empty", "unparsable", "rate_limited", "fail
 
 
 def show_details(rows: Sequence[LeaderboardRow]) -> None:
-    """Prints a table of `COLUMNS` for the human baseline and the models in *rows*, and explains them.
+    """Prints a table with the columns `COLUMNS` for the human baseline and the models in *rows*, and explains them.
 
     The columns are length, score at the human length, judgments, unusable texts, tokens, cost and contamination.
     """
@@ -40,13 +40,16 @@ def show_details(rows: Sequence[LeaderboardRow]) -> None:
 
 
 def show_examples(rows: Sequence[JudgedExampleRow]) -> None:
-    """Prints one judgment of each candidate in full, by each writer."""
+    """Prints one full judgment as an example, for each candidate and each writer of judgments."""
     for row in rows:
         screen.say(f"{row['candidate_id']}, a judgment by {row['writer']}: {row['example']}")
 
 
 def show_outcomes(rows: Sequence[OutcomesRow]) -> None:
-    """Prints the outcomes of LM requests: a row per candidate, purpose and LM. Columns of zeros are left out."""
+    """Prints the outcomes of requests to LMs as a table with a row for each candidate, purpose and LM.
+
+    Each column counts one outcome, such as ``refused``. Columns of zeros are left out.
+    """
     if not rows:
         return
     shown = [name for name in OUTCOMES if any(row[name] for row in rows)]

@@ -33,10 +33,10 @@ KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending
 
 
 def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | None, state: Path) -> None:
-    """Writes the columns *names* of *rows* in the format *form* to the file *out*, or to standard output if None.
+    """Writes the columns *names* of *rows* in the format *form* to the file *out*; to standard output if *out* is None.
 
-    Raises `SettingsError` for Parquet without a file, for a file among the `KEPT` parts of *state*, and for one that
-    cannot be written.
+    Raises `SettingsError` for Parquet without a file, or if the file cannot be written. It also refuses a file in the
+    parts of the state folder *state* that `KEPT` lists.
     """
     if out is not None and any(out.resolve().is_relative_to((state / name).resolve()) for name in KEPT):
         raise SettingsError(f"cannot write {out}: it lies in what {state} keeps; name a file elsewhere")
@@ -53,7 +53,10 @@ def write(rows: Sequence[Row], names: Sequence[str], form: Format, out: Path | N
 
 
 def show_written(files: Sequence[Path], board: str, as_json: bool) -> None:
-    """Prints the names of *files*, the figures of *board*, one per line; if there are none, why not."""
+    """Prints the paths of *files*, one per line; if there are none, it prints why.
+
+    The files are the figures of *board*. If *as_json*, the paths are printed as a JSON list.
+    """
     if as_json:
         return print_json([str(path) for path in files])
     for path in files:
@@ -75,7 +78,10 @@ def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def _harmless(value: Any) -> Any:
-    """Returns *value* safe to open: without terminal controls; a text like a formula gets an apostrophe before it."""
+    """Returns *value* so that a spreadsheet can open it safely: without terminal controls, and never a formula.
+
+    A text that a spreadsheet would read as a formula gets an apostrophe before it.
+    """
     if value is None or isinstance(value, bool | int | float):
         return value
     text = plain(value)
@@ -116,7 +122,7 @@ def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> Non
 
 
 def _array(values: list[Any]) -> Any:
-    """Returns *values* as an Arrow array, of texts if no other type holds them all."""
+    """Returns *values* as an Arrow array; as an array of texts if no other type can hold all of them."""
     import pyarrow as pa
 
     for kind in (None, pa.uint64()):

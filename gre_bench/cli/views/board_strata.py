@@ -1,4 +1,4 @@
-"""Prints scores by stratum. A stratum is a property of papers: the version of the PDF that was read, decision, area."""
+"""Prints scores by stratum. A stratum is a property of papers, such as the decision or the version of the PDF."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ SHOWN = 6
 
 
 def show_strata(counts: Sequence[Row], rows: Sequence[Row], metrics: dict[str, str]) -> None:
-    """Prints how many sampled papers each value of a stratum has, such as each area, and the scores on these papers.
+    """Prints, for each stratum, how many sampled papers have each of its values, and the scores on these papers.
 
-    Scores are left out for a stratum with one value. *counts* are rows of the query ``sampled_strata``, *rows* of the
-    query ``strata``. *metrics* maps ids of signatures to their metrics.
+    For the stratum ``area``, for instance, the values are the areas. A stratum with one value gets no scores.
+
+    - *counts*: rows of the query ``sampled_strata``.
+    - *rows*: rows of the query ``strata``.
+    - *metrics*: the metric of each signature, by the signature's id.
     """
     sizes: dict[str, dict[str, int]] = {}
     for row in counts:

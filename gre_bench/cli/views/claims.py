@@ -1,4 +1,4 @@
-"""Prints the verdicts of ``gre-bench study claims``; decided verdicts come first."""
+"""Prints the verdicts of ``gre-bench study claims``; claims with a clear verdict come first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _ORDER = ("holds", "does not hold", "cannot be told")
 
 
 def show(report: dict[str, Any], details: bool) -> None:
-    """Prints one line per claim and verdict; with *details*, also its text, its source and every comparison."""
+    """Prints one line for each claim, with its verdict.
+
+    With *details*, it also prints the text of the claim, its source, and every comparison behind the verdict.
+    """
 
     def key(row: dict[str, Any]) -> tuple[int, str, str]:
         return _ORDER.index(row["verdict"]), row["claim"], "" if row["contrasts"] else row["why"]

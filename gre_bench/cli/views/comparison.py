@@ -1,4 +1,7 @@
-"""Prints the result of ``gre-bench compare``: correlations, and figures side by side."""
+"""Prints the result of ``gre-bench compare``: correlations, and the values of two sides in one table.
+
+A side is a board, or the effects of changes on scores. It comes from a run or from a published table.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,9 @@ _WITHIN = {True: "yes", False: "no", None: ""}
 
 
 def show(report: dict[str, Any]) -> None:
-    """Prints each part that *report* has: correlations of boards, figures side by side, correlations with benchmarks.
+    """Prints the parts that *report* has, and what was left out and why.
 
-    Last, it prints what was left out and why.
+    The parts are the correlation of two boards, the values of two sides in one table, and correlations with benchmarks.
     """
     first, other = (Path(report["compared"][index]).name for index in (0, -1))
     if rows := report.get("consistency"):
@@ -51,7 +54,7 @@ def show(report: dict[str, Any]) -> None:
 
 
 def show_candidates(report: dict[str, Any]) -> None:
-    """Prints the comparison of two candidates of one edition, metric by metric."""
+    """Prints the comparison of two candidates of one edition, one metric after the other."""
     first, other = report["compared"]
     screen.say(f"{first} − {other} on {report['edition']}, over the pairs that both have")
     for row in report["candidates"]:
@@ -73,9 +76,10 @@ def show_candidates(report: dict[str, Any]) -> None:
 
 
 def _verdict(row: dict[str, Any], leader: str) -> str:
-    """Returns a text that says whether *leader* scores higher, or the two are not told apart.
+    """Returns a text that says whether *leader* scores higher than the other candidate, or the two are not told apart.
 
-    It depends on the board's corrected p-value if both are ranked together, else on that of the single test.
+    If the board ranks both candidates, the board's corrected p-value decides. Otherwise the uncorrected p-value of the
+    test between the two candidates decides.
     """
     corrected = row["board"]["p_holm"] if row["board"] else row["p"]
     if corrected < ALPHA:
@@ -104,7 +108,10 @@ def _left_out(report: dict[str, Any]) -> None:
 
 
 def _beside(first: str, other: str, rows: Sequence[dict[str, Any]]) -> None:
-    """Prints the figures of both sides, named *first* and *other*, in one table; numbered notes follow below it."""
+    """Prints the values of two sides in one table, with numbered notes below the table.
+
+    *first* and *other* are the names of the sides.
+    """
     notes = list(dict.fromkeys(row["printed"]["note"] for row in rows if row["printed"] and row["printed"]["note"]))
     marks = {note: f"({index})" for index, note in enumerate(notes, 1)}
     table(("metric", "of", first, "95%", other, "95%", "difference", "within", ""), [
@@ -130,7 +137,10 @@ def _figure(figure: dict[str, Any] | None) -> tuple[str, str]:
 
 
 def _coefficient(value: float | None) -> str:
-    """Returns a correlation as text; "not defined" for None, which means under three models or equal scores."""
+    """Returns a correlation as text, or "not defined" for None.
+
+    A correlation is not defined for fewer than three models, or if all scores are equal.
+    """
     return "not defined" if value is None else _number(value)
 
 

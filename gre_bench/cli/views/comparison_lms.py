@@ -12,7 +12,10 @@ from gre_bench.store import Row
 
 
 def show_lms(report: dict[str, Any]) -> None:
-    """Prints for each metric how far two evaluation LMs agree on the order, and the ranks of each candidate by both."""
+    """Prints, for each metric, how far two evaluation LMs agree on the order of the candidates.
+
+    It also prints the ranks of each candidate, one by each evaluation LM.
+    """
     first_lm, second_lm = report["compared"]
     for row in report["evaluation_lms"]:
         on = f"{counted(row['pairs'], 'pair')} of {counted(row['papers'], 'paper')}"

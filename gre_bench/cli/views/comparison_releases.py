@@ -20,7 +20,7 @@ LEVELS = {
 
 
 def show_releases(report: dict[str, Any]) -> None:
-    """Prints the comparison of two releases: the metrics one by one, then what differs in data and settings."""
+    """Prints the comparison of two releases: first metric by metric, then the differences in data and settings."""
     first, second = report["compared"]
     for row in report["releases"]:
         made = f"made {row['created_at']}, digest {row['digest'][:16]}"

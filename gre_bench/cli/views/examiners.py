@@ -19,7 +19,7 @@ WIDE = 200
 
 
 def show(summary: dict[str, Any]) -> None:
-    """Prints every table of a study, why texts have no grade, and the folder with the study's files."""
+    """Prints the results of a study: its tables, why texts have no grade, and the folder with the study's files."""
     screen.say(f"{summary['study']}: {counted(summary['texts'], 'text')} on {summary['sources']} sources")
     for row in summary["tables"]:
         show_sheet(Sheet(**row))
@@ -34,7 +34,7 @@ def show(summary: dict[str, Any]) -> None:
 
 
 def show_sheet(sheet: Sheet) -> None:
-    """Prints one table with its notes. If the output is no terminal, the table may be `WIDE` columns wide."""
+    """Prints one table with its notes. If the output is not a terminal, the table may be `WIDE` columns wide."""
     shown = Table(title=screen.escape(sheet.title), title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
     for index, head in enumerate(sheet.heads):
         shown.add_column(screen.escape(head), justify="left" if index < sheet.left else "right", overflow="fold")
@@ -46,6 +46,6 @@ def show_sheet(sheet: Sheet) -> None:
 
 
 def show_estimate(plan: dict[str, Any]) -> None:
-    """Prints the texts and examiners of a study, and the requests to LMs that it still needs."""
+    """Prints how many texts and examiners a study has, and how many requests to LMs it still needs."""
     screen.say(f"{counted(plan['texts'], 'text')}, {plan['excluded']} of them excluded; {plan['examiners']} examiners")
     show_models(plan)

@@ -1,4 +1,4 @@
-"""Prints ``gre-bench plan --all``: the published experiments in one table, and the files that each needs."""
+"""Prints the result of ``gre-bench plan --all``: what each published experiment costs, and which files it needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gre_bench.cli.views.comparison import table
 
 
 def show_experiments(plan: dict[str, Any]) -> None:
-    """Prints a table of the experiments' cost, then each one's files and commands, and every assumption."""
+    """Prints a table of what each experiment costs, then its files and commands, and all assumptions made."""
     heads = ("experiment", "requests", "M read", "M written", "USD", "GPU h")
     table(heads, [
         (row["experiment"].partition("/")[2], f"{row['requests']:,}",
@@ -33,7 +33,10 @@ def show_experiments(plan: dict[str, Any]) -> None:
 
 
 def money(row: dict[str, Any]) -> str:
-    """Returns the cost in USD as a text: what has a known price, followed by + if the price of an LM is unknown."""
+    """Returns the cost of an experiment in USD as a text, such as ``12.30+``.
+
+    The amount covers the LMs whose price is known. A + says that the price of another LM is unknown.
+    """
     if row["unpriced"] and not row["usd"]:
         return "not known"
     return f"{row['usd']:.2f}" + ("+" if row["unpriced"] else "")

@@ -1,6 +1,6 @@
-"""Tables that fit the terminal without cutting a number.
+"""Tables that fit the width of the terminal without cutting a number.
 
-Columns that do not fit are left out. If even the required ones do not fit, each row is printed as a record.
+Optional columns that do not fit are left out. If even the required columns do not fit, each row is printed as a record.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ _PARTS = re.compile(r"\+?[^-/+]*[-/]?")
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its head and cells.
+    """A column of a table: its *head* and one text per row (*cells*).
 
-    *order*: columns of order 0 are always shown; the others are added in ascending order while there is room. *kind*: a
-    ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped. *natural*, *least* and
-    *wanted* are its widths in characters: uncut, smallest possible, and preferred.
+    - *order*: 0 for a required column. Optional columns are added from order 1 upwards while there is room.
+    - *kind*: a ``number`` is never cut, a ``name`` is shortened in the middle, a ``note`` is wrapped.
+    - *natural*: the width of the uncut column, in characters.
+    - *least*: the smallest possible width.
+    - *wanted*: the preferred width.
     """
 
     head: str
@@ -52,7 +54,7 @@ class Column:
 
 
 def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: int | None = None) -> list[str]:
-    """Prints the rows of *columns* under *title* in *width* characters (None: those of the screen).
+    """Prints *columns* as a table under *title*, in *width* characters (None: the width of the screen).
 
     *styles* has one style of rich for each row. Returns the heads of the columns that were shown.
     """
@@ -77,7 +79,10 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = "") -> None:
-    """Prints *rows* under *heads*; the first column and those with heads in *names* hold names, the others numbers."""
+    """Prints *rows* as a table with the column heads *heads*.
+
+    The first column and the columns in *names* hold names, which may be shortened. All others hold numbers.
+    """
     cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
     show(title, [Column(screen.plain(head), own, 0, kind) for head, own, kind in zip(heads, cells, kinds, strict=True)],
@@ -85,9 +90,9 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequenc
 
 
 def fits(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Returns whether all required *columns* fit in *width* characters with names at their preferred width.
+    """Returns whether all required *columns* fit in *width* characters, with each name at its preferred width.
 
-    *width* is that of the screen if None.
+    If *width* is None, it is the width of the screen.
     """
     shown = [column for column in columns if any(column.cells) and column.order == 0]
     widths = [column.wanted if column.kind == "name" else column.least for column in shown]
@@ -95,9 +100,9 @@ def fits(columns: Sequence[Column], width: int | None = None) -> bool:
 
 
 def fits_at_all(columns: Sequence[Column], width: int | None = None) -> bool:
-    """Returns whether all required *columns* fit in *width* characters with names and notes at their narrowest.
+    """Returns whether all required *columns* fit in *width* characters, with names and notes as narrow as possible.
 
-    *width* is that of the screen if None.
+    If *width* is None, it is the width of the screen.
     """
     least = [column.least for column in columns if any(column.cells) and column.order == 0]
     return _width(least) <= (width or screen.width())
@@ -116,9 +121,10 @@ def _row(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int])
 
 
 def _wrapped(column: Column, cell: str, width: int) -> list[str]:
-    """Returns *cell* as lines of at most *width* characters: a note wrapped, a name shortened, a number unchanged.
+    """Returns *cell* of *column* as lines of at most *width* characters.
 
-    Names that would be equal after shortening are wrapped instead.
+    A note is wrapped, a name is shortened, and a number stays as it is. If two names of the column would be equal after
+    shortening, its names are wrapped instead.
     """
     if column.kind == "name" and len({shortened(name, width) for name in column.cells}) == len(set(column.cells)):
         return [shortened(cell, width)]
@@ -132,7 +138,7 @@ def _wrapped(column: Column, cell: str, width: int) -> list[str]:
 def _name_lines(name: str, width: int) -> list[str]:
     """Returns *name* in lines of at most *width* characters.
 
-    It is broken after a slash or hyphen, or before a plus sign, where possible.
+    A line ends after a slash or hyphen, or before a plus sign, where possible.
     """
     lines = [""]
     for part in _PARTS.findall(name):
@@ -143,7 +149,7 @@ def _name_lines(name: str, width: int) -> list[str]:
 
 
 def shortened(name: str, width: int) -> str:
-    """Returns *name* in at most *width* characters; a longer name has an ellipsis in place of its middle."""
+    """Returns *name* in at most *width* characters, with an ellipsis in place of its middle if it is longer."""
     if cell_len(name) <= width:
         return name
     end = (width - 1) // 2
@@ -152,7 +158,10 @@ def shortened(name: str, width: int) -> str:
 
 
 def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
-    """Returns the columns that fit in *room* characters, in their original order; those of order 0 always stay."""
+    """Returns the columns that fit in *room* characters, in their original order.
+
+    Required columns (order 0) always stay, even if they do not fit.
+    """
     shown = {index for index, column in enumerate(columns) if column.order == 0}
     for index, column in sorted(enumerate(columns), key=lambda item: item[1].order):
         wanted = [columns[k].wanted for k in sorted({*shown, index})]
@@ -162,9 +171,9 @@ def _chosen(columns: Sequence[Column], room: int) -> list[Column]:
 
 
 def _widths(columns: Sequence[Column], room: int) -> list[int]:
-    """Returns the width of each column, so that all fit in *room* characters.
+    """Returns a width for each of *columns*, so that all of them fit in *room* characters.
 
-    Notes shrink first, then names. Room that is left over goes to names and notes.
+    If there is too little room, notes shrink first, then names. If room is left, names and notes get it.
     """
     widths = [column.wanted for column in columns]
     for kind in ("note", "name"):
@@ -183,7 +192,10 @@ def _width(widths: Sequence[int]) -> int:
 
 
 def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> None:
-    """Prints each row as lines of head and cell, for a screen too narrow for a table."""
+    """Prints each row as several lines, each with the head and the cell of one column.
+
+    This is for a screen too narrow for a table.
+    """
     say(title, style="bold")
     heads = max(len(column.head) for column in columns)
     for index in range(len(styles)):

@@ -27,9 +27,9 @@ Row = dict[str, Any]
 
 
 def show(summary: Row) -> None:
-    """Prints the results of a comparison: tables in the paper's layout, results by condition, and paired tests.
+    """Prints the results of a comparison of guidelines, and the folder with the study's files.
 
-    Last, it prints the folder with the study's files.
+    The results are tables in the layout of the paper, results by condition, and paired tests.
     """
     outcomes, measure = outcomes_of(summary), yardstick_of(summary)
     for table in layout(outcomes):
@@ -56,7 +56,7 @@ def show(summary: Row) -> None:
 
 
 def show_quality(summary: Row) -> None:
-    """Prints the results of rating reviews: points by criterion, totals, and the sizes of the groups."""
+    """Prints how many human reviews got which points and totals, and how many belong to each group."""
     points = _headed(f"{summary['reviews']} reviews by criterion", ("Criterion", "Points or why not", "Reviews"), 2)
     for name, counts in summary["points"].items():
         for grade, count in counts.items():
@@ -97,7 +97,7 @@ def _differences(model: str, rows: Sequence[Row]) -> Shown:
 
 
 def _headed(title: str, columns: Sequence[str], left: int) -> Shown:
-    """Returns an empty table whose first *left* columns are texts."""
+    """Returns an empty table with the heads *columns*; the first *left* columns are aligned left, the others right."""
     shown = Shown(title=screen.escape(title), title_justify="left", box=box.SIMPLE)
     for index, column in enumerate(columns):
         shown.add_column(screen.escape(column), justify="left" if index < left else "right", overflow="fold")

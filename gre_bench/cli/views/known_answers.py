@@ -13,7 +13,7 @@ TITLES = {"gem": "GEM, I(X; Y)", "gem_s_abstract": "GEM-S, I(X; Y | S)"}
 
 
 def show(report: dict[str, Any]) -> None:
-    """Prints a table for each check of *report*, and how to read it."""
+    """Prints a table for each check in *report*, with notes on how to read the tables."""
     screen.say(
         f"{report['simulations']} simulations, {report['papers']} papers with two references each; nats; "
         f"seed {report['seed']}"

@@ -1,4 +1,7 @@
-"""Prints one candidate on a screen of 80 columns: ranks, tests against human and chance, papers, next steps."""
+"""Prints the result of one candidate on a screen of 80 columns.
+
+It shows ranks, tests against the human baseline and chance, the best and worst papers, and next steps.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ SHOWN_PAPERS = 3
 
 
 def show_understood(report: Row) -> None:
-    """Prints what an import read from a file of reviews: columns, papers, refused rows and judgments."""
+    """Prints what an import understood of a file of reviews: columns, papers, refused rows and judgments."""
     columns = ", ".join(report["columns"])
     say(f"{Path(report['file']).name}: reviews by {report['candidate']}; columns read: {columns}")
     if report["ignored_columns"]:
@@ -52,7 +55,10 @@ def _lines(row: Row) -> str:
 
 
 def show_one(report: dict[str, Any]) -> None:
-    """Prints ranks and scores by metric, the tests of the first metric, best and worst papers, and next steps."""
+    """Prints the candidate's ranks and scores by metric, the best and worst papers, and next steps.
+
+    Tests are shown only for the first metric that has scores.
+    """
     rows, name, edition = report["rows"], report["candidate"], report["edition"]
     if not rows:
         return say(f"{name} is on no board of {edition} yet: gre-bench refresh --edition {edition}")
@@ -115,7 +121,7 @@ def _papers(papers: list[Row]) -> str | None:
 
 
 def _next(report: dict[str, Any], first: Row) -> list[str]:
-    """Returns commands and cautions for the user that follow from *report*, the most urgent first.
+    """Returns lines for the user on what to do next, the most urgent first: cautions and commands.
 
     *first* is the row of the first metric with scores.
     """

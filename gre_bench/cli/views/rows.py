@@ -1,4 +1,4 @@
-"""Prints rows of any columns: as a table if it fits the screen, else one record per row. No cell is cut."""
+"""Prints rows with any columns: as a table if it fits the screen, else as one record per row. No cell is cut."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GAP = "  "
 
 
 def show(names: Sequence[str], rows: Sequence[Row]) -> None:
-    """Prints the columns *names* of the first `SHOWN_ROWS` of *rows*, and the number of further rows."""
+    """Prints the first `SHOWN_ROWS` of *rows*, with only the columns *names*, and how many more rows there are."""
     shown = [[_cell(row[name]) for name in names] for row in rows[:SHOWN_ROWS]]
     numeric = [any(_is_number(row[name]) for row in rows[:SHOWN_ROWS]) for name in names]
     heads = [plain(name).replace("\n", " ") for name in names]
@@ -32,7 +32,11 @@ def show(names: Sequence[str], rows: Sequence[Row]) -> None:
 
 
 def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> None:
-    """Prints a row of a table, in as many lines as its longest cell has; *numeric* cells are aligned right."""
+    """Prints a row of a table, in as many lines as its longest cell needs.
+
+    - *widths*: the width of each column.
+    - *numeric*: whether each column holds numbers, which are aligned right.
+    """
     cells = [cell.split("\n") for cell in row]
     for k in range(max(map(len, cells), default=0)):
         parts = [cell[k] if k < len(cell) else "" for cell in cells]
@@ -42,7 +46,7 @@ def _line(row: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) ->
 
 
 def _records(heads: Sequence[str], shown: Sequence[Sequence[str]]) -> None:
-    """Prints each row as a block, one line per column."""
+    """Prints each row as a block of lines, one line for each column."""
     widest = max(map(cell_len, heads))
     if not shown:
         say("columns: " + ", ".join(heads))

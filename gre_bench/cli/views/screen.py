@@ -29,15 +29,18 @@ FEW_LINES = 0.5
 
 
 class Console(console.Console):
-    """A console that raises `BrokenPipeError` if the reader closes the pipe; `gre_bench.cli.app.main` ends quietly."""
+    """A console that raises `BrokenPipeError` if the reader of its output closes the pipe.
+
+    `gre_bench.cli.app.main` then ends the program quietly.
+    """
 
     def on_broken_pipe(self) -> None:
-        """Raises `BrokenPipeError`; rich itself would exit with code 1."""
+        """Raises `BrokenPipeError`, because rich itself would exit with code 1."""
         raise BrokenPipeError
 
 
 def _columns() -> int | None:
-    """Returns the variable ``COLUMNS``; None if it is unset or no positive number."""
+    """Returns the environment variable ``COLUMNS`` as a number; None if it is unset or not a positive number."""
     columns = os.environ.get("COLUMNS", "")
     return int(columns) if columns.isdecimal() and int(columns) else None
 
@@ -48,12 +51,15 @@ err = Console(stderr=True, emoji=False)
 
 
 def line_width(console: Console) -> int | None:
-    """Returns the number of columns of a line of *console*; None if it is piped and ``COLUMNS`` is unset."""
+    """Returns how many columns a line of *console* has; None if the output is piped and ``COLUMNS`` is unset."""
     return console.width if console.is_terminal else _columns()
 
 
 def width() -> int:
-    """Returns the width of the output, in columns."""
+    """Returns the width of standard output, in columns.
+
+    Piped output is `PIPED_WIDTH` columns wide if the environment variable ``COLUMNS`` is unset.
+    """
     return line_width(out) or PIPED_WIDTH
 
 
@@ -63,10 +69,10 @@ _ARGUMENTS = re.compile(r""" *(?:'[^']*'|"[^"]*"|[^ '"]|['"])+""")
 
 
 def wrapped(line: str, columns: int | None) -> list[str]:
-    """Returns *line* in lines of at most *columns* characters, broken between words; unbroken if *columns* is None.
+    """Returns *line* as lines of at most *columns* characters; unchanged if *columns* is None.
 
-    A longer word stays whole. Further lines are indented by two columns more than the first. A command is broken
-    between its arguments, with the backslash that a shell needs.
+    Lines are broken between words, and a word that is too long stays whole. All lines after the first are indented by
+    two more characters. A command is broken between its arguments, with the backslash that a shell needs.
     """
     if columns is None or cell_len(line) <= columns:
         return [line]
@@ -85,10 +91,10 @@ def wrapped(line: str, columns: int | None) -> list[str]:
 
 
 def say(text: str, console: Console | None = None, style: str = "") -> None:
-    """Prints *text*, without its control characters, on *console*: standard output if None.
+    """Prints *text*, without its control characters, on *console* (None: standard output).
 
-    Lines wrap at the environment variable ``COLUMNS`` if it is set, else at the terminal's width. Piped output wraps
-    only if ``COLUMNS`` is set.
+    Lines wrap at the width that the environment variable ``COLUMNS`` sets, else at the terminal's width. Piped output
+    wraps only if ``COLUMNS`` is set.
     """
     console = console or out
     for line in plain(text).split("\n"):
@@ -97,7 +103,7 @@ def say(text: str, console: Console | None = None, style: str = "") -> None:
 
 
 def mark(word: str, colour: str, text: str, console: Console | None = None) -> None:
-    """Prints *word* in a *colour* or style of rich, and *text* after it, in lines as `say` does."""
+    """Prints *word* in *colour*, a colour or style of rich, followed by *text*; lines wrap as in `say`."""
     console = console or out
     first, *more = wrapped(f"{word} {' '.join(plain(text).split())}", line_width(console))
     opening = Text(first)
@@ -112,7 +118,10 @@ def error(text: str) -> None:
 
 
 def settle_encoding() -> None:
-    """Shows characters that the terminal's encoding lacks as escapes, so that they cause no error."""
+    """Makes standard output and standard error write escapes for characters that their encoding lacks.
+
+    Such characters would raise an error otherwise.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -124,12 +133,12 @@ def print_json(value: Any) -> None:
 
 
 def escape(text: object) -> str:
-    """Returns *text* without terminal controls, and with rich's markup escaped."""
+    """Returns *text* without terminal controls, and with its square brackets escaped so that rich reads no markup."""
     return markup.escape(plain(text))
 
 
 def show_counts(metrics: Iterable[Row]) -> None:
-    """Prints a table of the numbers of pairs by metric and state."""
+    """Prints a table with a row for each metric: how many pairs are planned, scored, failed, excluded and missing."""
     table = Table("metric", "planned", "scored", "failed", "excluded", "missing")
     for row in metrics:
         table.add_row(
@@ -139,9 +148,10 @@ def show_counts(metrics: Iterable[Row]) -> None:
 
 
 def show_reasons(reasons: Iterable[Row]) -> None:
-    """Prints why pairs have no score: one line for all metrics with the same reason and count.
+    """Prints why pairs have no score, in one line for all metrics with the same reason and number of pairs.
 
-    A metric's specific form, its excess over chance, is not named beside the metric, because no board shows it.
+    For each metric, *reasons* may also have the metric ``METRIC_specific``, the score above chance. No board shows that
+    metric, so it is left out if the metric itself is printed.
     """
     metrics: dict[tuple[Any, ...], list[str]] = {}
     for row in reasons:
@@ -167,7 +177,7 @@ def p_value(p: float | None) -> str:
 
 
 def imported(report: Row, edition: str) -> None:
-    """Prints what an import added and refused, with the first refusals in full."""
+    """Prints what an import added to *edition* and what it refused, with the first few refusals in full."""
     kinds = ("papers", "reviews", "judgments", "synopses")
     added = ", ".join(f"{report[kind]} {kind}" for kind in kinds if report.get(kind) or kind == report["kind"])
     added = added or "nothing"
@@ -197,7 +207,7 @@ def imported(report: Row, edition: str) -> None:
 
 
 def _show_judged(judged: Row, edition: str) -> None:
-    """Prints how many judgments an edition's writer finds in the reviews of each imported candidate, and of humans."""
+    """Prints how many judgments the writer finds in the reviews of each imported candidate, and of humans."""
     if not judged["candidates"]:
         return say(f"judgments: {judged['writer']} writes them when {edition} is refreshed")
     human = next((row["median_lines"] for row in judged["candidates"] if row["candidate_id"] == "human"), None)
@@ -221,7 +231,7 @@ def _show_judged(judged: Row, edition: str) -> None:
 
 
 def estimate(plan: Row) -> None:
-    """Prints the plan of a dry run: pairs by state, texts to write, requests to pay for, and time."""
+    """Prints the plan of a dry run: pairs by state, texts to write, requests to pay for, and the time to score."""
     say(f"{plan['edition']}: a dry run, nothing was changed. {plan['papers']} of {counted(plan['sampled'], 'paper')}")
     show_counts(plan["metrics"])
     show_reasons([row for row in plan["reasons"] if row["state"] != "missing"])
@@ -239,7 +249,7 @@ def estimate(plan: Row) -> None:
 
 
 def status(current: Row) -> None:
-    """Prints the state of one edition: the run's progress, pairs by metric, failed texts and spending."""
+    """Prints the state of one edition: progress of its run, pairs by metric, texts not written, and spending."""
     line = current["state"]
     if current["state"] == "running":
         line += (
@@ -259,7 +269,7 @@ def status(current: Row) -> None:
 
 
 def show_spending(current: Row) -> None:
-    """Prints what an edition or a study has spent on each model, the outcomes of requests, and the budget left."""
+    """Prints what an edition or a study has spent on each model, how requests ended, and the budget left."""
     for name, spent in current["spent_by_model"].items():
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
         lost = f", {spent['unanswered']:,} unanswered" if spent["unanswered"] else ""

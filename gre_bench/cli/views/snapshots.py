@@ -1,4 +1,4 @@
-"""Prints counts and changes of a snapshot, and the plan of an edition."""
+"""Prints the counts and changes of a snapshot, and the estimate of ``gre-bench plan``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def show_counts(counts: dict[str, int]) -> None:
 
 
 def show_changes(report: dict[str, Any]) -> None:
-    """Prints what changed since another snapshot: counts, and the first `SHOWN` changes."""
+    """Prints what changed in a snapshot since another one: the counts, and the first `SHOWN` changes."""
     counts = ", ".join(f"{count} {what}" for what, count in report["counts"].items()) or "nothing"
     screen.say(f"changed since {report['since'][:12]}: {counts}")
     for line in report["lines"][:SHOWN]:
@@ -27,7 +27,7 @@ def show_changes(report: dict[str, Any]) -> None:
 
 
 def show_plan(plan: dict[str, Any]) -> None:
-    """Prints the estimate of an edition's requests, tokens, cost and hours, and its assumptions."""
+    """Prints the estimate for an edition: requests, tokens, cost and hours, and the assumptions behind them."""
     have = {name: value for name, value in plan["already_there"].items() if value}
     held = ", ".join(f"{len(value) if isinstance(value, list) else value} {name}" for name, value in have.items())
     papers = f"{counted(plan['papers'], 'paper')}" if plan["drawn"] else f"at most {counted(plan['papers'], 'paper')}"

@@ -1,4 +1,4 @@
-"""Prints the estimated cost and the state of a study of any kind."""
+"""Prints the estimated cost and the state of studies, whatever they study."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gre_bench.core.terminal import counted
 
 
 def show_models(plan: dict[str, Any]) -> None:
-    """Prints the requests to each LM that a study still needs, and which limits they may exceed."""
+    """Prints how many requests to each LM a study still needs, and which limits of the budget they may exceed."""
     for row in plan["models"]:
         money = "price unknown" if row["usd_at_most"] is None else f"at most {row['usd_at_most']:.2f} USD"
         archived = f" ({row['archived']} more are archived)" if row["archived"] else ""
@@ -22,7 +22,7 @@ def show_models(plan: dict[str, Any]) -> None:
 
 
 def show_study(row: dict[str, Any]) -> None:
-    """Prints a study's state, its spending and the budget left."""
+    """Prints the state of a study, its spending, and the budget left."""
     message = f". {row['message']}" if row["message"] else ""
     screen.mark(f"{row['study']}:", "bold", row["state"] + message)
     screen.show_spending(row)

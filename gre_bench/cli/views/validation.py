@@ -1,4 +1,4 @@
-"""Prints a validation in the layout of the paper's table 2: a row per metric, a column per change."""
+"""Prints a validation in the layout of table 2 of Xu et al. 2025: a row per metric, a column per change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARK = {"pass": "✓", "fail": "✗", "undecided": "?"}
 
 
 def show(summary: dict[str, Any]) -> None:
-    """Prints the effects of changes, the verdicts on metrics, and why pairs have no score."""
+    """Prints the effect of each change on the scores, the verdict on each metric, and why pairs have no score."""
     for family in ("degradation", "manipulation"):
         rows = [row for row in summary["effects"] if row["family"] == family]
         if rows:

@@ -1,7 +1,8 @@
 """Bradley-Terry strengths from pairwise preferences, with confidence intervals; the usual replacement for Elo.
 
-P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) + exp(βⱼ)), fitted by maximum likelihood (Bradley and Terry 1952). The order
-of the games has no influence. A tie is half a win for each.
+A player is an author of texts, and a game is one comparison of two texts. P(i is preferred to j) = exp(βᵢ) / (exp(βᵢ) +
+exp(βⱼ)), where βᵢ is the log-strength of player i. The fit is by maximum likelihood (Bradley and Terry 1952). The order
+of the games has no influence. A tie is half a win for each player.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """One comparison: *score* is 1 if *first* was preferred, 0 if *second* was, 0.5 for a tie."""
+    """One comparison of the players *first* and *second*.
+
+    *score* is 1 if *first* was preferred, 0 if *second* was preferred, and 0.5 for a tie.
+    """
 
     first: str
     second: str
@@ -30,9 +34,11 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """The log-strength *value* of a player, its standard *error*, and its interval from *low* to *high*.
+    """The log-strength of a player.
 
-    It is relative to the mean of all players or to an anchor.
+    - *value*: the log-strength, relative to the mean of all players or to the anchor.
+    - *error*: the standard error of *value*.
+    - *low*, *high*: the confidence interval of *value*.
     """
 
     player: str
@@ -46,7 +52,8 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
     """Returns the strength of each player in *games*, the strongest first, with intervals of confidence *level*.
 
     The player *anchor* has strength 0; without an anchor, the mean strength is 0. Raises `SettingsError` if the games
-    do not determine the strengths: a player won all or lost all, or two groups never met.
+    do not determine the strengths. That happens if a player won or lost every game, or if two groups of players never
+    met.
     """
     from scipy.special import ndtri
 
@@ -69,7 +76,7 @@ def bradley_terry(games: Sequence[Game], level: float = 0.95, anchor: str | None
 
 
 def _wins(games: Sequence[Game], players: list[str]) -> Array:
-    """Returns the matrix of wins: entry [i, j] is how often player i was preferred to player j; a tie counts half."""
+    """Returns the matrix of wins: entry [i, j] counts how often player i was preferred to j; a tie counts half."""
     indices = {name: index for index, name in enumerate(players)}
     wins = np.zeros((len(players), len(players)))
     for game in games:
@@ -81,7 +88,10 @@ def _wins(games: Sequence[Game], players: list[str]) -> Array:
 
 
 def _fitted(wins: Array) -> tuple[Array, Array]:
-    """Fits log-strengths of mean 0 by Newton's method; returns them and the information matrix at the solution."""
+    """Fits the log-strengths by Newton's method to *wins*, the matrix of `_wins`.
+
+    Returns the log-strengths, whose mean is 0, and the Fisher information matrix at the solution.
+    """
     met = wins + wins.T
     beta, information = np.zeros(len(wins)), np.zeros_like(wins)
     for _ in range(STEPS):
@@ -98,7 +108,10 @@ def _fitted(wins: Array) -> tuple[Array, Array]:
 
 
 def _refuse_unsettled(wins: Array, players: list[str]) -> None:
-    """Raises `SettingsError` unless a chain of wins leads from every player to every other (Ford 1957)."""
+    """Raises `SettingsError` if the matrix *wins* does not determine the strengths of *players*.
+
+    The matrix determines them only if a chain of wins leads from every player to every other player (Ford 1957).
+    """
     if len(players) < 2:
         raise SettingsError("Bradley-Terry needs games between at least two players")
     for way, what in ((wins > 0, "never lost to"), (wins.T > 0, "never beat")):

@@ -1,10 +1,14 @@
-"""The chair's decisions: weighted means of several examiners' grades or preferences, after PRE.
+"""The chair's decisions, after PRE: weighted means of several examiners' grades or preferences.
 
-An examiner with exam score p has this weight, before the weights are scaled to sum to 1:
+The weight of an examiner depends on its exam score p, by one of four rules:
 
-    uniform  1        log  log(p / (1 − p))        exp  exp(α p)        poly  p^α
+    uniform  1
+    log      log(p / (1 − p))
+    exp      exp(α p)
+    poly     p^α
 
-p is clamped to [0.01, 0.99], so that a perfect exam does not get all the weight.
+p is clamped to [0.01, 0.99], so that an examiner with a perfect exam does not get all the weight. The weights are
+scaled to sum to 1.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ CLAMP = 0.01
 class Decision:
     """The chair's decision on one item: a *value* from 0 to 1, or the *problem* that replaces it.
 
-    *voices* names the examiners whose answers were averaged.
+    *voices* names the examiners whose answers went into the mean.
     """
 
     value: float | None
@@ -35,7 +39,10 @@ class Decision:
 
 
 def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
-    """Returns the weight by *rule* of an examiner with exam score *p*, before scaling; *alpha* is α of the rule."""
+    """Returns the unscaled weight that *rule* gives an examiner with exam score *p* (0 to 1).
+
+    *alpha* is α in the rules ``exp`` and ``poly``. Raises `ValueError` if *p* is not from 0 to 1.
+    """
     if not 0 <= p <= 1:
         raise ValueError(f"an exam score is between 0 and 1, not {p}")
     p = min(max(p, CLAMP), 1 - CLAMP)
@@ -43,9 +50,10 @@ def weight(p: float, rule: Rule, alpha: float = 1.0) -> float:
 
 
 def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, float]:
-    """Returns the weight by *rule* of each examiner that passed its exam; the weights sum to 1.
+    """Returns the weight of each examiner that passed its exam, by the examiner's name; the weights sum to 1.
 
-    Raises `SettingsError` if none passed, or if one would get no positive weight.
+    `weight` explains *rule* and *alpha*. Raises `SettingsError` if no examiner passed, or if the weight of an examiner
+    is not positive.
     """
     qualified = [exam for exam in exams if exam.passed]
     if not qualified:
@@ -60,10 +68,13 @@ def weights(exams: Sequence[Exam], rule: Rule, alpha: float = 1.0) -> dict[str, 
 
 
 def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str, float]) -> list[Decision]:
-    """Returns the chair's decision on each item: the mean of the examiners' answers, weighted by *weight_of*.
+    """Returns the chair's decision on each item: the weighted mean of the examiners' answers.
 
-    *answers* holds each examiner's answers to all items, in the same order; missing ones (None) are left out. Grades
-    must be stretched to 0 … 1 (`gre_bench.examiners.panel.qualification.stretched`); preferences are 1, 0.5 and 0.
+    - *answers*: the answers of each examiner, by its name; all examiners have the same items in the same order.
+    - *weight_of*: the weight of each examiner, by its name.
+
+    An answer is a preference (1, 0.5 or 0), or a grade stretched to 0 … 1 by `qualification.stretched`. A missing
+    answer (None) is left out of the mean.
     """
     columns = {name: answers[name] for name in weight_of}
     if len({len(column) for column in columns.values()}) > 1:
@@ -75,9 +86,9 @@ def decide(answers: Mapping[str, Sequence[float | None]], weight_of: Mapping[str
 
 
 def verdict(decision: Decision) -> float | None:
-    """Returns the score of a game from the *decision* on a pair: 1 for the first, 0 for the second, 0.5 for a tie.
+    """Returns the score of a game that follows from the chair's *decision* on a pair of texts.
 
-    None if there is no decision.
+    The score is 1 if the first text wins, 0 if the second wins, and 0.5 for a tie. It is None if there is no decision.
     """
     if decision.value is None:
         return None

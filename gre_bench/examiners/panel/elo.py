@@ -3,8 +3,10 @@
     expected(a, b) = 1 / (1 + 10^((b − a) / 400))
     rating ← rating + K · (score − expected)
 
-Ratings depend on the order of the games, so they are stated with their spread over shuffled orders. Bradley-Terry
-strengths (`gre_bench.examiners.panel.bradley_terry`) do not depend on it.
+Here a is the player's own rating and b the opponent's. The score is 1 for a win, 0.5 for a tie and 0 for a loss.
+
+Ratings depend on the order of the games, so `elo_spread` states their spread over shuffled orders. Bradley-Terry
+strengths (`gre_bench.examiners.panel.bradley_terry`) do not depend on the order.
 """
 
 from __future__ import annotations
@@ -24,7 +26,11 @@ START = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """The mean rating (*value*) of a player over shuffled orders of the games, with its 2.5% and 97.5% quantile."""
+    """The rating of a player over many shuffled orders of the games.
+
+    - *value*: the mean rating.
+    - *low*, *high*: the 2.5% and 97.5% quantiles of the rating.
+    """
 
     player: str
     value: float
@@ -33,14 +39,15 @@ class Rating:
 
 
 def expected(own: float, other: float) -> float:
-    """Returns the expected score of a player rated *own* against one rated *other*."""
+    """Returns the expected score (0 to 1) of a player with rating *own* against a player with rating *other*."""
     return 1.0 / (1.0 + 10.0 ** ((other - own) / 400.0))
 
 
 def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, float]:
-    """Returns each player's rating after all *games*, played in their order; one player gains what the other loses.
+    """Returns each player's rating after all *games*, played in the given order.
 
-    Each player begins at *start*; *k* is K in the module's formula.
+    Each player begins at *start*. In a game, one player gains the points that the other loses; *k* is K in the module's
+    formula.
     """
     ratings: dict[str, float] = {}
     for game in games:
@@ -51,7 +58,10 @@ def elo(games: Sequence[Game], k: float = K, start: float = START) -> dict[str, 
 
 
 def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: float = K) -> list[Rating]:
-    """Returns each player's mean rating and spread over *orders* shuffles of *games*, the best player first."""
+    """Returns each player's mean rating and its spread over *orders* random orders of *games*, the best player first.
+
+    *k* is K in the module's formula.
+    """
     shuffler = random.Random(seed)
     games = list(games)
     players = sorted({name for game in games for name in (game.first, game.second)})
@@ -66,13 +76,16 @@ def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: floa
 
 
 def full_round(players: Sequence[str], seed: int = 0) -> list[tuple[str, str]]:
-    """Returns every pair of *players* once, shuffled by *seed*."""
+    """Returns every pair of *players* once, in an order shuffled with *seed*."""
     pairs = list(itertools.combinations(players, 2))
     random.Random(seed).shuffle(pairs)
     return pairs
 
 
 def sampled_round(players: Sequence[str], games: int, seed: int = 0) -> list[tuple[str, str]]:
-    """Returns a sample of pairs of *players* with replacement, *games* in number, which fixes the cost beforehand."""
+    """Returns as many random pairs of *players* as *games* says; a pair may occur several times.
+
+    The number of comparisons, and thus their cost, is known beforehand.
+    """
     sampler = random.Random(seed)
     return [(one, other) for one, other in (sampler.sample(list(players), 2) for _ in range(games))]

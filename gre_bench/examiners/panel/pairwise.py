@@ -1,6 +1,7 @@
-"""Preferences between two texts about one source; the LM is asked in both orders of the texts (PRE, Appendix A.1).
+"""Preferences of an LM between two texts about the same source (PRE, Appendix A.1).
 
-An LM that names the same position in both orders prefers a position, not a text. Such a pair is a tie, and is counted.
+The LM is asked twice about each pair, once in each order of the two texts. An LM that chooses the same position both
+times prefers a position, not a text. Such a pair is a tie, and `position_bias` counts it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ SAMPLING = Sampling(0.0, 64, TOP_P)
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two texts about *source*: *one* by the player *first*, *two* by the player *second*."""
+    """Two texts about the same source, to be compared.
+
+    - *item_id*: the id of the source.
+    - *source*: the text of the source, such as a paper.
+    - *first*, *second*: the names of the two players, who wrote the texts.
+    - *one*: the text by *first*; *two*: the text by *second*.
+    """
 
     item_id: str
     source: str
@@ -34,10 +41,12 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """An LM's preference in a pair: *score* is 1 for the first player, 0 for the second, 0.5 for a tie.
+    """An LM's preference between the texts of two players: either a *score* or the *problem* that replaces it.
 
-    *positions* holds the position that the LM chose (0 or 1), in the given order of the texts and in the other. Without
-    a score there is a *problem*.
+    - *score*: 1 if the LM prefers the player *first*, 0 for the player *second*, 0.5 for a tie.
+    - *positions*: the positions (0 or 1) that the LM chose: with the texts in the given order, and then in reverse
+      order.
+    - *cost*: the replies and tokens of both chats.
     """
 
     item_id: str
@@ -56,11 +65,14 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
-    """How far an LM prefers a position: counts of pairs, and the share of answers for the first position.
+    """How far an LM prefers a position to a text.
 
-    *always_first* and *always_second* count pairs in which the LM chose that position in both orders. *first_share* is
-    0.5 without bias; its 95% interval treats a pair as the unit, because its two answers depend on each other. *p* is
-    that of a two-sided binomial test that these pairs choose both positions equally often.
+    - *pairs*: the number of pairs.
+    - *consistent*: the number of pairs in which the LM chose the same text in both orders.
+    - *always_first*, *always_second*: the numbers of pairs in which the LM chose that position in both orders.
+    - *unanswered*: the number of pairs without a usable answer.
+    - *first_share*: the share of answers for the first position, 0.5 without bias, with a 95% interval over pairs.
+    - *p*: the p-value of a two-sided binomial test that *always_first* and *always_second* are equally likely.
     """
 
     pairs: int
@@ -75,23 +87,23 @@ class PositionBias:
 def prefer(
     pairs: Sequence[Pair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
-    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference for each, in their order.
+    """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order.
 
-    *item* is the kind of the compared texts. *base* replaces the default `SAMPLING`.
+    *item* is the kind of the compared texts. *base* replaces the default sampling options, `SAMPLING`.
     """
     said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
     return [_preference(pair, said[index], said[len(pairs) + index]) for index, pair in enumerate(pairs)]
 
 
 def chats(pairs: Sequence[Pair], item: ItemKind) -> list[Chat]:
-    """Returns the chats about *pairs*: first all with the texts in the given order, then all in the other order."""
+    """Returns two chats per pair: first all chats with the texts as given, then all with the texts swapped."""
     prompt = f"pre/{item}/pairwise"
     forward = [fill(prompt, source=pair.source, one=pair.one, two=pair.two) for pair in pairs]
     return [*forward, *(fill(prompt, source=pair.source, one=pair.two, two=pair.one) for pair in pairs)]
 
 
 def games(preferences: Sequence[Preference]) -> list[Game]:
-    """Returns *preferences* as games for Elo and Bradley-Terry; leaves out those with a problem."""
+    """Returns *preferences* as games for Elo and Bradley-Terry; leaves out the preferences that hold a problem."""
     return [
         Game(preference.first, preference.second, preference.score)
         for preference in preferences
@@ -100,7 +112,7 @@ def games(preferences: Sequence[Preference]) -> list[Game]:
 
 
 def position_bias(preferences: Sequence[Preference]) -> PositionBias:
-    """Returns the position bias of an LM in all of its *preferences*."""
+    """Returns how far an LM prefers a position, from all of its *preferences*."""
     from scipy.stats import binomtest
 
     answered = [preference.positions for preference in preferences if preference.positions is not None]

@@ -1,7 +1,7 @@
-"""Peer review in a study, after PRE: which examiners pass the exam, and the chair's decisions from their grades.
+"""Forms a panel from the grades of a study, after PRE: an exam for each examiner, then decisions by a chair.
 
-The chair decides only on texts outside the exam. The weight of an examiner thus never depends on the texts to be
-decided on.
+No LM is asked, because the study has all grades already. The chair decides only on texts outside the exam. The weight
+of an examiner thus never depends on the texts that the chair decides on.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ EXAM = "exam_question"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The result of a panel: the *exams*, the weights (rule → examiner → weight), and the chair's decisions.
+    """The result of a panel.
 
-    *columns* holds the decisions by each rule, as a column of the study.
+    - *exams*: the exam of each examiner.
+    - *weights*: rule → name of an examiner → its weight.
+    - *columns*: the chair's decisions, as one column of the study for each rule.
     """
 
     exams: list[Exam]
@@ -36,7 +38,12 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerSlot:
-    """An examiner of the panel and its *column* of grades; *second* is the same for its second prompt, if any."""
+    """An examiner of the panel, with the grades that it gave in the study.
+
+    - *column*: the examiner's grades.
+    - *second*: the grades and the settings of the same examiner under a second prompt; None if there is no second
+      prompt.
+    """
 
     column: Column
     examiner: Examiner
@@ -44,9 +51,10 @@ class ExaminerSlot:
 
 
 def questions(groups: Mapping[str, str], count: int, seed: int = 0) -> set[str]:
-    """Returns at least *count* texts for the exam: all texts of groups sampled by *seed*.
+    """Returns the ids of at least *count* texts that serve as the exam.
 
-    *groups* maps each text to its group, such as its source. Raises `SettingsError` if no text is left to decide on.
+    Whole groups of texts are sampled with *seed* until there are enough. *groups* gives the group of each text, such as
+    its source. Raises `SettingsError` if no text is left for the chair to decide on.
     """
     order = list(dict.fromkeys(groups.values()))
     random.Random(seed).shuffle(order)
@@ -70,10 +78,16 @@ def convene(
     rules: Iterable[Rule] = ("uniform",),
     alpha: float = 1.0,
 ) -> Panel:
-    """Examines all of *examiner_slots* on *exam_texts* and lets the chair decide on the other texts.
+    """Examines the examiners on *exam_texts*, and lets the chair decide on all other texts.
 
-    *human* holds the human score of each text, on a scale from ``ends[0]`` to ``ends[1]``. There is one column of
-    decisions for each of *rules*. If no examiner passes, the column holds problems instead of grades.
+    - *examiner_slots*: the examiners with their grades.
+    - *exam_texts*: the ids of the texts that serve as the exam.
+    - *human*: the human score of each text, by the text's id.
+    - *ends*: the lowest and the highest value of the human scale.
+    - *measure*: how agreement is measured (`qualification`); *threshold*: the agreement that passes the exam.
+    - *rules*, *alpha*: the rules that weight the examiners (`chair`); each rule gives one column of decisions.
+
+    If no examiner passes, the columns hold problems instead of grades.
     """
     names = [name for name in human if name in exam_texts]
     scale = Scale(*ends)

@@ -1,4 +1,4 @@
-"""Peer review by several examiners, after PRE: an exam, grades by those that pass, and decisions by a chair."""
+"""Peer review by several examiners, after PRE: an exam, grades by the examiners that pass, and a chair's decisions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from gre_bench.examiners.wordings import Item
 
 @dataclass(frozen=True, slots=True)
 class ExaminerSlot:
-    """An examiner of the panel with its *grader*; *second* is the same with another prompt.
+    """An examiner of the panel, with the *grader* that asks its LM.
 
-    The second prompt measures whether the examiner agrees with itself.
+    *second* holds the settings and the grader of the same examiner under a second prompt; None if there is no second
+    prompt. The second prompt shows whether the examiner agrees with itself.
     """
 
     name: str
@@ -32,7 +33,11 @@ class ExaminerSlot:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """An item of the exam; *gold* is its label on the examiners' scale (for squared error, stretched to 0 … 1)."""
+    """An item of the exam.
+
+    *gold* is the item's true label on the examiners' scale, None if it has none. For the measure ``squared_error``, the
+    label must be stretched to 0 … 1.
+    """
 
     item: Item
     gold: float | None = None
@@ -41,10 +46,11 @@ class Question:
 def examine(
     examiner_slot: ExaminerSlot, questions: Sequence[Question], measure: Measure = "exact", threshold: float = THRESHOLD
 ) -> Exam:
-    """Examines *examiner_slot* on *questions* and returns the result.
+    """Lets the examiner of *examiner_slot* answer *questions*, and returns the result of the exam.
 
-    It is compared with the gold labels if every question has one, and with its own second prompt if there is one.
-    Raises `SettingsError` if there is neither, or if both prompts have different scales and equality is the measure.
+    If every question has a gold label, the answers are compared with the labels. If the examiner has a second prompt,
+    they are also compared with the answers to that prompt. Raises `SettingsError` if neither comparison is possible.
+    Raises it too if the measure is ``exact`` and the two prompts have different scales.
     """
     items = [question.item for question in questions]
     given = _answers(examiner_slot.grader(items), examiner_slot.examiner, measure)
@@ -74,10 +80,10 @@ def review(
     rule: Rule = "uniform",
     alpha: float = 1.0,
 ) -> tuple[list[Decision], dict[str, list[Grade]]]:
-    """Lets the examiners that passed grade *items*; returns the chair's decision on each, and the grades by examiner.
+    """Lets the examiners that passed their exam grade *items*.
 
-    Decisions are between 0 and 1. *rule* and *alpha* weight the examiners (`chair`). Raises `SettingsError` if no
-    examiner passed.
+    Returns the chair's decision on each item, from 0 to 1, and the grades by the name of the examiner. *rule* and
+    *alpha* say how the chair weights the examiners (`chair`). Raises `SettingsError` if no examiner passed.
     """
     by = weights(exams, rule, alpha)
     at_work = {examiner_slot.name: examiner_slot for examiner_slot in examiner_slots if examiner_slot.name in by}
@@ -97,10 +103,14 @@ def examine_pairs(
     item: ItemKind = "review",
     threshold: float = THRESHOLD,
 ) -> Exam:
-    """Examines the LM *asker* on *pairs* and returns the result under its *name*.
+    """Lets the LM *asker* compare *pairs* as an exam, and returns the result under its *name*.
 
-    *item* is the kind of the compared texts. With *gold* (1 for the first player, 0 for the second), the exam measures
-    accuracy. Without, it measures the share of pairs in which the LM chooses the same text in both orders.
+    - *gold*: for each pair, 1 if the first player's text is better, 0 if the second player's is.
+    - *item*: the kind of the compared texts.
+    - *threshold*: the agreement that passes the exam.
+
+    With *gold*, the exam measures accuracy. Without *gold*, it measures the share of pairs in which the LM chooses the
+    same text in both orders.
     """
     said = prefer(pairs, asker, item)
     given = [one.score for one in said]
@@ -119,10 +129,11 @@ def tournament(
     rule: Rule = "uniform",
     alpha: float = 1.0,
 ) -> tuple[list[Game], dict[str, list[Preference]]]:
-    """Lets the LMs that passed compare *pairs*; returns the chair's verdicts as games, and the preferences by LM.
+    """Lets the LMs that passed their exam compare *pairs*.
 
-    *item* is the kind of the compared texts. *rule* and *alpha* weight the LMs (`chair`). Raises `SettingsError` if no
-    LM passed.
+    Returns the chair's verdicts as games, and the preferences by the name of the LM. *askers* holds the LMs by name.
+    *item* is the kind of the compared texts. *rule* and *alpha* say how the chair weights the LMs (`chair`). Raises
+    `SettingsError` if no LM passed.
     """
     by = weights(exams, rule, alpha)
     said = {name: prefer(pairs, askers[name], item) for name in by}

@@ -1,10 +1,11 @@
 """The qualification exam, after PRE: an examiner must agree with gold labels, or at least with itself.
 
-    reference          agreement with the gold labels of the questions
-    inner consistency  agreement with its own answers under a second prompt, or in the other order of a pair
+    reference    agreement of the examiner's answers with gold labels
+    consistency  agreement of the examiner with itself, after the prompt is replaced or the texts of a pair are swapped
 
-Agreement is the share of equal answers (``exact``; for pairs this is the accuracy). With ``squared_error``, it is one
-minus the mean squared difference on scales stretched to 0 … 1. An unanswered question counts as disagreement.
+With the measure ``exact``, agreement is the share of equal answers; for pairs, this is the accuracy. With
+``squared_error``, it is one minus the mean squared difference on scales stretched to 0 … 1. An unanswered question
+counts as disagreement.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ THRESHOLD = 0.6
 class Exam:
     """The result of an examiner's exam.
 
-    *reference* and *consistency* are agreements from 0 to 1, None if not measured. *passed* says whether all measured
-    ones reached the threshold.
+    - *reference*: the agreement with gold labels, from 0 to 1; None if not measured.
+    - *consistency*: the examiner's agreement with itself, from 0 to 1; None if not measured.
+    - *questions*: the number of questions.
+    - *unanswered*: the number of questions without an answer.
+    - *passed*: whether every measured agreement reached the threshold.
     """
 
     examiner: str
@@ -37,14 +41,15 @@ class Exam:
 
     @property
     def score(self) -> float:
-        """The exam score, on which the examiner's weight depends: the reference part if measured, else consistency."""
+        """The exam score, from which the chair computes a weight: *reference* if measured, else *consistency*."""
         return self.reference if self.reference is not None else self.consistency or 0.0
 
 
 def agreement(given: Sequence[float | None], wanted: Sequence[float | None], measure: Measure) -> float:
-    """Returns the agreement of the answers *given* with the answers *wanted*, from 0 to 1; None means no answer.
+    """Returns the agreement, from 0 to 1, of the answers *given* with the answers *wanted*; None means no answer.
 
-    For ``squared_error``, both must be stretched to 0 … 1. Raises `ValueError` if they are empty or differ in length.
+    *measure* is ``exact`` or ``squared_error``. For ``squared_error``, both lists must be stretched to 0 … 1. Raises
+    `ValueError` if the lists are empty or differ in length.
     """
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")
@@ -52,7 +57,7 @@ def agreement(given: Sequence[float | None], wanted: Sequence[float | None], mea
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
-    """Returns *values*, mapped linearly so that the ends of *scale* become 0 and 1; None stays None."""
+    """Returns *values* rescaled linearly from *scale* to 0 … 1; None stays None."""
     return [None if value is None else (value - scale.low) / (scale.high - scale.low) for value in values]
 
 
@@ -65,10 +70,13 @@ def exam(
     measure: Measure = "exact",
     threshold: float = THRESHOLD,
 ) -> Exam:
-    """Returns the result of the exam of *examiner* from its answers *given*.
+    """Returns the result of the exam of *examiner* (a name) from its answers *given*.
 
-    They are compared with the labels *gold* and with *again*, the answers to the second prompt, each if present. The
-    examiner passes if every agreement reaches *threshold*. Raises `ValueError` if there is nothing to compare with.
+    - *gold*: the gold labels of the questions, if there are any.
+    - *again*: the examiner's answers to the same questions under a second prompt, if there is one.
+    - *threshold*: the agreement that passes the exam; each comparison must reach it.
+
+    Raises `ValueError` if both *gold* and *again* are None.
     """
     if gold is None and again is None:
         raise ValueError("an exam needs gold labels, or answers to a second prompt")

@@ -1,1 +1,1 @@
-"""The results of a study of examiners: outcomes, differences, tables, error sheets."""
+"""The results of a study of examiners: agreement with human scores, tests of differences, tables and error sheets."""

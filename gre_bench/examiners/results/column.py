@@ -1,4 +1,4 @@
-"""The grades of one rater in a study: an examiner, a metric without an LM, or a panel."""
+"""The grades of one rater in a study. A rater is an examiner, a metric without an LM, or a panel."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gre_bench.examiners.grading import Grade
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The *grades* of all texts by one rater: an examiner, a baseline or a panel.
+    """The *grades* of all texts by one rater: an examiner, a metric without an LM (``baseline``), or a panel.
 
-    - *by*: the name of its LM, empty for none.
+    - *by*: the name of the rater's LM; empty if it has none.
     - *excluded*: the reason why a text was not graded, by the text's id.
     - *before*, *after*: the numbers of distinct scores before and after binning.
-    - *seconds*: the duration of this run; archived replies take no time.
-    - *usd*: the price of all replies, None if unknown.
+    - *seconds*: the duration of this run; replies from the archive take no time.
+    - *usd*: the price of all replies; None if unknown.
     """
 
     name: str
@@ -33,12 +33,12 @@ class Column:
 
     @property
     def title(self) -> str:
-        """The name of the rater with that of its LM."""
+        """The name of the rater, followed by the name of its LM if it has one."""
         return f"{self.name} · {self.by}" if self.by else self.name
 
     @property
     def values(self) -> dict[str, float]:
-        """The score of each text that has one, by the text's id."""
+        """The score of each text that was graded, by the text's id."""
         return {grade.item_id: grade.value for grade in self.grades if grade.value is not None}
 
     @property

@@ -1,8 +1,9 @@
-"""Tests whether one examiner is closer to the human scores than another.
+"""Tests whether one rater comes closer to the human scores than another.
 
-Each examiner is compared with the best one, and with the length of the texts. A comparison uses the texts that both
-have graded (`gre_bench.stats.comparison`). Holm's correction covers the comparisons with the best, and separately those
-with length. The best examiner is chosen on the same texts, which favours it slightly.
+Each rater is compared with the best examiner, and with the length of the texts as a score. A comparison uses the texts
+that both raters have graded (`gre_bench.stats.comparison`). Holm's correction is made twice: over the comparisons with
+the best examiner, and over the comparisons with length. The best examiner is chosen on the same texts, which favours it
+slightly.
 """
 
 from __future__ import annotations
@@ -21,10 +22,15 @@ LENGTH = "length"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Kendall's tau of *first* minus that of *second*, with interval and p-value, or the *problem* that prevents it.
+    """The difference between two raters in how closely they follow the human scores.
 
-    Both are measured against the human scores. *items* is the number of texts that both graded. *p_holm* is *p* after
-    Holm's correction over all comparisons of the *family*.
+    - *family*: whether *second* is the ``best`` examiner or the ``length`` of the texts.
+    - *items*: the number of texts that both raters graded.
+    - *difference*: Kendall's tau of *first* minus that of *second*.
+    - *low*, *high*: the 95% interval of the difference.
+    - *p*: the p-value of the difference.
+    - *p_holm*: *p* after Holm's correction over all comparisons of the *family*.
+    - *problem*: the reason why there is no difference.
     """
 
     family: Literal["best", "length"]
@@ -47,10 +53,12 @@ def differences(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compares every column with the best examiner, and with the column of lengths if there is one.
+    """Compares every rater with the best examiner, and with the column of text lengths if there is one.
 
-    *outcomes* holds the result of each column, in the same order. *human* holds the human score of each text, *groups*
-    its group; groups are resampled as wholes.
+    - *columns*: the grades by each rater.
+    - *outcomes*: the result of each rater, in the same order.
+    - *human*: the human score of each text, by the text's id.
+    - *groups*: the group of each text, such as its source; the bootstrap resamples whole groups.
     """
     ranked = [
         (outcome.kendall.value, index)

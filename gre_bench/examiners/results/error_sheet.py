@@ -1,7 +1,8 @@
-"""The error analysis of rationales (Kim et al. 2023, §5.3.3): a sheet for a human to fill in, and its evaluation.
+"""The analysis of errors in rationales (Kim et al. 2023, §5.3.3): a sheet for a human to fill in, and its evaluation.
 
-A rationale can have three errors: it contradicts the score, it states something that is in neither text, or it is about
-another aspect. Errors can occur together, so their shares need not sum to 1.
+A rationale is an LM's reasons for a score. It can have three errors: it contradicts the score, it states something that
+neither the source nor the graded text says, or it is about another aspect. One rationale can have several errors, so
+the shares of errors need not sum to 1.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ COLUMNS = ("item_id", "aspect", "score", "rationale", *ERRORS, "source", "text")
 
 
 def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, seed: int = 0) -> list[dict[str, str]]:
-    """Returns the rows of a sheet: a sample of *rows* rationales, with empty cells for errors.
+    """Returns the rows of a sheet: a random sample of *rows* rationales, with empty cells for the errors.
 
-    *grades* are those of *items*, in the same order. If there are fewer rationales, all of them are returned.
+    *grades* are the grades of *items*, in the same order. If there are fewer rationales than *rows*, the sheet has all
+    of them.
     """
     found = [
         {
@@ -43,9 +45,10 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
 
 
 def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:
-    """Returns the shares of Table 9 from a filled sheet: of rationales without error (``good``), and with each error.
+    """Returns the share (0 to 1) of rationales with each error, from the rows of a *filled* sheet.
 
-    Raises `SourceError` if the sheet has no rows or a cell is neither yes nor no.
+    The key ``good`` holds the share of rationales without error, as in Table 9. Raises `SourceError` if the sheet has
+    no rows, or if a cell for an error is neither yes nor no.
     """
     if not filled:
         raise SourceError("the sheet has no rows")

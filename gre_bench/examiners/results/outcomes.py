@@ -1,7 +1,7 @@
-"""The results of a study of examiners: how closely the grades of each follow the human scores, and their cost.
+"""Computes how closely the grades of each rater in a study follow the human scores, and what the grades cost.
 
-The coefficients are Kendall's tau-b, Spearman's and Pearson's over all texts. Their intervals come from resampling by
-group (`gre_bench.stats.correlation`).
+The coefficients are Kendall's tau-b, Spearman's and Pearson's over all texts. Their intervals come from resampling
+groups of texts (`gre_bench.stats.correlation`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gre_bench.stats.correlation import correlate
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A coefficient with its 95% interval and p-value, both by resampling of groups.
+    """A correlation coefficient with its 95% interval and p-value, both from resampling groups of texts.
 
     *flat_p* is SciPy's p-value, which treats texts as independent.
     """
@@ -32,14 +32,22 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerResult:
-    """The numbers of one column of a study.
+    """The result of one rater, that is, of one column of a study.
 
-    - *planned*: the number of texts; the sum of *scored*, *excluded*, *failed* and *missing* (to be tried again).
-    - *reasons*: the number of texts without a score, by reason; *groups*: the number of groups with scored texts.
+    - *by*: the name of the rater's LM.
+    - *planned*: the number of texts, the sum of the next four.
+    - *scored*: the number of texts with a score.
+    - *excluded*: the number of texts left out beforehand.
+    - *failed*: the number of texts without a score that are not tried again.
+    - *missing*: the number of texts that the next run tries again.
+    - *reasons*: the number of texts without a score, by reason.
+    - *groups*: the number of groups with scored texts.
     - *problem*: the reason why there are no coefficients.
     - *tied*: the share of pairs of texts with equal scores.
-    - *mass*: the mean total probability of the declared scores, for the aggregation logprob.
-    - *unparsable*: the number of *replies* that could not be read.
+    - *before*, *after*: the numbers of distinct scores before and after binning.
+    - *filtered*: the number of texts that the LM called redundant.
+    - *mass*: for the aggregation logprob, the mean total probability of the declared scores.
+    - *unparsable*: the number of replies that could not be read.
     - *hallucinated*: the number of replies with an "Answer:" that nobody requested (Kotonya et al. 2023, §5.2).
     """
 
@@ -74,9 +82,10 @@ class ExaminerResult:
 def outcome(
     column: Column, human: Mapping[str, float], groups: Mapping[str, str], resamples: int = 10_000, seed: int = 0
 ) -> ExaminerResult:
-    """Returns the numbers of *column*, compared with *human*, the human score of each text.
+    """Returns the result of *column*: its agreement with the human scores, its counts and its cost.
 
-    *groups* gives the group of each text; groups are resampled as wholes.
+    - *human*: the human score of each text, by the text's id.
+    - *groups*: the group of each text, such as its source; the bootstrap resamples whole groups.
     """
     values, cost = column.values, column.cost
     problems = [grade.problem for grade in column.grades if grade.problem is not None]

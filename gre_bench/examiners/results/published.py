@@ -1,4 +1,4 @@
-"""Reads the tables that the papers on examiners print, from ``data/published/001_*.csv`` and ``003_*.csv``."""
+"""Reads the published tables of Kim et al. 2023 (``data/published/001_*.csv``) and Kotonya et al. (``003_*.csv``)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from gre_bench.core.resources import resource
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A printed number: Kendall's tau, or a percentage in ``001_table9``.
+    """A number printed in a paper: Kendall's tau, or a percentage in ``001_table9``.
 
-    *digits* is the number of printed decimals, *items* the number of graded texts. *anomaly* and *note* describe an
-    oddity of the print, if any.
+    - *digits*: the number of printed decimals.
+    - *items*: the number of graded texts behind the number.
+    - *anomaly*: a code if the printed number is doubtful; *note*: the explanation. Both are usually empty.
     """
 
     row: str

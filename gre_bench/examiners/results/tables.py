@@ -1,7 +1,7 @@
-"""Tables of a study in the layout of the papers' tables, with the published values beside those of the study.
+"""Tables of a study in the layout of the papers' tables, with the published values beside the study's own.
 
-The cells are mostly values of Kendall's tau. The rows are those of the paper, in its order. The columns are the LMs of
-the study, then those of the paper.
+Most cells hold Kendall's tau. The rows are those of the paper, in its order. The columns are the LMs of the study,
+followed by those of the paper.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ _ERROR_ROWS = {"0 | Good": "good"} | {
 
 @dataclass(frozen=True, slots=True)
 class NumberCell:
-    """A number to be printed with *digits* decimals, its interval if there is one, and a *note* on any oddity."""
+    """A number to print.
+
+    - *low*, *high*: its interval, if it has one.
+    - *digits*: the number of decimals to print.
+    - *note*: an explanation if the published number is doubtful.
+    """
 
     value: float
     low: float | None = None
@@ -49,7 +54,7 @@ class NumberCell:
 
 @dataclass(frozen=True, slots=True)
 class NumberRow:
-    """A row of a table: its *labels*, and its cells by the name of their column."""
+    """A row of a table: the texts on its left (*labels*), and its *cells* by the name of their column."""
 
     labels: tuple[str, ...]
     cells: dict[str, NumberCell]
@@ -57,9 +62,13 @@ class NumberRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table: *heads* are the headings of the rows' labels, and *lines* its rows.
+    """A table of a study, beside the published one.
 
-    *own* names the columns with values of the study, *published* those with values of the paper.
+    - *key*: the name of the published table, such as ``001_table1``.
+    - *heads*: the headings of the columns that hold the rows' labels.
+    - *own*: the names of the columns with the study's values.
+    - *published*: the names of the columns with the paper's values.
+    - *lines*: the rows.
     """
 
     key: str
@@ -71,9 +80,9 @@ class Table:
 
 
 def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResult]) -> Table:
-    """Returns *table*, such as ``001_table1``, with the results of a study in its cells.
+    """Returns the published *table*, such as ``001_table1``, with the study's results beside the published values.
 
-    *rows* gives the name of the examiner in each row, *outcomes* the results of the study.
+    *rows* maps the name of each row to the name of its examiner. *outcomes* holds the results of the study.
     """
     by_name = {(outcome.name, outcome.by): outcome for outcome in outcomes if outcome.kind == "examiner"}
     lms = tuple(dict.fromkeys(by for name, by in by_name if by and name in rows.values()))
@@ -91,7 +100,10 @@ def filled(table: str, rows: Mapping[str, str], outcomes: Sequence[ExaminerResul
 
 
 def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
-    """Returns Table 9 of Kim et al., in percent; *shares* holds the shares of each filled sheet, by its name."""
+    """Returns Table 9 of Kim et al., in percent.
+
+    *shares* maps the name of each filled sheet to its shares (0 to 1), as `error_sheet.shares` returns them.
+    """
     lines = [
         NumberRow(_labels("001_table9", row),
                   {name: NumberCell(100 * found[error], digits=0) for name, found in shares.items()}

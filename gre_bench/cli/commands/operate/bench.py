@@ -1,4 +1,4 @@
-"""``gre-bench models bench``: measurements on this machine."""
+"""``gre-bench models bench``: measures how fast scoring is on this machine."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _refuse_at_odds(
     model: Path | None, shape: str | None, tokenizer: Path | None, quantisation: str, endpoint: str | None,
     key_env: str | None,
 ) -> None:  # fmt: skip
-    """Raises `SettingsError` for options that exclude each other."""
+    """Raises `SettingsError` if two of the given options exclude each other."""
     if model is not None and (shape is not None or tokenizer is not None):
         other = "--shape" if shape is not None else "--tokenizer"
         raise SettingsError(f"{other} is for a random model and --model for a real one: leave one of the two out")

@@ -1,4 +1,4 @@
-"""``gre-bench doctor``: checks whether everything exists that a run with these settings needs."""
+"""``gre-bench doctor``: checks whether a run with the given settings would find everything that it needs."""
 
 from __future__ import annotations
 

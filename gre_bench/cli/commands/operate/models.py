@@ -1,4 +1,4 @@
-"""``gre-bench models``: pretrained evaluation LMs and embedders, downloaded by name from the package registry."""
+"""``gre-bench models``: lists, downloads and deletes pretrained evaluation LMs and embedders."""
 
 from __future__ import annotations
 
@@ -96,7 +96,10 @@ def remove_model(name: Name) -> None:
 
 
 def _row(entry: Pretrained) -> dict[str, Any]:
-    """Returns an entry of the catalogue as a row, with its state on this machine: ``yes``, ``no`` or ``not whole``."""
+    """Returns an *entry* of the catalogue of models as a row for the list.
+
+    The field *state* says whether the model is on this machine: ``yes``, ``no`` or ``not whole``.
+    """
     try:
         model = held(entry)
         state = "no" if model is None else "not whole" if model.fault() else "yes"
@@ -113,9 +116,10 @@ def _row(entry: Pretrained) -> dict[str, Any]:
 
 @contextmanager
 def _shown(quiet: bool) -> Iterator[tuple[Callable[[str], None], Callable[[int, int], None]]]:
-    """Yields two callbacks: one prints the text of a step, the other takes bytes done and total and draws a bar.
+    """Yields two functions that show the progress of a download.
 
-    There is no bar without a terminal; neither does anything if *quiet*.
+    The first prints the text of a step. The second takes the bytes done and the total, and draws a bar; it does nothing
+    without a terminal. If *quiet*, both do nothing.
     """
     if quiet or not screen.err.is_terminal:
         yield (lambda _: None) if quiet else screen.say, lambda done, total: None

@@ -93,7 +93,10 @@ def tune_lm(
 
 @contextmanager
 def _bar(folder: Path, quiet: bool) -> Iterator[None]:
-    """Shows the progress of the training in *folder* until the block ends; shows nothing without a terminal."""
+    """Shows the progress of the training in *folder* until the block ends.
+
+    Nothing is shown if *quiet*, or without a terminal.
+    """
     if quiet or not screen.err.is_terminal:
         yield
         return
@@ -104,7 +107,7 @@ def _bar(folder: Path, quiet: bool) -> Iterator[None]:
 
 
 def _tell(report: dict[str, Any]) -> None:
-    """Prints where the tuned model is, what it was trained on, what was left out, and how to use it."""
+    """Prints the *report* of a training: its data, its loss, what was left out, and how to use the tuned model."""
     loss, conversations = report["loss"], report["conversations"]
     screen.say(
         f"trained ({report['method']}, base {report['base']['quantisation']} {report['base']['dtype']}, "

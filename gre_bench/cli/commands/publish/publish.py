@@ -111,9 +111,10 @@ def publish(
 
 
 def _key(path: Path | None, *outside: Path) -> SigningKey | None:
-    """Returns the signing key in the file *path*, None if *path* is None.
+    """Returns the signing key in the file *path*; None if *path* is None.
 
-    Raises `SettingsError` if the file lies in one of the folders *outside*, from which it could be published.
+    Raises `SettingsError` if the file lies in one of the folders *outside*. The contents of these folders may be
+    published, so a key must lie outside them.
     """
     if path is None:
         return None
@@ -123,9 +124,10 @@ def _key(path: Path | None, *outside: Path) -> SigningKey | None:
 
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
-    """Returns a check to run before publishing: it scores *count* pairs, sampled with *seed*, again.
+    """Returns a check that runs before an edition is published: it scores a sample of pairs once more.
 
-    The check raises an error if a score differs from the stored one.
+    *count* is the number of pairs, sampled with *seed*. The check raises an error if a new score differs from the
+    stored one.
     """
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect
 
@@ -152,7 +154,13 @@ def _note(
     state: Path,
     as_json: bool,
 ) -> None:
-    """Writes the erratum *text* on a *release* to the log of its releases, and prints it; *retire*: retires it too."""
+    """Writes the erratum *text* on *release* to the log of releases, and prints the entry.
+
+    - *edition*: if given, the release must belong to it.
+    - *retire*: whether the release is also marked as retired.
+    - *sign*: the file of the signing key, if the entry is to be signed.
+    - *out*: the folder of releases.
+    """
     from gre_bench.reports.publishing import release_store_of
 
     if text is None or release is None:

@@ -1,4 +1,4 @@
-"""``gre-bench fetch``: downloads a venue-year's papers and reviews from OpenReview into a snapshot."""
+"""``gre-bench fetch``: downloads the papers and reviews of one venue and year from OpenReview into a snapshot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gre_bench.core import settings as configuration
 
 
 class WhenPaused(StrEnum):
-    """What a fetch does when the service allows no more requests for now."""
+    """What a fetch does when the service refuses further requests for now."""
 
     wait = "wait"
     exit = "exit"
@@ -92,9 +92,12 @@ def venue_settings(
     venue: str, year: int, papers: str | None, seed: int | None, file: Path | None, override: list[str] | None,
     host: str | None,
 ) -> configuration.Settings:  # fmt: skip
-    """Returns the settings of a fetch of *venue* and *year*: those of *file*, overridden by the other parameters.
+    """Returns the settings for fetching *venue* and *year*: those of *file*, overridden by all other parameters.
 
-    *papers*: a number of papers, or a file of paper ids. *seed*: that of the sample. *override*: texts ``key=value``.
+    - *papers*: a number of papers, or the path of a file of paper ids.
+    - *seed*: the seed of the sample of papers.
+    - *override*: settings as ``key=value``, which take precedence over everything else.
+    - *host*: the URL of the service; None for the venue's own.
     """
     values: dict[str, Any] = {"edition.venue": f'"{venue}"', "edition.year": year, "edition.seed": seed}
     values |= _sample(papers)
@@ -104,7 +107,10 @@ def venue_settings(
 
 
 def _sample(papers: str | None) -> dict[str, Any]:
-    """Returns the settings that ``--papers`` stands for: a number of papers, or a file of ids that are all sampled."""
+    """Returns the settings that ``--papers`` stands for, by key.
+
+    *papers* is a number of papers to sample, or the path of a file of ids. All papers in the file are taken.
+    """
     if papers is None or papers.isdigit():
         return {"edition.papers": papers}
     from gre_bench.ingest.records.source_files import read_ids
@@ -114,9 +120,9 @@ def _sample(papers: str | None) -> dict[str, Any]:
 
 @contextmanager
 def _noticed(quiet: bool) -> Iterator[None]:
-    """Prints messages of the fetch on standard error within the block: the host it contacts, and missing answers.
+    """Prints the messages of the fetch on standard error until the block ends.
 
-    With *quiet*, only warnings such as missing answers are printed.
+    The messages name the host that it contacts, and warn of missing answers. If *quiet*, only warnings are printed.
     """
 
     class Said(logging.Handler):
@@ -137,9 +143,9 @@ def _noticed(quiet: bool) -> Iterator[None]:
 
 @contextmanager
 def _followed(status: Path, quiet: bool) -> Iterator[None]:
-    """Shows the progress of the fetch, and the time it needs at the service's limits, until the block ends.
+    """Shows a progress bar of the fetch until the block ends, with the time remaining under the service's limits.
 
-    *status*: the fetch's status file. Shows nothing if *quiet*, or without a terminal.
+    *status* is the fetch's status file. Nothing is shown if *quiet*, or without a terminal.
     """
     if quiet or not screen.err.is_terminal:
         yield
@@ -189,9 +195,12 @@ def _show_fetched(
 
 
 def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, override: list[str], state: Path) -> str:
-    """Returns the command that scores the fetched sample, with the settings *file* and overrides of the fetch.
+    """Returns the ``gre-bench refresh`` command that scores the fetched papers.
 
-    It names the rule writer if no writer is set, because without judgments there is nothing to score.
+    - *chosen*: the settings of the fetch, which *file* and *override* gave.
+    - *snapshot*: the name of the snapshot.
+
+    If the settings name no writer of judgments, the command names the rule writer, because scoring needs judgments.
     """
     edition = chosen.edition
     names = [f"sources.snapshot={snapshot}", f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]

@@ -1,4 +1,4 @@
-"""``gre-bench import yelp`` and ``import graded``: reviews of other domains, in their published formats."""
+"""``gre-bench import yelp`` and ``import graded``: add reviews of other domains from files in published formats."""
 
 from __future__ import annotations
 

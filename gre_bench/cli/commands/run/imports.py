@@ -173,11 +173,15 @@ def import_notes(
 def import_into(
     kind: str, edition: str, new: bool, state: Path, wait: float, as_json: bool, work: Callable[..., Any]
 ) -> None:
-    """Runs *work* on the locked store of *edition*, prints its report and exits.
+    """Imports something into the store of *edition* under its lock, prints the report, and exits.
 
-    *work* takes the store, the run's id and the settings, and returns a report. *kind* names what is imported, *wait*
-    is in seconds. The exit code is 2 if a row was refused, and 3 if every refused row may succeed later. Raises
-    `SettingsError` if the edition does not exist, unless *new*.
+    - *kind*: what is imported, such as ``papers``.
+    - *new*: whether the edition may be created.
+    - *wait*: how long to wait for the lock, in seconds.
+    - *work*: the function that imports; takes the store, the run's id and the settings, and returns the report.
+
+    The exit code is 2 if a row was refused, or 3 if every refused row may succeed later. Raises `SettingsError` if the
+    edition does not exist and *new* is False.
     """
     from gre_bench.pipeline.runs.job import recorded
 

@@ -1,4 +1,4 @@
-"""``gre-bench papers``: the text of PDFs, text hidden in them, and how an edition's papers were read."""
+"""``gre-bench papers``: reads PDFs, finds text hidden in them, and shows how an edition's papers were read."""
 
 from __future__ import annotations
 
@@ -153,7 +153,10 @@ def texts(
 
 
 def _show_words(pages: Sequence[PageWords]) -> None:
-    """Prints a table of what happened to a file's words (kept, hidden, dropped, and why), with the pages."""
+    """Prints a table of what happened to the words of a file: kept, hidden, or dropped and why, and on which pages.
+
+    *pages* counts the words of each page.
+    """
     from gre_bench.ingest.pdf.words import MEANING, ranges, totals
 
     totals_by_fate = totals(pages)
@@ -172,7 +175,7 @@ def _show_words(pages: Sequence[PageWords]) -> None:
 def _show_fates(rows: Sequence[Row]) -> None:
     """Prints in one line how many words of an edition's papers were kept, hidden and dropped.
 
-    *rows* hold a number of words and their fate.
+    Each of *rows* has *fate* (such as ``kept``) and *words*, the number of words with that fate.
     """
     counts: Counter[str] = Counter()
     for row in rows:
@@ -190,9 +193,10 @@ def _bytes(file: Path) -> bytes:
 
 
 def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
-    """Returns the name and the bytes of the PDF of *paper*: a file, or the id of a paper of *edition*.
+    """Returns the name of a paper and the bytes of its PDF.
 
-    Raises `SettingsError` or `SourceError` if there is no such PDF.
+    *paper* is the path of a PDF, or the id of a paper of *edition*. Raises `SettingsError` or `SourceError` if there is
+    no such PDF.
     """
     from gre_bench.ingest.snapshot.snapshot import Snapshot
     from gre_bench.pipeline.reading import snapshots
@@ -212,7 +216,12 @@ def _paper(paper: str, edition: str | None, state: Path) -> tuple[str, bytes]:
 
 
 def _page(name: str, read: Any, pictures: list[Path]) -> str:
-    """Returns a page of HTML on the paper *name*, with the findings of *read* and the *pictures* of its pages."""
+    """Returns an HTML page about one paper.
+
+    - *name*: the name of the paper.
+    - *read*: the result of reading its PDF, whose findings the page lists.
+    - *pictures*: the image files of its pages.
+    """
     rows = "".join(f"<li>{html.escape(screen.plain(finding.line(400)))}</li>" for finding in read.findings)
     notes = "".join(f"<p>{html.escape(screen.plain(note))}</p>" for note in read.notes)
     shown = "".join(f'<figure><img src="{picture.name}" alt="{picture.stem}"></figure>' for picture in pictures)

@@ -63,8 +63,10 @@ def run_refresh(
 ) -> dict[str, Any]:
     """Refreshes the edition of the settings *chosen*, and returns the summary of the run.
 
-    *engine*: run under Prefect instead of as plain functions. *quiet*: show no progress bar. *wait* is in seconds. The
-    others are as in `gre_bench.pipeline.runs.job.Job`.
+    - *candidate*, *limit*, *retry_failed*: as in `gre_bench.pipeline.runs.job.Job`.
+    - *wait*: how long to wait for the edition's lock, in seconds.
+    - *engine*: whether to run under Prefect instead of as plain functions.
+    - *quiet*: whether to hide the progress bar.
     """
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.pipeline.runs.unchanged import unchanged

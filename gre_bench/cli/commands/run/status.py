@@ -1,4 +1,4 @@
-"""``gre-bench status``: the progress of each edition and study. It never waits for a run."""
+"""``gre-bench status``: shows the progress of each edition and study. It never waits for a run."""
 
 from __future__ import annotations
 

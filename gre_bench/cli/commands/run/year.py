@@ -1,4 +1,4 @@
-"""``gre-bench year``: makes the board of a year, from the fetch to the release."""
+"""``gre-bench year``: makes the board of a year, in all steps from the fetch to the release."""
 
 from __future__ import annotations
 

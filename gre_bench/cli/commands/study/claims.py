@@ -1,4 +1,4 @@
-"""``gre-bench study claims``: tests the papers' claims on an edition or a study."""
+"""``gre-bench study claims``: checks whether claims of published papers hold for an edition or a study."""
 
 from __future__ import annotations
 

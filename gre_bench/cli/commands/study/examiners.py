@@ -1,4 +1,4 @@
-"""``gre-bench study examiners``: compares ways of asking an LM to grade texts with human scores."""
+"""``gre-bench study examiners``: tests which ways of asking an LM to grade texts come closest to human scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench study``: tests of metrics, evaluation LMs, references and guidelines."""
+"""``gre-bench study``: the group of commands that test metrics, evaluation LMs, references and guidelines."""
 
 from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.commands.study import examiners, guidelines

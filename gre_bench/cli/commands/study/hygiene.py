@@ -1,4 +1,4 @@
-"""``gre-bench study hygiene``: measures how much the board depends on its references."""
+"""``gre-bench study hygiene``: measures how much the ranks on a board depend on the reference reviews."""
 
 from __future__ import annotations
 

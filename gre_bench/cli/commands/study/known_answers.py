@@ -71,9 +71,9 @@ def known_answers(
 
 
 def _is_right(report: dict[str, Any]) -> bool:
-    """Returns whether every required answer of *report* is right.
+    """Returns whether all answers in *report* are right; the coverage of the flat interval does not count.
 
-    The flat interval may miss its level, because it treats the pairs of a paper as independent.
+    The flat interval treats the pairs of a paper as independent, so it may miss its level.
     """
     exact = all(row["holds"] for row in (*report["exactness"], *report["ordering"]))
     chance = all(row["verdict"] != "outside" for row in report["chance"])

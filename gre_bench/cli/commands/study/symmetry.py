@@ -1,4 +1,4 @@
-"""``gre-bench study symmetry``: checks an evaluation LM for consistency with itself."""
+"""``gre-bench study symmetry``: checks that P(x)P(y|x) and P(y)P(x|y) of an evaluation LM agree for human reviews."""
 
 from __future__ import annotations
 

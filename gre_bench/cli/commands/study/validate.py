@@ -1,4 +1,4 @@
-"""``gre-bench study validate``: tests a metric with one evaluation LM and one writer."""
+"""``gre-bench study validate``: tests whether metrics fall on degraded reviews, and do not rise on manipulated ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``gre-bench compare``: compares runs with published numbers, and boards, releases, candidates or evaluation LMs."""
+"""``gre-bench compare``: compares boards, releases, candidates or evaluation LMs, or a run with a published table."""
 
 from __future__ import annotations
 
@@ -91,7 +91,10 @@ def compare(
 
 
 def _look_like_boards(names: Sequence[str]) -> None:
-    """Raises `SettingsError` if one of *names* is neither a file nor written as an edition, such as a candidate."""
+    """Raises `SettingsError` if one of *names* is neither a file nor written like an edition.
+
+    The user has then probably named candidates, and the message says how to compare candidates.
+    """
     for name in names:
         try:
             if not Path(name).exists():
@@ -106,10 +109,11 @@ def _look_like_boards(names: Sequence[str]) -> None:
 
 
 def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, state: Path) -> list[Side]:
-    """Returns the sides to compare: first those of published *tables*, then those of *runs*.
+    """Returns the sides to compare: first one for each of the published *tables*, then one for each of *runs*.
 
-    A run's side holds effects of changes if a table does, else its board. Raises `SettingsError` if a table cannot
-    stand beside the runs.
+    A side holds either a board, or the effects of changes on scores. The sides of *runs* hold effects if a table does
+    and *benchmarks* is None; otherwise they hold boards. Raises `SettingsError` if a table and the runs cannot be
+    compared.
     """
     if tables and tables[0] in TABLES:
         if len(tables) != 1 or len(runs) != 1 or benchmarks:
@@ -124,9 +128,10 @@ def _sides(runs: Sequence[str], tables: Sequence[str], benchmarks: Path | None, 
 
 
 def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
-    """Returns the comparison of two *sides*, or the correlations of one side with the file *benchmarks*.
+    """Returns the comparison of *sides*.
 
-    Raises `SettingsError` if they cannot be compared.
+    Two sides are compared with each other. If *benchmarks* is given, one side is correlated with the scores in that
+    file. Raises `SettingsError` if the sides cannot be compared.
     """
     if benchmarks is not None:
         report = correlated(sides, benchmarks)
@@ -146,7 +151,10 @@ def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
 
 
 def _within(edition: str, names: list[str], metrics: list[str] | None, state: Path, as_json: bool) -> None:
-    """Compares *names*, two candidates of one edition or two of its evaluation LMs, and prints the result."""
+    """Compares two candidates, or two evaluation LMs, of one *edition*, and prints the result.
+
+    *names* are the two candidates or evaluation LMs. If *metrics* is given, only these metrics are compared.
+    """
     from gre_bench.cli.views.comparison_lms import show_lms
     from gre_bench.reports.comparisons.candidates import compare_candidates
     from gre_bench.reports.comparisons.lms import are_lms, compare_lms
@@ -159,14 +167,14 @@ def _within(edition: str, names: list[str], metrics: list[str] | None, state: Pa
 
 
 def _draw(table: str, folder: Path, as_json: bool) -> None:
-    """Writes the figures and the page of the published *table* into *folder*, and prints their names."""
+    """Draws the published *table*: writes figures and a page into *folder*, and prints the names of the files."""
     from gre_bench.reports.plotting import plot_table
 
     show_written(plot_table(table, folder_to_write(folder)), table, as_json)
 
 
 def _are_releases(names: Sequence[str], state: Path) -> bool:
-    """Returns whether both *names* are releases; raises `SettingsError` if only one of them is."""
+    """Returns whether *names* are two releases; raises `SettingsError` if only one of them is a release."""
     from gre_bench.reports.release_rows import release_folder
 
     are_releases = [release_folder(name, state) is not None for name in names]

@@ -1,4 +1,4 @@
-"""``gre-bench history``: follows candidates through the years of a venue."""
+"""``gre-bench history``: shows how candidates score over the years of a venue."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ def history(
 
 
 def _show_years(table: dict[str, Any], anchors: str) -> None:
-    """Prints one table: a line per candidate, and per year a column of differences to the candidates *anchors*."""
+    """Prints *table*: a row for each candidate, and a column for each year with the difference to the anchors.
+
+    The anchors are the candidates that the text *anchors* names.
+    """
     lines, editions = table["lines"], table["editions"]
     papers = [" / ".join(str(row["papers"]) if row else "–" for row in line["years"]) for line in lines]
     last = [next(row for row in reversed(line["years"]) if row) for line in lines]
@@ -77,9 +80,10 @@ def _show_years(table: dict[str, Any], anchors: str) -> None:
 
 
 def _note(years: list[dict[str, Any] | None], editions: list[str]) -> str:
-    """Returns a note on the years of a candidate: why it is not ranked, else whether it may have seen the reviews.
+    """Returns a note on a candidate: why it has no rank, or whether its LM may have seen the reviews.
 
-    *years* has one row per edition (None: not scored). A note that holds for all years is given once.
+    *years* has one row for each of *editions*, or None where the candidate has no score. A note that holds for all
+    years is given once, other notes with their edition.
     """
     reasons: dict[str, str] = {}
     for key, row in zip(editions, years, strict=True):

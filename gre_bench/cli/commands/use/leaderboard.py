@@ -151,9 +151,10 @@ def _kept(
 
 
 def _sorted(rows: list[LeaderboardRow], sort: str | None) -> list[LeaderboardRow]:
-    """Returns *rows* sorted within each metric by *sort*, ``COLUMN`` or ``COLUMN:up``; rows without a value come last.
+    """Returns *rows* sorted by *sort* within each metric; rows without a value come last.
 
-    Raises `SettingsError` for an unknown column.
+    *sort* is ``COLUMN`` for the largest value first, or ``COLUMN:up`` for the smallest first. Raises `SettingsError`
+    for an unknown column.
     """
     if sort is None:
         return rows

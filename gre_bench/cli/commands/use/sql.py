@@ -1,4 +1,4 @@
-"""``gre-bench sql``: answers a query from an edition's database. It never waits for a run, and changes nothing."""
+"""``gre-bench sql``: runs a read-only query on an edition's database. It never waits for a run."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sql(
 
 
 def _in_json(value: Any) -> Any:
-    """Returns *value* with texts in place of NaN and infinities, which JSON lacks."""
+    """Returns *value*, with NaN and infinities as texts, because JSON has no such numbers."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""``gre-bench view``: shows editions, releases and runs of a state in a browser on this machine."""
+"""``gre-bench view``: shows the editions, releases and runs of a state folder in a browser on this machine."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def why(
 
 
 def show(explanation: Why) -> None:
-    """Prints the score, its pairs, the details of the requested paper if any, and whether each check holds."""
+    """Prints an explanation: the score, its pairs, the details of the requested paper, and whether each check holds."""
     board, signature = explanation.board, explanation.signature
     if board and board["mean"] is not None:
         rank = f"rank {board['rank']}" if board["rank"] else board["unranked"]
@@ -102,10 +102,10 @@ def _pairs(pairs: Sequence[Row], whole: bool) -> None:
 
 
 def _detail(detail: Row, fresh: Mapping[str, bool]) -> None:
-    """Prints one pair: its log-probabilities, the tokens that changed most, and its texts.
+    """Prints one pair: its log-probabilities, the tokens whose probability changed most, and its texts.
 
-    *fresh* says of the candidate's texts, ``x`` and ``moved``, whether they differ from the previous pair's. Only then
-    are they printed.
+    *fresh* says which texts differ from those of the pair printed before. It has two keys: ``x`` for the candidate's
+    review of this paper, ``moved`` for its review of another paper. A text that does not differ is not printed again.
     """
     say(f"\nreference {detail['reference_id']}: {detail['value']:+.4f}")
     for term in detail["terms"]:
