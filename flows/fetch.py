@@ -32,7 +32,10 @@ NAP_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch is to do. *again*: start a new fetch even if the last one is complete."""
+    """What a fetch is to do: *settings* name the venue-year and the host, *state* is the folder to fetch into.
+
+    *again*: whether to start a new fetch even if the last one is complete.
+    """
 
     settings: Settings
     state: Path
@@ -49,10 +52,11 @@ class FetchJob:
 def fetch(
     settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
 ) -> dict[str, Any]:
-    """Fetches one venue-year into a snapshot; the summary says what was fetched and, if paused, until when.
+    """Fetches one venue-year from OpenReview into a snapshot, as far as the service allows.
 
-    It can be run any number of times. *again*: start a new fetch even if the last one is complete. *strict*: a service
-    that gives no usable answer fails the flow run; a pause does not.
+    Repeating a complete fetch is harmless. *again*: whether to start a new fetch even if the last one is complete.
+    *strict*: whether a service that gives no usable answer fails the flow run; a pause never does. Returns a summary:
+    the requests sent, the snapshot, and the time until which a paused fetch must wait.
     """
     return ended(bring, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
 
@@ -60,7 +64,7 @@ def fetch(
 def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Does the work of `fetch` with the steps *run*, and returns its summary.
 
-    *tell* is called with one line each time the fetch pauses and waits.
+    If the settings say that a paused fetch waits, *tell* is called with one line before each wait.
     """
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
@@ -85,17 +89,17 @@ def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: Non
 
 
 def run_of(job: FetchJob) -> Path:
-    """Returns the folder of the fetch: that of the host's last fetch, which continues there.
+    """Returns the folder of the fetch: the folder of the last fetch from the same host, which is continued.
 
-    It is a new folder if there is none, or if the last fetch is complete and the job says *again*.
+    It is a new folder if there is no such fetch, or if the last fetch is complete and ``job.again`` is set.
     """
     return fetch_run(job.settings, job.state, job.again)
 
 
 def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
-    """Fetches the notes and then the sampled papers, as far as the service allows.
+    """Fetches the notes, then the versions and PDFs of the sampled papers, as far as the service allows.
 
-    Returns the requests sent by both, and why the fetch stopped early, if it did.
+    Returns the number of requests sent. If the fetch stopped early, the outcome also says why.
     """
     reached = run.fetch_notes(request)
     if reached.paused_until is not None or reached.message:
@@ -106,16 +110,19 @@ def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
 
 
 def _sleep_until(moment: float) -> None:
-    """Sleeps until *moment* (epoch seconds), in short intervals so that a suspend or a clock change does no harm."""
+    """Sleeps until *moment* (epoch seconds).
+
+    It sleeps in short intervals, so that a suspended machine or a changed clock does not delay the end much.
+    """
     deadline = time.monotonic() + moment - time.time()
     while (left := min(moment - time.time(), deadline - time.monotonic())) > 0:
         time.sleep(min(NAP_S, left))
 
 
 def _difference(state: Path, folder: str) -> dict[str, Any]:
-    """Returns ``changes``, which is what changed in the snapshot in *folder* since the previous one.
+    """Returns ``changes``: what the snapshot in *folder* changed compared with the snapshot before it.
 
-    It is None if there was no previous snapshot, or it no longer exists.
+    ``changes`` is None if there was no snapshot before it, or if that snapshot no longer exists.
     """
     snapshot = Snapshot.open(Path(folder))
     if snapshot.manifest.previous is None:

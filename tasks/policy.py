@@ -16,14 +16,16 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry a failed task: no for a `GreBenchError`, which the user must correct, else yes."""
+    """Returns whether to retry a failed task: False for a `GreBenchError`, which only the user can correct, else True.
+    """
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Shows a task run that ended in a pause as ``Paused`` and completed, because nothing failed.
+    """Shows a task run that raised `Paused` in the state ``Paused`` and as completed, because nothing failed.
 
-    The flow still gets the exception. The state ``Failed`` stays in the task run's history.
+    The flow still gets the exception. The state ``Failed`` stays in the task run's history. Any other exception changes
+    nothing here.
     """
     pause = state.result(raise_on_failure=False)
     if not isinstance(pause, Paused):
