@@ -16,8 +16,7 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry a failed task: False for a `GreBenchError`, which only the user can correct, else True.
-    """
+    """Returns whether to retry a failed task: False for a `GreBenchError`, which the user must correct, else True."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 

@@ -92,7 +92,9 @@ def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: Scor
 
 
 def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
-    """Returns the examiner in *scoring* that the metric *recipe* names; raises `SettingsError` if its options conflict.
+    """Returns the examiner in *scoring* that the metric *recipe* names.
+
+    Raises `SettingsError` if the examiner's options conflict.
     """
     from gre_bench.examiners.examiner import examiner_of
 

@@ -24,8 +24,7 @@ def writer_identity(name: str, task_name: str, writer_context: WriterContext) ->
 
 
 def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
-    """Returns those of *names* that can be asked for reviews. Any other name is a candidate with only imported reviews.
-    """
+    """Returns those of *names* that can be asked for reviews. Any other candidate has only imported reviews."""
     return [name for name in names if writes_reviews(name, writer_context)]
 
 

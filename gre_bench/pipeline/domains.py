@@ -1,4 +1,4 @@
-"""Applies a run's domain: its prompts, synopsis, headings and changes."""
+"""Applies the domain of a run: its prompts, headings and changes, and the parts of its synopsis."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain, and the domain's prompt and parts of a synopsis where the settings give none.
+    """Returns *job* with its domain set, and with the domain's defaults for the prompt and for the parts of a synopsis.
 
-    If the settings name no domain, the domain of an imported file is used. Raises `SettingsError` for an unknown
-    domain.
+    A prompt in the settings is kept. If the settings name no domain, the domain of an imported file is used. Raises
+    `SettingsError` for an unknown domain.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
@@ -35,12 +35,13 @@ def in_domain(job: Job) -> Job:
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
-    """Returns the synopsis of *paper*, made of the parts that *domain* names; None if one of these is missing."""
+    """Returns the synopsis of *paper*: the parts, such as the abstract, that *domain* names; None if a part is missing.
+    """
     return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
 
 
 def headings_of(settings: Settings) -> tuple[str, ...]:
-    """Returns the headings of the review form: from the settings, else from the venue-year, else from the domain."""
+    """Returns the headings of the review form. They come from the settings, else the venue-year, else the domain."""
     if settings.validation.headings is not None:
         return settings.validation.headings
     try:
