@@ -33,8 +33,8 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
     """Returns the changes to validate with, as change → id of the candidate that it makes, in the catalogue's order.
 
     The changes are those in ``validation.changes``. If that is not set, they are all changes of the domain that can be
-    made at the level of the settings, which is reviews or judgments. Raises `SettingsError` if there is no change, or
-    if a chosen change cannot be made.
+    made at the level of the settings. The level is reviews or judgments. Raises `SettingsError` if there is no change,
+    or if a chosen change cannot be made.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain = domain_of(settings.edition.domain)

@@ -35,7 +35,7 @@ def in_domain(job: Job) -> Job:
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
-    """Returns the synopsis of *paper*: the parts, such as the abstract, that *domain* names; None if a part is missing.
+    """Returns the synopsis of *paper*: the parts that *domain* names, such as the abstract; None if a part is missing.
     """
     return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
 

@@ -66,8 +66,7 @@ def described(
 
 
 def _writer(store: Store) -> str:
-    """Returns the name of the writer of judgments in the edition's last settings; ``rule`` if the settings name none.
-    """
+    """Returns the name of the writer of judgments in the edition's last settings; ``rule`` if they name none."""
     last = store.rows(LAST_SETTINGS)
     named = json.loads(last[0]["settings"])["writing"]["judgments"] if last else None
     return named or "rule"

@@ -53,7 +53,8 @@ def import_reviews(
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
 
-    Raises `SourceError` if *by* is given for a file whose rows all name a candidate.
+    Raises `SourceError` if *by* is given although every row of the file names a candidate, and some row another one
+    than *by*.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
@@ -171,8 +172,10 @@ def judged(judgments: Judgments) -> dict[str, Any]:
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     """Returns a report on the refused rows that name papers unknown to the edition; None without such rows.
 
-    The report has the number of these rows, the ids of the unknown papers, the number of known papers, and one line of
-    text for users.
+    - *rows*: the number of these rows.
+    - *papers*: the ids of the unknown papers.
+    - *known*: the number of known papers.
+    - *line*: one line of text for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:

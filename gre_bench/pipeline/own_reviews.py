@@ -54,8 +54,8 @@ def import_own_reviews(
     - *replace*: whether the new reviews replace the candidate's earlier reviews.
 
     The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
-    the edition has no board. Raises `SettingsError` or `SourceError` if the reviews cannot be ranked. After an error
-    the store is as before.
+    the edition has no board. Raises `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of
+    these errors the store is as before.
     """
     own_name(name)
     if not store.rows(CURRENT_SIGNATURES):

@@ -278,8 +278,8 @@ def add_plan(
     - *signatures*: metric → signature.
     - *moved*: reviews that are scored on other papers, to measure the score by chance.
 
-    A pilot (``job.limit``) deletes no plan. If a review is now moved to another paper than before, the scores of the
-    old move are deleted. A pair that a refresh planned stays that refresh's, even if a validation plans the pair too,
+    A pilot (``job.limit``) deletes no plan. If the review that is moved to a paper has changed, the scores of the old
+    review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the refresh's,
     because a board shows the last refresh.
     """
     ids = [signature.signature_id for signature in signatures.values()]
