@@ -35,7 +35,9 @@ def in_domain(job: Job) -> Job:
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
-    """Returns the synopsis of *paper*: the parts that *domain* names, such as the abstract; None if a part is missing.
+    """Returns the synopsis of *paper*, made of the parts that *domain* names, such as the abstract.
+
+    *categories* is the text of one more possible part. Returns None if a part is missing.
     """
     return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
 

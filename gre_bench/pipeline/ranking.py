@@ -88,8 +88,7 @@ def lms_behind(signature: SignatureRow) -> dict[Role, str]:
 
 
 def released(settings: Settings) -> date | None:
-    """Returns the day on which the edition's reviews were first public; None if the catalogue of venues does not state it.
-    """
+    """Returns the day on which the edition's reviews were first public; None for a venue-year without an entry."""
     try:
         return venue_of(settings.edition.venue, settings.edition.year).reviews_released
     except SettingsError:
@@ -109,7 +108,7 @@ def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
     """Computes and stores, for each of *signatures*, what its board shows besides mean scores.
 
-    For each candidate, these are its rank statistics, its tests, its length in words, its score at the length of the
+    For each candidate, these are its rank statistics and tests, its length in words, its score at the length of the
     human reviews, and its costs. They replace what earlier runs stored.
     """
     known = models.load(job.settings.writing.models)
@@ -213,10 +212,10 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
 
 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
-    """Returns a row per candidate: the p-value of its mean difference from the human baseline, and the number of papers.
+    """Returns a row per candidate: the p-value of its mean difference from the human baseline.
 
-    The test is Student's t-test, paired by paper. A candidate has no row if it has fewer than two papers, or if its
-    differences on all papers are equal.
+    The row also has the number of papers. The test is Student's t-test, paired by paper. A candidate has no row if it
+    has fewer than two papers, or if its differences on all papers are equal.
     """
     rows = store.rows(HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []

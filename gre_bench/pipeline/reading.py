@@ -226,9 +226,9 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
 
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
-    """Returns notes on the texts of the first *limit* sampled papers that a user should check, one per status of a text.
+    """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one per status.
 
-    The status says how well a text was read from its PDF. *limit*: None means all papers.
+    The status of a text says how well it was read from its PDF. A note gives the number of papers with this status.
     """
     sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
     ids_by_status: dict[tuple[str, bool], list[str]] = {}

@@ -19,9 +19,9 @@ FOLDER = "logs"
 
 
 class RunLog:
-    """The log of the run *run_id* of *edition* under the folder *state*.
+    """The log of the run *run_id* of *edition*, in the folder *state*.
 
-    ``path`` becomes None once the log cannot be written.
+    *secrets*: texts that are removed from every line. ``path``: the log's file; None after a line could not be written.
     """
 
     def __init__(self, state: Path, edition: str, run_id: str, secrets: Sequence[str] = ()):
@@ -30,7 +30,8 @@ class RunLog:
         self._secrets = tuple(secrets)
 
     def tell(self, event: str, **more: Any) -> None:
-        """Appends one line: the time (UTC), the edition, the run, *event*, and its details *more*."""
+        """Appends a line with the time (UTC), the edition, the run, the name *event*, and the event's details *more*.
+        """
         if self.path is None:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
