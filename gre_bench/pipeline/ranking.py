@@ -108,8 +108,8 @@ def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
     """Computes and stores, for each of *signatures*, what its board shows besides mean scores.
 
-    For each candidate, these are its rank statistics and tests, its length in words, its score at the length of the
-    human reviews, and its costs. They replace what earlier runs stored.
+    For each candidate, these are its rank statistics and tests, its length in words, its score at the human reviews'
+    length, and its costs. They replace what earlier runs stored.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]

@@ -51,7 +51,10 @@ def packages(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks torch and its devices; a lack is a problem only if the evaluation LM or the embedder needs them."""
+    """Checks torch and the devices that torch finds.
+
+    Missing torch is a problem only if the evaluation LM or the embedder of *settings* needs it.
+    """
     from gre_bench.lm.accelerators import torch_here
 
     lm, torch = settings.evaluation_lm, torch_here()
@@ -80,7 +83,7 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the state folder can be written, or created in the nearest folder that exists."""
+    """Checks that files can be written in the state folder, or that the folder can be created."""
     existing = _nearest(state)
     try:
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".gre-bench-doctor-"):
@@ -94,7 +97,10 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that no file written earlier is newer than the clock, on which run ids, budgets and schedules depend."""
+    """Checks that the clock is not behind the time of an existing file.
+
+    Run ids, budgets and schedules depend on the clock.
+    """
     files = [*state.glob("editions/*/status.json"), *state.glob("spending.jsonl"), Path(__file__)]
     ahead = max((file.stat().st_mtime - time.time() for file in files if file.is_file()), default=0.0)
     time_now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -105,7 +111,7 @@ def clock(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def store(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that a store can be made, written and read, and that the edition's copy for readers can be read."""
+    """Checks that a store can be created, written and read, and that the edition's copy for readers can be read."""
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         trial = Store(Path(folder), settings.edition.edition)
         with trial.lock("doctor"):

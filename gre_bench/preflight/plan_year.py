@@ -1,4 +1,5 @@
-"""Estimates what the board of a year will take: fetch, texts, scores, and the validation of new metrics."""
+"""Estimates what the board of a year will take: fetch, texts, scores, and the validation of metrics without a record.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ from gre_bench.writing.catalog import by_rule
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns what `plan_ahead` returns, with the validation of each metric that has not been validated yet.
+    """Returns what `plan_ahead` returns, with the validation of all metrics that have not been validated yet.
 
-    A metric counts as validated if a record names it with the evaluation LM and the writer of *settings*; the run
-    itself compares whole signatures. *rates*: as in `plan_ahead`.
+    A metric counts as validated if a validation record has the same names of metric, evaluation LM and writer. The run
+    itself is stricter and compares whole signatures. *rates*: as in `plan_ahead`.
     """
     unvalidated = _unvalidated(settings, state)
     changes = list(chosen_changes(settings)) if unvalidated else []
@@ -36,7 +37,9 @@ def _unvalidated(settings: Settings, state: Path) -> list[str]:
 
 
 def _texts(settings: Settings, changes: list[str], papers: int) -> list[Writing]:
-    """Returns the texts that LMs would write for a validation: changed human reviews and the judgments of these."""
+    """Returns the texts that LMs would write for a validation: changed human reviews, and judgments of the changed
+    reviews.
+    """
     reads = REVIEW_TOKENS + PROMPT_TOKENS
     makers = [(change, maker(settings.validation, change)) for change in changes]
     texts = [Writing(f"reviews changed by {change}", name, papers, reads, REVIEW_TOKENS)

@@ -68,8 +68,9 @@ class Progress:
             self.status["log"] = self.log.path and str(self.log.path)
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*. *metrics*: one row per metric with its numbers of pairs by state, to be shown from now
-        on.
+        """Starts the stage *name*.
+
+        *metrics*: one row per metric with its numbers of pairs by state, to be shown from now on.
         """
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
@@ -85,8 +86,7 @@ class Progress:
         self._save()
 
     def advance(self, pairs: int) -> None:
-        """Adds *pairs* to the number of finished pairs or texts; raises `BudgetReached` if the budget's hours are used up.
-        """
+        """Adds *pairs* to the number of finished pairs or texts; raises `BudgetReached` if the hours are used up."""
         self.status["done"] += pairs
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)

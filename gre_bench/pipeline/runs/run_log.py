@@ -30,8 +30,7 @@ class RunLog:
         self._secrets = tuple(secrets)
 
     def tell(self, event: str, **more: Any) -> None:
-        """Appends a line with the time (UTC), the edition, the run, the name *event*, and the event's details *more*.
-        """
+        """Appends a line: the time (UTC), the edition, the run, the name *event*, and the event's details *more*."""
         if self.path is None:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -107,8 +107,7 @@ class Processes:
 
 
 class Ray:
-    """A `Runner` on a Ray cluster. The cluster is the one at ``ray_address``, or is started on this machine for the run.
-    """
+    """A `Runner` on a Ray cluster: the cluster at ``ray_address``, or one that is started here for the run."""
 
     die_together = False
 
@@ -206,8 +205,7 @@ def runner_of(settings: RunSettings) -> Runner | None:
 
 
 def check_runner(settings: Settings) -> None:
-    """Raises `SettingsError` if the runner that *settings* name cannot work, or cannot work with their evaluation LM.
-    """
+    """Raises `SettingsError` if the runner that *settings* name cannot work, alone or with their evaluation LM."""
     runner_of(settings.run)
     if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
         raise SettingsError(

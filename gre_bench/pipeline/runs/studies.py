@@ -98,8 +98,7 @@ def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) ->
 
 
 def study_rows(state: Path) -> list[dict[str, Any]]:
-    """Returns one row for each study in the folder *state*: its status, its spending, and what remains of its budget.
-    """
+    """Returns one row for each study in the folder *state*: its status, its spending, and its remaining budget."""
     spend_log = spend_log_of(state)
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip

@@ -30,8 +30,7 @@ MOST_DEATHS = 3
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The result of a chunk whose worker died, in place of scores; *why* is the message stored with the chunk's pairs.
-    """
+    """The result of a chunk whose worker died. *why* is the message stored with the chunk's pairs."""
 
     why: str = "its worker died, perhaps for lack of memory; run it again to try it"
 
@@ -66,11 +65,10 @@ class Workers:
     def scored(
         self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
     ) -> Iterator[tuple[Chunk, Scored | Lost]]:
-        """Scores *chunks*, and yields (chunk, its scores) as they are completed; `Lost` replaces the scores if a worker
-        died.
+        """Scores *chunks*, and yields each chunk with its result, in order of completion.
 
-        *values_of* returns the keyword arguments of `score_papers` for a chunk. It is called when the chunk is
-        submitted.
+        The result is `Lost` if the chunk's worker died. *values_of* returns the keyword arguments of `score_papers` for
+        a chunk. It is called when the chunk is submitted.
         """
         if not self._distributed:
             for chunk in chunks:
