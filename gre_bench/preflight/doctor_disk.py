@@ -26,9 +26,9 @@ REPLY = 64_000
 
 
 def disk(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the free disk space.
+    """Checks the free disk space against the space that the edition may need.
 
-    The finding is a problem if the edition does not fit, and a warning if it would fit less than twice.
+    The finding is a problem if the edition may not fit, and a warning if less than twice the needed space is free.
     """
     whole = state.resolve()
     existing = next(folder for folder in (whole, *whole.parents) if folder.exists())

@@ -53,7 +53,8 @@ def packages(settings: Settings, state: Path) -> Iterator[Finding]:
 def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks torch and the devices that torch finds.
 
-    Missing torch is a problem only if the evaluation LM or the embedder of *settings* needs it.
+    Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is a problem only if
+    the settings name the device cuda.
     """
     from gre_bench.lm.accelerators import torch_here
 

@@ -71,15 +71,13 @@ class Asking:
 
 
 def plan_published(chosen: Sequence[Experiment]) -> dict[str, Any]:
-    """Returns ``experiments``, one row (see `row_of`) for each of *chosen*, and ``assumed``, the list of assumptions.
-    """
+    """Returns ``experiments``, one row (see `row_of`) for each of *chosen*, and ``assumed``, all assumptions."""
     models = load_models()
     return {"experiments": [row_of(experiment, models) for experiment in chosen], "assumed": list(ASSUMED)}
 
 
 def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
-    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, the files that the user provides, and its
-    command.
+    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, files of the user, and its command.
 
     ``usd`` is the cost of the LMs whose prices are known. ``unpriced`` lists the other LMs. *models*: name → entry of
     the models file. Raises `SettingsError` for an LM that is not in *models*.

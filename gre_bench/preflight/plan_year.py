@@ -1,5 +1,4 @@
-"""Estimates what the board of a year will take: fetch, texts, scores, and the validation of metrics without a record.
-"""
+"""Estimates what the board of a year will take: fetch, texts, scores, and the validation of new metrics."""
 
 from __future__ import annotations
 
@@ -37,8 +36,9 @@ def _unvalidated(settings: Settings, state: Path) -> list[str]:
 
 
 def _texts(settings: Settings, changes: list[str], papers: int) -> list[Writing]:
-    """Returns the texts that LMs would write for a validation: changed human reviews, and judgments of the changed
-    reviews.
+    """Returns the texts that LMs would write for a validation.
+
+    These are changed human reviews, and the judgments of the changed reviews.
     """
     reads = REVIEW_TOKENS + PROMPT_TOKENS
     makers = [(change, maker(settings.validation, change)) for change in changes]
