@@ -69,7 +69,7 @@ def agree_with_humans(
 def agree(job: Job, run: Steps) -> dict[str, Any]:
     """Does the work of `agree_with_humans` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)

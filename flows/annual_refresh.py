@@ -79,7 +79,7 @@ def annual_refresh(
 def refresh(job: Job, run: Steps) -> dict[str, Any]:
     """Does the work of `annual_refresh` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     given_job, job = job, in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
@@ -198,7 +198,10 @@ class Texts(NamedTuple):
 
 
 def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts:
-    """Reads the sampled papers' texts, then writes reviews, changed reviews, judgments and synopses to the store."""
+    """Reads the texts of the sampled papers, and writes all missing texts to the store.
+
+    The missing texts are reviews, changed reviews, judgments and synopses.
+    """
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit)
     names = reviewers(store, job, run)
@@ -233,8 +236,8 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
     """Computes what the board shows besides the scores, copies the store for readers, and ends the run.
 
-    For each metric, it stores the validation record, the rank statistics, and an AUC. The AUC compares the scores of
-    human reviews with the scores of human reviews of other papers. Returns the summary of the run.
+    For each metric, it stores the validation record, the rank statistics, and an AUC. The AUC says how well scores tell
+    human reviews of a paper from human reviews of other papers. Returns the summary of the run.
     """
     progress.stage("publishing")
     for signature_id in work.signature_ids:

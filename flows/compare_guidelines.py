@@ -62,7 +62,7 @@ class GuidelineJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """The context of the study's LMs: models file, reply archive, spending account and budget."""
+        """What the study's LMs need to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
@@ -76,7 +76,7 @@ def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
 def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
     """Does the work of `compare_guidelines` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     material, chosen = prepared(job)
     papers = list(material.contents.items())

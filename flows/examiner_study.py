@@ -49,8 +49,8 @@ def examiner_study(job: ExaminerJob) -> dict[str, Any]:
 def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
     """Does the work of `examiner_study` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``. Prints one line of progress per examiner to standard
-    error, so that standard output holds only the results.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). Prints one
+    line of progress per examiner to standard error, so that standard output holds only the results.
     """
     material, models = prepared(job)
     with bounded(job.writer_context, study_folder(job.state, job.name, material.source, KIND)) as status:

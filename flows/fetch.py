@@ -1,9 +1,9 @@
-"""Fetches an edition's papers and reviews from OpenReview, within its limits, over days if necessary.
+"""Fetches an edition's papers and reviews from OpenReview, within the service's limits, over days if necessary.
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal of received answers is the checkpoint: a fetch that is killed, paused or refused continues when it is
-started again. Each host has its own journal.
+The journal keeps every received answer and is the checkpoint. A fetch that is killed, paused or refused continues when
+it is started again. Each host has its own journal.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def fetch(
 def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Does the work of `fetch` with the steps *run*, and returns its summary.
 
-    If the settings say that a paused fetch waits, *tell* is called with one line before each wait.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If the
+    settings say that a paused fetch waits, *tell* is called with one line before each wait.
     """
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)

@@ -76,7 +76,7 @@ class QualityJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """The context of the judge: models file, reply archive, spending account and budget."""
+        """What the judge needs to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
@@ -93,7 +93,7 @@ def review_quality(job: QualityJob) -> dict[str, Any]:
 def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
     """Does the work of `review_quality` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)

@@ -1,4 +1,4 @@
-"""Trains and fine-tunes evaluation LMs on real judgments (Xu et al. 2025, appendix E)."""
+"""Trains and fine-tunes evaluation LMs on judgments of real reviews (Xu et al. 2025, appendix E)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TuningJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """The context of LM writers: reply archive, spending account and budget."""
+        """What LM writers need: reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
@@ -75,8 +75,8 @@ def tune_cache_ngram(
 def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Steps) -> dict[str, Any]:
     """Does the work of `tune_cache_ngram` with the steps *run*, and returns its result.
 
-    If *out* already holds a model trained in the same way on the same inputs, returns the recorded result of that
-    training.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If *out*
+    already holds a model trained in the same way on the same inputs, returns the recorded result of that training.
     """
     papers, kept = texts_apart(judgments, train, choose, writer)
     inputs = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
@@ -98,7 +98,8 @@ def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
 def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
     """Does the work of `tune_evaluation_lm` with the steps *run*, and returns its result.
 
-    Raises `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). Raises
+    `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
     """
     learnt = _learnt(job)
     kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []

@@ -64,7 +64,7 @@ def validate_metrics(
 def validate(job: Job, run: Steps) -> dict[str, Any]:
     """Does the work of `validate_metrics` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))

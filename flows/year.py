@@ -68,7 +68,7 @@ class YearJob:
 
     @property
     def work(self) -> Job:
-        """The job of a refresh with these settings."""
+        """The job of a refresh with the settings of this year."""
         return Job(self.settings, self.state, retry_failed=self.retry_failed)
 
 
@@ -109,7 +109,7 @@ def year_job(
     venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
     on: date | None,
 ) -> YearJob:  # fmt: skip
-    """Returns the job of the requested board; the parameters are those of `year`.
+    """Returns the job that makes the requested board; the parameters are those of `year`.
 
     Raises `SettingsError` for an impossible request, before anything is sent.
     """
@@ -122,8 +122,11 @@ def year_job(
 def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
     """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
 
-    *run_stage* is `as_flow` or `plainly`: it takes the name and the function of a stage, and returns the stage's
-    summary. Raises `LMError` or `SettingsError` before the first stage if a model of the roster cannot be asked.
+    - *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
+    - *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's
+      summary.
+
+    Raises `LMError` or `SettingsError` before the first stage if a model of the roster cannot be asked.
     """
     check_models(job.settings)
     for name, stage in STAGES.items():
@@ -237,7 +240,7 @@ def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
 
 
 def plainly(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* without Prefect, and returns its summary."""
+    """Runs *stage* without Prefect, and returns its summary; *name* is ignored."""
     return stage()
 
 

@@ -1,4 +1,4 @@
-"""The public API: scores of two reviews, boards as data frames, and ranking your own reviews.
+"""The public API: scores of one review against another, boards as data frames, and ranking your own reviews.
 
 Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchError` whose text is one line.
 """

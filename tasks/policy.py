@@ -1,4 +1,4 @@
-"""Retries and time limits of Prefect tasks, and how a pause is shown."""
+"""Settings of Prefect tasks: retries, time limits, and how a pause is shown."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Backends:
 
 
 class Steps(Protocol):
-    """Every step of a run, in pipeline order."""
+    """All steps that a run can take, in the order of the pipeline."""
 
     def fetch_notes(self, request: FetchRequest) -> FetchOutcome: ...
 

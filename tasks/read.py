@@ -1,4 +1,4 @@
-"""The task that reads the papers of a snapshot, from their texts or PDFs."""
+"""The task that reads the papers of a snapshot, from plain texts or PDFs."""
 
 from __future__ import annotations
 

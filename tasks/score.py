@@ -30,8 +30,8 @@ def sign_metrics(
 ) -> tuple[LMIdentity, dict[str, Signature]]:
     """Returns the identity of the evaluation LM, and metric → signature for each metric of *scoring*.
 
-    The identity is `NOTHING` if no metric uses the evaluation LM. *writer*, *assw_writer*: the identities of the
-    writers of judgments and of author-stated strengths and weaknesses.
+    The identity is the placeholder `NOTHING` if no metric uses the evaluation LM. *writer*, *assw_writer*: the
+    identities of the writers of judgments and of author-stated strengths and weaknesses.
     """
     recipes = {name: recipe_of(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
@@ -126,7 +126,7 @@ def score_papers(
     A case is the texts of one (paper, candidate, reference).
 
     - *name*: a name for these papers, shown in the name of the Prefect task run.
-    - *known*: log-probabilities that need not be computed again, by the digest of their prediction.
+    - *known*: digest of a prediction → its log-probabilities, which need not be computed again.
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:

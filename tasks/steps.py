@@ -48,7 +48,7 @@ class UnderPrefect:
 
 
 class Undecorated:
-    """The steps as plain functions: no engine, no server, no artifacts."""
+    """The steps as plain functions, without Prefect's engine, server and artifacts."""
 
     fetch_notes = staticmethod(plain(fetch.fetch_notes))
     fetch_papers = staticmethod(plain(fetch.fetch_papers))

@@ -1,4 +1,4 @@
-"""Tasks that train evaluation LMs."""
+"""Tasks that train and fine-tune evaluation LMs."""
 
 from __future__ import annotations
 

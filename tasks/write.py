@@ -1,4 +1,5 @@
-"""Tasks that write texts: reviews, changed reviews, judgments, synopses; and the identities of writers."""
+"""Tasks that write texts (reviews, changed reviews, judgments, synopses), and functions that return writers' identities.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports files of other domains: restaurants of Yelp, and reviews with grades."""
+"""Imports files of particular domains: restaurants of Yelp, and reviews with grades."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def known_papers(store: Store) -> list[Paper]:
 
 
 def known_reviews(store: Store) -> list[Review]:
-    """Returns all stored reviews, by humans and by candidates."""
+    """Returns all stored reviews of the edition, by humans and by all other candidates."""
     return [Review(**row) for row in store.rows(REVIEWS)]
 
 

@@ -1,4 +1,4 @@
-"""Draws the sample of an edition and plans its pairs."""
+"""Draws the sample of an edition and plans its pairs. A pair is a (paper, candidate, reference) that gets one score."""
 
 from __future__ import annotations
 
@@ -92,7 +92,9 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
 
 
 def _same_papers(store: Store, settings: EditionSettings) -> None:
-    """Raises `SettingsError` if the sample holds papers that are not in the list ``edition.only`` of the settings."""
+    """Raises `SettingsError` if the drawn sample holds papers that the file ``edition.only`` of the settings does not
+    list.
+    """
     if settings.only is None:
         return
     listed = set(read_ids(settings.only))

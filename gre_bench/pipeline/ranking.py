@@ -108,8 +108,9 @@ def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
     """Computes and stores, for each of *signatures*, what its board shows besides mean scores.
 
-    For each candidate, these are its rank statistics and tests, its length in words, its score at the human reviews'
-    length, and its costs. They replace what earlier runs stored.
+    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
+    its costs. The length-controlled score is an estimate for reviews as long as the human ones. All replace what
+    earlier runs stored.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
@@ -249,7 +250,8 @@ def profiles(
 ) -> list[dict[str, Any]]:
     """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
 
-    A profile states a candidate's length, its score at the human length, its costs, and a summary of its judgments.
+    A profile states a candidate's length in words, its length-controlled score, its costs, and a summary of its
+    judgments. The length-controlled score is an estimate for reviews as long as the human ones.
 
     - *pairs*: the scored pairs.
     - *known*: model → entry of the models file.

@@ -1,4 +1,4 @@
-"""Scores the planned pairs that have no score yet, and commits the scores of whole papers."""
+"""Scores the planned pairs that have no score yet, and commits the scores in chunks of whole papers."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def python(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def packages(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the packages of the base install are present, in the tested versions."""
+    """Checks that the packages that a plain install needs are present, in the tested versions."""
     needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
     missing = [name for name in map(_name, needed) if _version(name) is None]
     if missing:

@@ -91,9 +91,10 @@ def _workers(pool: str, workers: list[dict[str, Any]], waiting: list[str], due: 
 
 
 def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Sends a GET, or a POST with *body*, to the server and returns the JSON of its reply.
+    """Sends a request to *path* on the server at *url*, and returns the JSON of the reply.
 
-    Raises `OSError` if the server does not answer or refuses, and `ValueError` if the reply is not JSON.
+    The request is a GET, or a POST with *body* if *body* is given. Raises `OSError` if the server does not answer or
+    refuses. Raises `ValueError` if the reply is not JSON.
     """
     headers = {"content-type": "application/json"}
     if key := os.environ.get("PREFECT_API_KEY", "").strip():

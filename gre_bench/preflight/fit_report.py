@@ -20,16 +20,16 @@ from gre_bench.writing.fit import OverLong, counter, room, verdict
 class FitRow:
     """How many papers fit the LM *name* when it does a *task*: ``review`` or ``assw``.
 
-    - *papers*: the number of papers. *fits*, *may_not_fit*, *does_not_fit* and *unknown* count them by whether they
-      fit.
-    - *unknown*: papers whose fit is unknown because the models file states no context.
+    - *papers*: the number of papers checked.
+    - *fits*, *may_not_fit*, *does_not_fit*: how many of them fit, may not fit, and do not fit.
+    - *unknown*: how many of them may or may not fit because the models file states no context.
     - *context*: the LM's context, in tokens.
     - *reply*: the longest reply that is requested, in tokens.
     - *max_output*: the longest reply that the LM can give, in tokens.
     - *left*: the tokens of the context that are left for the prompt.
     - *longest*: the length of the longest prompt, in tokens, as text.
-    - *basis*: how tokens were counted.
-    - *over_long*: what happens to papers that do not fit.
+    - *basis*: a phrase that says how tokens were counted.
+    - *over_long*: the setting that says whether papers that do not fit are cut or not sent.
     """
 
     name: str

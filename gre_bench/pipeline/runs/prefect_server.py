@@ -1,9 +1,9 @@
 """Checks the Prefect server before a run, and ends the run in good order if the server no longer answers.
 
-Prefect starts a step only when its server allows the step. If the server does not answer, Prefect retries for about a
-minute (``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8). So a restarted server or a locked database loses nothing. If the
-server stays away, the run stops at one of its next steps, and finished work is kept. From then on Prefect's retries are
-off, because each further request would take another minute.
+Prefect starts a step only when the server allows it. If the server does not answer, Prefect retries for about a minute
+(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8). So a restarted server or a locked database loses nothing. If the server
+stays away, the run stops at one of its next steps, and finished work is kept. From then on Prefect's retries are off,
+because each further request would take another minute.
 """
 
 from __future__ import annotations
@@ -123,12 +123,12 @@ def _api() -> str | None:
 
 
 def _prefect_is_here() -> bool:
-    """Returns whether this process has loaded Prefect, as a run under its engine does."""
+    """Returns whether this process has imported Prefect. A run without Prefect does not import it."""
     return "prefect.settings" in sys.modules
 
 
 def _try_once() -> None:
-    """Turns off Prefect's retries from now on."""
+    """Turns off the retries of Prefect's client from now on."""
     from prefect.settings import get_current_settings
 
     get_current_settings().client.max_retries = 0

@@ -1,8 +1,8 @@
 """The machine-readable log of a run: one JSON object per line in ``state/logs/RUN.jsonl``.
 
-Each line names the edition and the run. Lines are written while the run works, so they survive a kill. Secrets are
-removed from every text. The store, not the log, decides what is done. If the log cannot be written, the run continues,
-and its status names no log.
+Each line names the edition and the run. A line is written at once, so it survives if the run is killed. Secrets are
+removed from every text. Nothing is read from the log: the store decides what is done. If the log cannot be written, the
+run continues, and the run's status names no log.
 """
 
 from __future__ import annotations

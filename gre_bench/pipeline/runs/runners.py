@@ -34,7 +34,7 @@ class Pending(Protocol[Result_co]):
     """A step that was submitted to a runner; `result` waits for it."""
 
     def result(self) -> Result_co:
-        """Returns the step's result, or raises its exception."""
+        """Waits for the step, and returns its result or raises its exception."""
         ...
 
 

@@ -58,7 +58,7 @@ class RunClock:
             stop_at(hours, self._spend_log.whole(self._account), self._account)
 
     def stop(self) -> None:
-        """Writes the time since the last entry to the spend log."""
+        """Writes the working time since the last entry to the spend log."""
         moment = time.monotonic()
         self._spend_log.add("worked", self._account, None, seconds=round(moment - self._since, 3))
         self._since = moment

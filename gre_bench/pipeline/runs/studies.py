@@ -118,7 +118,7 @@ def _row(account: str, status: dict[str, Any], state: Path) -> dict[str, Any]:
 
 
 def _alive(pid: object) -> bool:
-    """Returns whether this machine runs a process *pid*."""
+    """Returns whether a process with the id *pid* is running on this machine."""
     try:
         os.kill(int(str(pid)), 0)
     except PermissionError:
