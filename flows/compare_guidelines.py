@@ -69,7 +69,8 @@ class GuidelineJob:
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has the results of each condition and the folder of the files."""
+    """Compares guidelines as *job* says; the summary has the results of each condition, and names the folder of the files.
+    """
     return ended(compare, job, steps.under_prefect())
 
 

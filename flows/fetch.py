@@ -90,9 +90,10 @@ def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: Non
 
 
 def run_of(job: FetchJob) -> Path:
-    """Returns the folder of the fetch: the folder of the last fetch from the same host, which is continued.
+    """Returns the folder of the fetch. A fetch continues in the folder of the last fetch from the same host.
 
-    It is a new folder if there is no such fetch, or if the last fetch is complete and ``job.again`` is set.
+    The folder is a new one if there was no fetch from this host. It is also new if the last fetch is complete and
+    ``job.again`` is set.
     """
     return fetch_run(job.settings, job.state, job.again)
 
@@ -100,7 +101,7 @@ def run_of(job: FetchJob) -> Path:
 def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
     """Fetches the notes, then the versions and PDFs of the sampled papers, as far as the service allows.
 
-    Returns the number of requests sent. If the fetch stopped early, the outcome also says why.
+    Returns the number of requests sent, by kind. If the fetch stopped early, the result also says why.
     """
     reached = run.fetch_notes(request)
     if reached.paused_until is not None or reached.message:
@@ -121,9 +122,9 @@ def _sleep_until(moment: float) -> None:
 
 
 def _difference(state: Path, folder: str) -> dict[str, Any]:
-    """Returns ``changes``: what the snapshot in *folder* changed compared with the snapshot before it.
+    """Returns ``changes``: how the snapshot in *folder* differs from the snapshot that was made before it.
 
-    ``changes`` is None if there was no snapshot before it, or if that snapshot no longer exists.
+    ``changes`` is None if no snapshot was made before it, or if that snapshot no longer exists.
     """
     snapshot = Snapshot.open(Path(folder))
     if snapshot.manifest.previous is None:

@@ -52,7 +52,7 @@ class QualityJob:
 
     - *name*: the name of the study and of its folder.
     - *notes*: the file of OpenReview notes that holds the reviews.
-    - *edition*: the edition whose venue-year's reviews are judged.
+    - *edition*: the name of an edition, which says the venue and the year of the reviews.
     - *judge*: the LM that gives points; if None, only rules give points.
     - *dated*: whether the dates of the notes are reliable.
     - *size*: the number of reviews to sample from each group.
@@ -155,9 +155,9 @@ def estimate(job: QualityJob) -> dict[str, Any]:
 
 
 def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """Returns criterion → the reviews that have all fields which the judge needs for this criterion.
+    """Returns criterion → the reviews that the judge can be asked about for this criterion.
 
-    Returns no criterion if the job names no judge.
+    These are the reviews that have all fields that the criterion needs. The result is empty if the job names no judge.
     """
     if job.judge is None:
         return {}

@@ -149,10 +149,10 @@ def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
 def texts_apart(
     file: Path, train: str, choose: str | None, writer: str | None
 ) -> tuple[list[list[str]], list[list[str]] | None]:
-    """Returns two lists of papers, for the rows *train* and the rows *choose*; a paper is a list of judgments.
+    """Returns two lists of papers: those in the rows *train*, and those in the rows *choose* of *file*.
 
-    The second list is None if *choose* is None. Papers are as `papers_of` returns them. Raises `SettingsError` if a
-    paper is in both lists.
+    A paper is the list of its judgments, as `papers_of` returns it. The second list is None if *choose* is None. Raises
+    `SettingsError` if a paper is in both lists.
     """
     learnt = _several(file, train, writer)
     kept = _several(file, choose, writer) if choose else []
@@ -163,7 +163,7 @@ def texts_apart(
 def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str | None) -> None:
     """Raises `SettingsError` if a paper id is both in *learnt* and in *kept*.
 
-    *train* and *choose* name the rows of *learnt* and of *kept* in the message.
+    *train*: the rows of the papers in *learnt*, for the message. *choose*: the rows of the papers in *kept*.
     """
     if both := set(learnt) & set(kept):
         raise SettingsError(f"paper {min(both)} is in rows {train} and {choose}; keep them apart")

@@ -50,8 +50,8 @@ class YearJob:
     """The job of a year's board.
 
     - *settings*: the settings for this year.
-    - *state*: the folder of the state.
-    - *gpu*: whether scoring and validation run in the work pool of GPUs, whose workers must see the same state folder.
+    - *state*: the folder that keeps everything a run makes.
+    - *gpu*: whether scoring and validation run in the work pool of GPUs. Its workers must see the same state folder.
     - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
     - *reached*: (name, summary) of each stage that has run.
     """
@@ -92,8 +92,8 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    - *roster*: the name of a list of models to rank. If None, the settings name the models, else the roster is
-      ``yearly``.
+    - *roster*: the name of a list of models to rank. If None, the models are those that the settings name. If the
+      settings name none either, the roster is ``yearly``.
     - *year*: if None, the newest year whose reviews are public on the day *on*.
     - *on*: a day; None means today.
     - *gpu*: whether scoring and validation run in the work pool of GPUs.
@@ -160,7 +160,7 @@ def written(job: YearJob, run: Steps) -> Summary:
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Stage *score*: plans, scores and ranks by a refresh of the edition, whose texts the stage *write* has written."""
+    """Stage *score*: refreshes the edition, which plans, scores and ranks. Its texts exist after the stage *write*."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 

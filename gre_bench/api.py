@@ -51,7 +51,7 @@ IN_PYTHON = {
 class Score:
     """The score of a candidate's judgments against a reference's judgments (Xu et al. 2025, §3).
 
-    - *nats*: their pointwise mutual information (PMI), in nats.
+    - *nats*: the pointwise mutual information (PMI) of the two texts, in nats.
     - *tokens*: the text of each token of the reference, end of turn included. None if the evaluation LM's tokenizer is
       not available.
     - *conditional*: the log-probability of each of these tokens given the candidate's judgments, in nats.
@@ -192,9 +192,9 @@ def rank(
     - *replace*: whether to replace all reviews that the candidate already has in the edition.
     - *state*: the folder that holds the edition.
 
-    The result has one row per metric, with the columns of `leaderboard`. Its column *of* is the number of candidates
-    with a rank. Raises `SettingsError` or `SourceError` for unusable input, and `UnfinishedError` if some pairs are not
-    scored yet.
+    The result has one row per metric, with the columns of `leaderboard`. Its column *of* is the number of ranked
+    candidates. Raises `SettingsError` or `SourceError` for unusable input. Raises `UnfinishedError` if some pairs are
+    not scored yet.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring

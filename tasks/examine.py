@@ -89,8 +89,8 @@ def grader_of(
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
     *name* is the LM's name in the models file; None for an examiner that asks no such LM. An examiner with the
-    aggregation ``logprob`` uses the evaluation LM that *evaluation_lm* names. If that is None, it uses the likeliest
-    tokens that the endpoint of the LM *name* returns.
+    aggregation ``logprob`` needs probabilities of tokens. They come from the evaluation LM in *evaluation_lm*. If
+    *evaluation_lm* is None, they come from the endpoint of the LM *name*, which returns only the likeliest tokens.
     """
     from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
 

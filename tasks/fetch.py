@@ -17,8 +17,8 @@ from gre_bench.tasks.policy import FETCHING, HOUR
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
     """Fetches submissions and reviews of a venue-year into the journal, as far as OpenReview allows.
 
-    The journal is the file that keeps every received answer. Returns the number of requests sent. If the fetch stopped
-    early, the outcome also says why.
+    The journal is the file that keeps every received answer. Returns the number of requests sent, by kind. If the fetch
+    stopped early, the result also says why.
     """
     return bring_notes(request, secret)
 
@@ -27,8 +27,8 @@ def fetch_notes(request: FetchRequest) -> FetchOutcome:
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
     """Fetches versions and PDFs of the sampled papers into the journal, as far as OpenReview allows.
 
-    The journal is the file that keeps every received answer. Returns the number of requests sent. If the fetch stopped
-    early, the outcome also says why.
+    The journal is the file that keeps every received answer. Returns the number of requests sent, by kind. If the fetch
+    stopped early, the result also says why.
     """
     return bring_papers(request, secret)
 

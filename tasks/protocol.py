@@ -1,4 +1,4 @@
-"""The protocol of the steps of a run, with their types; `gre_bench.tasks.steps` implements it with and without Prefect.
+"""The interface of the steps of a run; `gre_bench.tasks.steps` implements the interface with and without Prefect.
 
 A step takes and returns plain values, for a whole batch of items. No step opens the store.
 """

@@ -48,9 +48,10 @@ def _given_text(paper_id: str, text: str | None) -> dict[str, Any] | None:
 
 
 def _pdf_text(paper_id: str, sha256: str, read: PdfText) -> dict[str, Any]:
-    """Returns the row (see `read_papers`) for the PDF of a paper.
+    """Returns the row (see `read_papers`) of the paper *paper_id*, whose PDF was read.
 
-    The row's text is None if the PDF cannot be used, such as a PDF of another paper. *sha256*: the digest of the PDF.
+    *sha256*: the digest of the PDF. *read*: what was read from it. The row's text is None if the PDF cannot be used,
+    such as a PDF of another paper.
     """
     row = {"paper_id": paper_id, "origin": "pdf", "sha256": sha256, "status": read.status, "pages": read.pages}
     words = [(page.page, dict(page.words)) for page in read.words]

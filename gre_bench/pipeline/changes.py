@@ -30,11 +30,11 @@ from gre_bench.tasks.protocol import Steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Returns the changes to validate with, as change → id of the candidate that it makes, in the catalogue's order.
+    """Returns change → id of the candidate that it makes, for each change to validate with, in the catalogue's order.
 
     The changes are those in ``validation.changes``. If that is not set, they are all changes of the domain that can be
-    made at the level of the settings. The level is reviews or judgments. Raises `SettingsError` if there is no change,
-    or if a chosen change cannot be made.
+    made at ``validation.level``, which is reviews or judgments. Raises `SettingsError` if there is no change, or if a
+    chosen change cannot be made.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain = domain_of(settings.edition.domain)
@@ -57,7 +57,7 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 def untried(settings: Settings) -> list[str]:
     """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen.
 
-    While a change is in this list, no metric passes. Random replacement is in it only in domains without abstracts to
+    No metric passes while this list has an entry. Random replacement is listed only for domains without abstracts to
     review (their A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
@@ -108,8 +108,8 @@ def maker(settings: ValidationSettings, change: str) -> str:
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
     """Makes and stores the missing changed reviews: every change of *job* applied to the human reviews in *entries*.
 
-    Returns candidate → identity of the writer or rule of its change. Does nothing at the level of judgments. Raises
-    `SettingsError` if an earlier run used another writer for a change.
+    Returns candidate → identity of the writer or rule of its change. Does nothing if *job* changes judgments rather
+    than reviews. Raises `SettingsError` if an earlier run used another writer for a change.
     """
     if job.settings.validation.level == "judgments":
         return {}
@@ -144,8 +144,8 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
     """Returns *entries* with the changed judgments of the human reviews added, as responses of further candidates.
 
-    *writer*: the identity of the writer whose judgments are changed. Nothing is added if *job* has no changes, or at
-    the level of reviews.
+    *writer*: the identity of the writer whose judgments are changed. Nothing is added if *job* has no changes, or if it
+    changes reviews rather than judgments.
     """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)

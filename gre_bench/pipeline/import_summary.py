@@ -1,7 +1,7 @@
 """Summarises the judgments of imported reviews before anything is scored.
 
-A summary gives the number of judgments, the share of the review's words that they keep, and an example. It lets users
-see a writer that finds few judgments in a candidate's prose, and so lowers that candidate's score unfairly.
+A summary gives the number of judgments, the share of the review's words that they keep, and an example. Users can see
+whether the writer finds few judgments in a candidate's prose, which would lower the candidate's score unfairly.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def described(
     """Returns a summary of the judgments of the imported and of the human reviews; None if nothing was imported.
 
     - *imported*: the imported reviews.
-    - *judgments*: the judgments that were imported with them. If there are none, the rule makes judgments here.
+    - *judgments*: the judgments that were imported with them. If there are none, the writer ``rule`` makes judgments
+      here.
     - *known*: the reviews that were stored before.
 
     In the summary, ``writer`` is the writer of the judgments. ``candidates`` has a row for each candidate
-    (`DescribedJudgmentsRow`, with an example). It is empty if only an LM could write the judgments, because an import
-    pays for no replies.
+    (`DescribedJudgmentsRow`, with an example). ``candidates`` is empty if only an LM could write the judgments, because
+    an import pays for no replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 

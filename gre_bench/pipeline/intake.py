@@ -115,7 +115,7 @@ def keep(
     domain: str | None = None,
     before: Sequence[Step] = (),
 ) -> dict[str, Any]:
-    """Stores the records *imported* from the file *path*, logs the import, and returns a report.
+    """Stores the records *imported* from the file *path*, records the import, and returns a report.
 
     - *kind*: what the file holds, such as ``reviews``.
     - *domain*: the domain that the file states, if any.

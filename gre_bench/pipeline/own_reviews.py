@@ -1,7 +1,7 @@
 """Imports a user's own reviews as those of one candidate, to be ranked on an edition's board.
 
-Judgments by different writers are never paired. Some of the reviews may have no judgments by the edition's writer. If
-the settings do not name that writer either, nothing is stored.
+A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
+must name the writer, who then writes them. Otherwise nothing is stored. Nothing is scored while judgments are missing.
 """
 
 from __future__ import annotations
@@ -111,7 +111,8 @@ def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers on the board, after a pilot that scored only part of the sample; else None.
+    """Returns the number of papers on the board if the board is a pilot's, which covers only part of the sample; else
+    None.
 
     A further candidate is scored on the same papers if its run gets this number as its limit.
     """

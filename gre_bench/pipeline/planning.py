@@ -92,8 +92,9 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
 
 
 def _same_papers(store: Store, settings: EditionSettings) -> None:
-    """Raises `SettingsError` if the drawn sample holds papers that the file ``edition.only`` of the settings does not
-    list.
+    """Raises `SettingsError` if the drawn sample holds papers that ``edition.only`` does not list.
+
+    ``edition.only`` is a setting that names a file of paper ids.
     """
     if settings.only is None:
         return
@@ -138,7 +139,9 @@ def sample(
     assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",),
 ) -> list[Entry]:
-    """Returns an entry per sampled paper, with all responses and synopses, or the known reason why one is missing.
+    """Returns an entry per sampled paper, with all its responses and synopses.
+
+    A response is a review with its judgments. If a text is missing, the entry holds the reason if one is known.
 
     - *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews.
     - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
@@ -250,7 +253,10 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* with a reason for waiting added to each candidate's review that has no judgments by *writer*."""
+    """Returns *entry* with the reason ``not_judged`` added to each candidate's review that has no judgments by *writer*.
+
+    The pairs of such a review wait until the judgments exist.
+    """
     lack = Lack(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
@@ -280,9 +286,9 @@ def add_plan(
     - *signatures*: metric → signature.
     - *moved*: reviews that are scored on other papers, to measure the score by chance.
 
-    A pilot (``job.limit``) deletes no plan. If the review that is moved to a paper has changed, the scores of the old
-    review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the refresh's,
-    because a board shows the last refresh.
+    A pilot (``job.limit``) deletes no plan. If another review than before is moved to a paper, the scores of the
+    earlier review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the
+    refresh's, because a board shows the last refresh.
     """
     ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}

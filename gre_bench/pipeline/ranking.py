@@ -88,7 +88,7 @@ def lms_behind(signature: SignatureRow) -> dict[Role, str]:
 
 
 def released(settings: Settings) -> date | None:
-    """Returns the day on which the edition's reviews were first public; None for a venue-year without an entry."""
+    """Returns the day on which the edition's reviews were first public; None if the catalogue states no day."""
     try:
         return venue_of(settings.edition.venue, settings.edition.year).reviews_released
     except SettingsError:
@@ -109,8 +109,8 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
     """Computes and stores, for each of *signatures*, what its board shows besides mean scores.
 
     For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
-    its costs. The length-controlled score is an estimate for reviews as long as the human ones. All replace what
-    earlier runs stored.
+    its costs. The length-controlled score is an estimate for reviews as long as the human ones. Values that earlier
+    runs stored are replaced.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
@@ -157,8 +157,8 @@ def _group_by_group(
 ) -> list[RankStatistics]:
     """Returns the rank statistics of each ranked candidate.
 
-    *ranked*: group → candidate → rank. Each group is tested as a family of its own. *above*: candidate → p-value of the
-    test that its score lies above chance.
+    *ranked*: group → candidate → rank. Only candidates of the same group are compared, and p-values are corrected
+    within each group. *above*: candidate → p-value of the test that its score lies above chance.
     """
     return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
@@ -178,8 +178,9 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> str | None:
     """Returns the id of the signature in *signatures* that is the chance-corrected form of *signature*.
 
-    The chance-corrected form of a metric is the score less the score by chance. Its signature differs only in the
-    metric. Returns None if *signatures* has no such signature.
+    The chance-corrected form of a metric is the score less the score by chance. The score by chance is that of the
+    candidate's reviews of other papers. The two signatures differ only in the metric. Returns None if *signatures* has
+    no such signature.
     """
     wanted = signature["metric"] + SPECIFIC
     apart = ("metric", "chance", "signature_id")
@@ -192,10 +193,11 @@ def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> 
 
 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
-    """Returns candidate → how far its scores lie above the scores by chance.
+    """Returns candidate → how far its scores lie above its scores by chance.
 
-    *signature_id*: the signature of the metric. *specific_id*: the signature of its chance-corrected form, as
-    `specific_of` returns it. The result is empty if *specific_id* is None.
+    Scores by chance are those of the candidate's reviews of other papers. *signature_id*: the signature of the metric.
+    *specific_id*: the signature of its chance-corrected form, as `specific_of` returns it. The result is empty if
+    *specific_id* is None.
     """
     if specific_id is None:
         return {}
@@ -216,7 +218,7 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
     """Returns a row per candidate: the p-value of its mean difference from the human baseline.
 
     The row also has the number of papers. The test is Student's t-test, paired by paper. A candidate has no row if it
-    has fewer than two papers, or if its differences on all papers are equal.
+    has fewer than two papers, or if its difference is the same on all papers.
     """
     rows = store.rows(HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
@@ -294,7 +296,7 @@ def profiles(
 
 
 def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
-    """Removes ``extremes``, the shortest and longest length in words, from *profile*.
+    """Removes ``extremes``, the smallest and largest number of words of the candidate's texts, from *profile*.
 
     Returns them as a row of the table ``lengths``; None if the candidate has no texts.
     """
@@ -310,8 +312,9 @@ def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) 
     - *known*: model → entry of the models file, with prices.
     - *first*: the kind of text that a candidate's work begins with, ``review`` or ``judgments``.
 
-    If *texts* has no text of the kind *first*, these texts were imported, so tokens and USD are None. USD is also None
-    if a price is unknown. A text by rule costs nothing. A text from the reply archive costs what its request once cost.
+    If *texts* has no text of the kind *first*, these texts were imported. Tokens and USD are then None, as they are if
+    a reply came without a count of tokens. USD is also None if a price is unknown. A text by rule costs nothing. A text
+    from the reply archive costs what its request once cost.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

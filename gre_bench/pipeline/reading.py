@@ -75,8 +75,8 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
-    Returns the report of `keep` with counts added. If the snapshot was fetched, the imported version of a review is the
-    one before the rebuttal (`gre_bench.ingest.records.review_versions`).
+    Returns the report of the import with counts added. If the snapshot was fetched, the imported version of a review is
+    the one before the rebuttal (`gre_bench.ingest.records.review_versions`).
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -135,7 +135,7 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds a lock during its block, so that only one process of this state folder at a time fills a snapshot folder.
+    """Holds a lock during its block, so that only one process at a time fills a snapshot folder of this state.
 
     First deletes the unfinished copies of *folder*, the snapshot folder to fill, that killed runs left behind.
     """
@@ -226,7 +226,7 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
 
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
-    """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one per status.
+    """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one note per status.
 
     The status of a text says how well it was read from its PDF. A note gives the number of papers with this status.
     """

@@ -1,4 +1,4 @@
-"""Removes a candidate with all its scores, and tests the ranks of the remaining candidates again."""
+"""Removes a candidate with all its scores, and computes the rank statistics of the remaining candidates again."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def forgetting(store: Store, name: str) -> list[Step]:
 
 
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
-    """Deletes the candidate *name*, then tests the ranks of the remaining candidates again.
+    """Deletes the candidate *name*, then computes the rank statistics of the remaining candidates again.
 
     Returns a report with the numbers of deleted records. The deletion is one transaction. If the run stops after it,
-    the board has no tests until the next refresh. Raises `LockedError` if another process still writes the edition
-    after *wait_s* seconds.
+    the board has no rank statistics until the next refresh. Raises `LockedError` if another process still writes the
+    edition after *wait_s* seconds.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)

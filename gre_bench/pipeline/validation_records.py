@@ -1,8 +1,8 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
-There is one JSON file per signature and edition. Validations write it to the folder ``validations`` of the state;
-further records are shipped in the folder ``data``. An edition shows the verdict of a record if it is scored under the
-record's signature. A metric without a record that passes is unvalidated. If an edition's own validation is undecided,
+There is one JSON file per signature and edition. Validations write it to the folder ``validations`` of the state.
+Further records are shipped in the folder ``data``. An edition that is scored under a record's signature shows the
+record's verdict. A metric without a record that passes is unvalidated. If an edition's own validation is undecided,
 records of other editions decide: first a failure, then a pass.
 """
 

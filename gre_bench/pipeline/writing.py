@@ -88,7 +88,7 @@ def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry]
 def judge_responses(
     store: Store, job: Job, run: Steps, responses: Sequence[Response], progress: Progress
 ) -> str | None:
-    """Writes and stores the missing judgments of *responses*; returns the writer's identity.
+    """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
     In the three cases that `write_judgments` names, it writes nothing and returns None.
     """
@@ -153,9 +153,9 @@ def write(
     - *task*: the kind of text, such as ``review``.
     - *writer*: the identity of the writer.
     - *due*: what the texts are written from, such as papers.
-    - *step*: writes the texts of one chunk.
+    - *step*: a function that writes the texts of one chunk.
     - *name*: the name of the writer, the first argument of *step*.
-    - *rows*: returns the query and the records that store the written texts.
+    - *rows*: a function that returns the query and the records that store the written texts.
     - *candidate*: the candidate whose reviews the texts are; None means *name*.
 
     Ends early if `DOWN` texts in a row get no reply. The texts that were not requested then are missing, not failed.
@@ -195,7 +195,7 @@ def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
 
 
 def _scored(entries: Sequence[Entry], job: Job) -> list[Response]:
-    """Returns the distinct responses that this run scores: reviews by humans and by the candidates of *job*."""
+    """Returns the distinct responses (reviews) that this run scores: those by humans and by the candidates of *job*."""
     named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):

@@ -41,7 +41,7 @@ class Load:
 
 
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
-    """Returns a load of *papers* papers, each with *candidates* candidates and *synopses* synopses.
+    """Returns the texts to score for *papers* papers, each with *candidates* candidates and *synopses* synopses.
 
     - *file*: a file of judgments; None means the shipped sample.
     - *rows*: use only these rows of the file, such as ``0:300``.

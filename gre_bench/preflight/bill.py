@@ -31,8 +31,8 @@ class Bill:
     """The planned requests to LMs, with the tokens that the LMs will read and write.
 
     - *asked*: (kind of text, LM) → number of requests and tokens.
-    - *judge*: the LM that writes judgments; None if a rule writes them. For each planned review, a request to this LM
-      is added too.
+    - *judge*: the LM that writes judgments; None if a rule writes them. Each added review also adds a request to this
+      LM.
     """
 
     judge: str | None = None
@@ -51,7 +51,7 @@ class Bill:
             self.asked[what, name] = self.asked.get((what, name), Spent()) + spent
 
     def texts(self) -> dict[str, int]:
-        """Returns kind and LM, such as ``reviews by gpt-4o`` → the number of requested texts."""
+        """Returns the number of requested texts; a key is a kind of text and an LM, such as ``reviews by gpt-4o``."""
         return {f"{what} by {name}": spent.requests for (what, name), spent in self.asked.items()}
 
     def rows(self, settings: Settings) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The doctor's check of the disk: free space compared with the most that the edition may take."""
+"""The doctor's check of the disk: is there enough free space for the most that the edition may need?"""
 
 from __future__ import annotations
 

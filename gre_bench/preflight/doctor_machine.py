@@ -1,4 +1,4 @@
-"""The doctor's checks of this machine: Python, packages, GPU, the state's folder, clock, the store."""
+"""The doctor's checks of this machine: Python, packages, GPU, state folder, clock, store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def python(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def packages(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the packages that a plain install needs are present, in the tested versions."""
+    """Checks that the packages of an install without extras are present, in the tested versions."""
     needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
     missing = [name for name in map(_name, needed) if _version(name) is None]
     if missing:
@@ -98,7 +98,7 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the clock is not behind the time of an existing file.
+    """Checks that the clock does not lag behind the modification times of existing files.
 
     Run ids, budgets and schedules depend on the clock.
     """
@@ -112,7 +112,9 @@ def clock(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def store(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that a store can be created, written and read, and that the edition's copy for readers can be read."""
+    """Checks that a store can be created, written and read, and that the read-only copy of the edition's store can be
+    read.
+    """
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         trial = Store(Path(folder), settings.edition.edition)
         with trial.lock("doctor"):

@@ -1,4 +1,4 @@
-"""The doctor's check of the Prefect server: does it answer, in our version, and with workers for scheduled flows?"""
+"""The doctor's check of the Prefect server: does it answer, run our version, and have workers for scheduled flows?"""
 
 from __future__ import annotations
 

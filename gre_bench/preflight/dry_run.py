@@ -89,8 +89,8 @@ def _fit(store: Store, job: Job) -> list[FitRow]:
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
     """Estimates the seconds of scoring all *due* pairs, by scoring the pairs of a few papers.
 
-    Returns the seconds, and a description of what the estimate is based on. Pairs that an LM grades are not scored.
-    They are added to *bill*.
+    *due*: paper id → signature id → cases, as `due_cases` returns it. Returns the seconds, and a description of what
+    the estimate is based on. Pairs that an LM grades are not scored. They are added to *bill*.
     """
     chunk, pairs = list(due.items()), 0
     for item in works_of(chunk, work):
@@ -113,8 +113,8 @@ def _counting(
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
     """Returns a step that works like *step* for a writer by rule, but sends nothing for an LM.
 
-    For an LM, it adds the requests to *bill* instead, and returns the texts as still to be written. *kind*: the kind of
-    text.
+    For an LM, the returned step adds the requests to *bill*, and returns the texts as still to be written. *kind*: the
+    kind of text.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:

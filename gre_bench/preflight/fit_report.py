@@ -22,7 +22,7 @@ class FitRow:
 
     - *papers*: the number of papers checked.
     - *fits*, *may_not_fit*, *does_not_fit*: how many of them fit, may not fit, and do not fit.
-    - *unknown*: how many of them may or may not fit because the models file states no context.
+    - *unknown*: how many of them cannot be judged because the models file states no context.
     - *context*: the LM's context, in tokens.
     - *reply*: the longest reply that is requested, in tokens.
     - *max_output*: the longest reply that the LM can give, in tokens.

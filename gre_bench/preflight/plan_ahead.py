@@ -97,10 +97,10 @@ def plan_ahead(
 
 
 def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
-    """Returns the number of papers in the sample, and whether the sample is known.
+    """Returns the number of papers in the sample and True, or the number in the settings and False if there is no sample.
 
-    Before it is known, the number is the one in the settings. *sampled*: the number of papers in the stored sample, 0
-    if there is none. *journal*: the journal of the fetch, from which the sample can be known earlier.
+    *sampled*: the number of papers in the stored sample, 0 if there is none. *journal*: the journal of the fetch. Once
+    it lists all papers, the sample can be drawn from it.
     """
     if sampled:
         return sampled, True

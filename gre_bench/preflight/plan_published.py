@@ -1,8 +1,7 @@
 """Estimates what the published experiments would take: requests, tokens, cost, GPU hours. Reads and sends nothing.
 
 The estimate needs no data. The numbers of papers, models and texts are those printed in the publications. Lengths of
-texts are assumed, and the result states every assumption. It also names the files that a user must provide for each
-experiment.
+texts are assumed. The result states every assumption, and names the files that a user must provide for each experiment.
 """
 
 from __future__ import annotations
@@ -77,10 +76,11 @@ def plan_published(chosen: Sequence[Experiment]) -> dict[str, Any]:
 
 
 def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
-    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, files of the user, and its command.
+    """Returns what *experiment* takes, and how to run it.
 
-    ``usd`` is the cost of the LMs whose prices are known. ``unpriced`` lists the other LMs. *models*: name → entry of
-    the models file. Raises `SettingsError` for an LM that is not in *models*.
+    The row has requests, tokens, USD, GPU hours, the files that the user must provide, and the command. ``usd`` is the
+    cost of the LMs whose prices are known. ``unpriced`` lists the other LMs. *models*: name → entry of the models file.
+    Raises `SettingsError` for an LM that is not in *models*.
     """
     requests, tokens = _work(experiment)
     requests = [asking for asking in requests if asking.requests]

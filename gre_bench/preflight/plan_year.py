@@ -15,8 +15,8 @@ from gre_bench.writing.catalog import by_rule
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
     """Returns what `plan_ahead` returns, with the validation of all metrics that have not been validated yet.
 
-    A metric counts as validated if a validation record has the same names of metric, evaluation LM and writer. The run
-    itself is stricter and compares whole signatures. *rates*: as in `plan_ahead`.
+    A metric counts as validated if a validation record has the names of this metric, its evaluation LM and its writer.
+    The run itself is stricter and compares whole signatures. *rates*: as in `plan_ahead`.
     """
     unvalidated = _unvalidated(settings, state)
     changes = list(chosen_changes(settings)) if unvalidated else []

@@ -45,7 +45,7 @@ class Job:
 
 
 def settings_of(store: Store) -> Settings:
-    """Returns the settings of the edition's last refresh, as recorded in the copy for readers.
+    """Returns the settings of the edition's last refresh, as recorded in the read-only copy of the store.
 
     Returns the default settings if there was no refresh yet.
     """
@@ -56,11 +56,11 @@ def settings_of(store: Store) -> Settings:
 
 @contextmanager
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
-    """Records a run of *command* as a row of the table ``runs``, and yields the object that reports the run's progress.
+    """Records a run of *command* as a row of the table ``runs``, and yields its `Progress`, which the block updates.
 
-    The caller must hold the edition's lock. If the block raises, the failure is recorded and raised again. *shown*:
-    whether the status file shows the run. The copy for readers is already made at the start. So the next run finds
-    these settings even if this run is killed.
+    The caller must hold the edition's lock. If the block raises, the failure is recorded and the exception raised
+    again. *shown*: whether the status file shows the run. The read-only copy of the store is already made at the start.
+    So the next run finds these settings even if this run is killed.
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"

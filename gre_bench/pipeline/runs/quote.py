@@ -21,8 +21,9 @@ Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
     """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and cost in USD.
 
-    *asking*: the chats of the study. The cost is an upper bound; None if a price is unknown. It assumes that each reply
-    is as long as allowed and usable. An unusable reply would be requested again, at additional cost.
+    *asking*: (writer, chats, sampling) for each group of chats that the LM would be sent. The cost is an upper bound;
+    None if a price is unknown. It assumes that each reply is as long as allowed and usable. An unusable reply would be
+    requested again, at additional cost.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:

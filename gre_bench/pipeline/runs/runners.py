@@ -240,7 +240,10 @@ def _look_for_gpus(wanted: float) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restores this process's signal handlers at the end of the block, in which Ray starts and installs its own."""
+    """Restores this process's signal handlers at the end of the block.
+
+    Ray is started within the block, and installs a handler of its own for SIGTERM.
+    """
     signs = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     handlers = [(sign, signal.getsignal(sign)) for sign in signs]
     try:

@@ -40,7 +40,7 @@ def check(budget: BudgetSettings, models: Path | None) -> None:
 class RunClock:
     """Writes the working time of a run to *spend_log* under *account*, and ends the run when its hours are used up.
 
-    *account*: the name of the edition or study. *budget*: has the limit of hours.
+    *account*: the name of the edition or study. *budget*: states the limit of hours.
     """
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings):
@@ -121,7 +121,7 @@ def over(
 
 
 def _budget(store: Store) -> BudgetSettings:
-    """Returns the budget of the edition's last run, from the copy for readers.
+    """Returns the budget of the edition's last run, from the read-only copy of the store.
 
     Returns a budget without limits if that copy does not exist yet.
     """
@@ -133,7 +133,7 @@ def _budget(store: Store) -> BudgetSettings:
 
 
 def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
-    """Returns the rows of *query* from the copy for readers; none if that copy does not exist yet."""
+    """Returns the rows of *query* from the read-only copy of the store; none if that copy does not exist yet."""
     try:
         return store.read(query)
     except (StoreError, SettingsError):

@@ -55,11 +55,11 @@ class StudyStatus:
 
 @contextmanager
 def bounded(writer_context: WriterContext, folder: Path) -> Iterator[StudyStatus]:
-    """Runs the block of a study within its budget; yields the study's status.
+    """Runs the block of a study within the study's budget; yields the study's status.
 
-    Meanwhile it logs the working time to the spend log. If the block raises, it writes how the study ended to the
-    status. The block itself must write any other end. Raises `SettingsError` at the start if the budget limits an
-    unknown model.
+    Meanwhile the working time is written to the spend log. If the block raises, the status file states how the study
+    ended. If the block does not raise, the block itself must write the end to the status. Raises `SettingsError` at the
+    start if the budget limits an unknown model.
     """
     check(writer_context.budget, writer_context.models)
     clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)

@@ -1,7 +1,8 @@
 """Tells whether a refresh would do anything, without starting Prefect and without opening the store for writing.
 
-A refresh with the outcome done leaves ``last_refresh.json``. The file holds two digests: of the copy for readers, and
-of all inputs. If neither digest has changed, another refresh of the same job has nothing to import, write or score.
+A refresh with the outcome done leaves ``last_refresh.json``. The file holds two digests: of the read-only copy of the
+store, and of all inputs. If neither digest has changed, another refresh of the same job has nothing to import, write or
+score.
 """
 
 from __future__ import annotations
@@ -76,8 +77,8 @@ def _copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if files and settings alone do not decide what the job does. Such a job scores by a server, tries
-    failed texts again, or is a validation.
+    Returns None if files and settings alone do not decide what the job does. This is so if a server scores, if failed
+    texts are tried again, or if the job is a validation.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:

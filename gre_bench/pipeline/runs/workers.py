@@ -1,8 +1,7 @@
 """Distributes the steps that need the evaluation LM: to this process, to threads, or to worker processes.
 
 Each worker process opens an LM of its own. Papers are distributed in chunks, at most two per worker at a time. A score
-does not depend on where it was computed. If a worker dies, its chunk is left to the next run, and the other workers
-continue.
+does not depend on where it was computed. If a worker dies, its chunk is left to the next run, and scoring continues.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ class Lost:
 class Workers:
     """Runs the steps that need the evaluation LM where *settings* say; a context manager that ends the workers.
 
-    *run*: the steps of the run, with or without Prefect. ``steps``: the same steps, except that a worker process
-    computes the signatures of metrics if workers have their own LMs. Raises `SettingsError` if *settings* need Prefect
-    and *run* does not use Prefect.
+    *run*: the steps of the run, with or without Prefect. ``steps``: the same steps, with one exception. If each worker
+    has its own LM, a worker computes the signatures of metrics. Raises `SettingsError` if *settings* need Prefect and
+    *run* does not use Prefect.
     """
 
     def __init__(self, run: Steps, settings: RunSettings):
@@ -109,7 +108,7 @@ class Workers:
     def _distributed_steps(self) -> Steps:
         """Returns the steps of the run, changed so that a worker computes the signatures of metrics.
 
-        So this process need not load the evaluation LM.
+        This process then need not load the evaluation LM.
         """
 
         def sign_metrics(
