@@ -69,7 +69,9 @@ class GuidelineJob:
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has the results of each condition, and names the folder of the files.
+    """Compares guidelines as *job* says; the summary has the results of each condition.
+
+    The summary also names the folder that holds the files of the study.
     """
     return ended(compare, job, steps.under_prefect())
 

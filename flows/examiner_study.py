@@ -42,7 +42,9 @@ from gre_bench.tasks.protocol import Steps
 
 @flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
-    """Compares examiners as *job* says; the summary has the results of each examiner, and names the folder of the files.
+    """Compares examiners as *job* says; the summary has the results of each examiner.
+
+    The summary also names the folder that holds the files of the study.
     """
     return ended(study, job, steps.under_prefect())
 

@@ -1,5 +1,4 @@
-"""Tasks that write texts: reviews, changed reviews, judgments, synopses. Also functions that return writers' identities.
-"""
+"""Tasks that write texts (reviews, changed reviews, judgments, synopses), and functions that name the writers."""
 
 from __future__ import annotations
 

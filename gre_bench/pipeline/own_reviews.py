@@ -111,8 +111,7 @@ def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns the number of papers on the board if the board is a pilot's, which covers only part of the sample; else
-    None.
+    """Returns the number of papers on the board if a pilot made it from only part of the sample; else None.
 
     A further candidate is scored on the same papers if its run gets this number as its limit.
     """

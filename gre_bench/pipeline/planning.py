@@ -253,7 +253,7 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* with the reason ``not_judged`` added to each candidate's review that has no judgments by *writer*.
+    """Returns *entry* after marking candidates' reviews without judgments by *writer* as ``not_judged``.
 
     The pairs of such a review wait until the judgments exist.
     """

@@ -97,10 +97,10 @@ def plan_ahead(
 
 
 def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
-    """Returns the number of papers in the sample and True, or the number in the settings and False if there is no sample.
+    """Returns the number of papers, and whether it is the number in a real sample.
 
-    *sampled*: the number of papers in the stored sample, 0 if there is none. *journal*: the journal of the fetch. Once
-    it lists all papers, the sample can be drawn from it.
+    If there is no sample yet, the number is that in the settings. *sampled*: the number of papers in the stored sample,
+    0 if there is none. *journal*: the journal of the fetch. Once it lists all papers, the sample can be drawn from it.
     """
     if sampled:
         return sampled, True
