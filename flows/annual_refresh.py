@@ -157,10 +157,10 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
 
 @contextmanager
 def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
-    """Imports the sources of the settings and draws the sample, then runs the block.
+    """Imports the sources of the settings and draws the sample before the block runs.
 
-    Yields notes on the sample for the run's summary. If the block raises a `GreBenchError`, a sample drawn here is
-    deleted, so that the next run can draw it with other settings. A `Paused` exception keeps the sample.
+    Yields notes on the sample, for the run's summary. If the block raises a `GreBenchError`, a sample drawn here is
+    deleted, so that the next run can draw it with other settings. If the block raises `Paused`, the sample is kept.
     """
     if job.retry_failed:
         store.write(("forget_unwritten", {}))
@@ -237,7 +237,7 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     """Computes what the board shows besides the scores, copies the store for readers, and ends the run.
 
     For each metric, it stores the validation record, the rank statistics, and an AUC. The AUC says how well scores tell
-    human reviews of a paper from human reviews of other papers. Returns the summary of the run.
+    a human review of the same paper from a human review of another paper. Returns the summary of the run.
     """
     progress.stage("publishing")
     for signature_id in work.signature_ids:

@@ -57,8 +57,8 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 def untried(settings: Settings) -> list[str]:
     """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen.
 
-    No metric passes while this list has an entry. Random replacement is listed only for domains without abstracts to
-    review (their A.4).
+    No metric passes while this list has an entry. Random replacement is listed only in domains that cannot make the
+    change ``abstract_only`` (Xu et al. 2025, A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)

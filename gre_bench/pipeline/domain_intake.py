@@ -17,9 +17,9 @@ from gre_bench.store.queries.writing import SYNOPSES
 
 
 def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms) -> dict[str, Any]:
-    """Imports a sample of restaurants from Yelp's two files, with reviews and categories.
+    """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
 
-    *terms* decide which restaurants are sampled. Returns the report of `intake.keep`; its ``left_out`` is reason →
+    *terms* decide which restaurants are sampled. Returns the report of `intake.keep` with ``left_out`` added: reason →
     number of records left out.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
@@ -43,7 +43,7 @@ def import_graded(
     - *grade_column*: the column that holds the grades.
     - *grades*: the names of the grades, the worst first.
 
-    For each of these, None means what the layout of the file says.
+    A value of None means that the layout of the file decides.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}

@@ -35,9 +35,9 @@ def in_domain(job: Job) -> Job:
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
-    """Returns the synopsis of *paper*, made of the parts that *domain* names, such as the abstract.
+    """Returns the synopsis of *paper*, made of the parts that *domain* names, such as title and abstract.
 
-    *categories* is the text of one more possible part. Returns None if a part is missing.
+    *categories*: the paper's categories, one of the possible parts. Returns None if a named part is missing.
     """
     return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
 

@@ -205,7 +205,8 @@ def _write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -
 def file_sha256(path: Path) -> str:
     """Returns the SHA-256 of the file or folder *path*, in hex.
 
-    The SHA-256 of a folder is that of a list of the digests of its files, in the format of ``sha256sum``.
+    For a folder, a list of the digests of its files is made, in the format of ``sha256sum``. The SHA-256 of this list
+    is returned.
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())

@@ -122,10 +122,12 @@ def limit_of(store: Store) -> int | None:
 
 
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
-    """Returns two identities of writers of judgments: the writer on the boards, and the writer that the settings name.
+    """Returns two identities of writers of judgments.
 
-    The boards score the judgments of the first writer. Both are None if no board scores judgments. The second is None
-    if the settings name no writer. Raises `SettingsError` if the two differ.
+    - The first is the writer whose judgments the boards score; None if no board scores judgments.
+    - The second is the writer that the settings name; None if they name none, or if no board scores judgments.
+
+    Raises `SettingsError` if the settings name a writer and the two identities differ.
     """
     signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:

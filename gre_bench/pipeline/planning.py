@@ -176,9 +176,9 @@ def sample(
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
-    """Returns item → why its text is missing, for each text of the kind *task* that *writer* failed to write.
+    """Returns why texts are missing, for each text of the kind *task* that *writer* failed to write.
 
-    The item is a review id or a paper id. The result is empty if *writer* is None.
+    A key is the id of the review or paper that the text is about. The result is empty if *writer* is None.
     """
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}

@@ -312,9 +312,9 @@ def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) 
     - *known*: model → entry of the models file, with prices.
     - *first*: the kind of text that a candidate's work begins with, ``review`` or ``judgments``.
 
-    If *texts* has no text of the kind *first*, these texts were imported. Tokens and USD are then None, as they are if
-    a reply came without a count of tokens. USD is also None if a price is unknown. A text by rule costs nothing. A text
-    from the reply archive costs what its request once cost.
+    Tokens and USD are None if *texts* has no text of the kind *first*, because these texts were then imported. They are
+    also None if a reply came without a count of tokens. USD is None if a price is unknown. A text by rule costs
+    nothing. A text from the reply archive costs what its request once cost.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

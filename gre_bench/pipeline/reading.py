@@ -137,7 +137,7 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 def alone(folder: Path) -> Iterator[None]:
     """Holds a lock during its block, so that only one process at a time fills a snapshot folder of this state.
 
-    First deletes the unfinished copies of *folder*, the snapshot folder to fill, that killed runs left behind.
+    *folder*: the snapshot folder to fill. Unfinished copies of this folder, left by killed runs, are deleted first.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)

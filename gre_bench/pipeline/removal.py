@@ -35,7 +35,8 @@ def own_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns the full name of the candidate *name*, and how many of its reviews, judgments and scores *store* holds.
+    """Returns a row about the candidate *name*: its full name, and how many reviews, judgments and scores *store* holds of
+    it.
 
     *name* may be the end of a full name if only one candidate fits. Raises `SettingsError` for an unknown candidate,
     the baseline or a control.

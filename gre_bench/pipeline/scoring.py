@@ -68,7 +68,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
     """Returns a problem in place of every score of a chunk whose worker died; the next run scores the chunk again.
 
-    *works*: the cases of the chunk. *lost*: what the worker returned in place of scores.
+    *works*: the cases of the chunk. *lost*: states the message of the problem.
     """
     problem = Problem("worker_died", lost.why, final=False)
     cases = [(item.signature_id, case) for item in works for case in item.cases]
@@ -191,10 +191,10 @@ def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
 
 
 def separate(store: Store, signature_id: str) -> None:
-    """Stores how well the metric tells human reviews of a paper from human reviews of other papers.
+    """Stores how well the metric tells a human review of the same paper from a human review of another paper.
 
-    The figure is the AUC of the scores of the first against those of the second. If there are too few scores for an
-    interval, the stored AUC is deleted.
+    The figure is the AUC of the scores of the former against the scores of the latter. If there are too few scores for
+    an interval, the stored AUC is deleted.
     """
     same, other = (
         store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)

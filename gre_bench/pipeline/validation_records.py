@@ -27,12 +27,13 @@ SHIPPED = resource("data", "validations")
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """The verdict on a metric, and the verdict on each change of reviews that led to it.
+    """The verdict on a metric under one signature, and the verdict on each change of reviews that led to it.
 
+    - *signature_id*, *signature*: the id and the parts of the signature.
+    - *verdict*: the verdict over all changes.
     - *edition*: the edition whose reviews were changed.
     - *detail*: one line for readers.
     - *validated_at*: the time of the verdict, in ISO format.
-    - *signature*: the parts of the signature with the id *signature_id*.
     - *changes*: change → verdict.
     - *made_by*: change → who made it: ``rule`` or the name of a writer.
     - *papers*: the smallest number of papers behind an effect.

@@ -187,8 +187,8 @@ def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> 
 def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
     """Returns the items whose text failed for good, so that the text is not requested again.
 
-    *task*: the kind of text. *writer*: the identity of its writer. A text that failed because the paper's text or
-    abstract was missing is not returned, because that may have been added since.
+    An item is the id of a review or paper. *task*: the kind of text. *writer*: the identity of its writer. A text that
+    failed because the paper's text or abstract was missing does not count, because that may have been added since.
     """
     rows = store.rows(UNWRITTEN, task=task, writer=writer)
     return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}

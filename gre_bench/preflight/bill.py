@@ -51,7 +51,7 @@ class Bill:
             self.asked[what, name] = self.asked.get((what, name), Spent()) + spent
 
     def texts(self) -> dict[str, int]:
-        """Returns the number of requested texts; a key is a kind of text and an LM, such as ``reviews by gpt-4o``."""
+        """Returns the numbers of requested texts by kind of text and LM. A key reads like ``reviews by gpt-4o``."""
         return {f"{what} by {name}": spent.requests for (what, name), spent in self.asked.items()}
 
     def rows(self, settings: Settings) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ _LONGEST = 1_000_000
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
     """Records in ``last_refresh.json`` that the refresh of *job* ended with *summary* and left nothing to do.
 
-    Records nothing if the outcome is not done, or if inputs other than files decide what the job does (see `_inputs`).
+    Records nothing if the outcome is not done, or if `_inputs` returns None for *job*.
     """
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
@@ -46,7 +46,7 @@ def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
 
 
 def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
-    """Returns the summary of the last refresh if a refresh of *job* would do nothing; else None."""
+    """Returns the summary of the last refresh if a refresh of *job* would do nothing; None if it may do something."""
     try:
         with (store.folder / FILE).open("rb") as file:
             last = json.loads(file.read(_LONGEST))
