@@ -160,7 +160,9 @@ def written(job: YearJob, run: Steps) -> Summary:
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Stage *score*: refreshes the edition, which plans, scores and ranks. Its texts exist after the stage *write*."""
+    """Stage *score*: refreshes the edition. The texts exist after the stage *write*, so the refresh plans, scores and
+    ranks.
+    """
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 

@@ -125,8 +125,8 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
     *candidate* and *reference* are each one text, or a list of lines. With a *synopsis* of the paper, the score is
     GEM-S.
 
-    Warns if *candidate* or *reference* has no line in the form of a judgment. Raw reviews share their style, not only
-    their content, so only judgments should be compared. Raises `SettingsError` for a blank text. Raises `SpanError` for
+    Warns if *candidate* or *reference* has no line in the form of a judgment. Only judgments should be compared,
+    because raw reviews share style as well as content. Raises `SettingsError` for a blank text. Raises `SpanError` for
     a text that the LM cannot score, such as one that is too long.
     """
     if not isinstance(lm, OpenedLM):

@@ -48,9 +48,9 @@ def rate_papers(
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ParsedReply[int]]:
-    """Returns the points that the LM *name* gives to each of *reviews* for *criterion*, which is one of `CRITERIA`.
+    """Returns the points that the LM *name* gives to each of *reviews* for *criterion*.
 
-    A review without a usable reply has a problem instead of points.
+    *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
     """
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
@@ -89,8 +89,8 @@ def grader_of(
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
     *name* is the LM's name in the models file; None for an examiner that asks no such LM. An examiner with the
-    aggregation ``logprob`` needs probabilities of tokens. They come from the evaluation LM in *evaluation_lm*. If
-    *evaluation_lm* is None, they come from the endpoint of the LM *name*, which returns only the likeliest tokens.
+    aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
+    *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
     """
     from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
 
@@ -138,7 +138,7 @@ def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair]
 
 @task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
-    """Returns instructions for examiners, which the LM *name* writes in reply to *chat*.
+    """Asks the LM *name* to write instructions for examiners, and returns its reply to *chat*.
 
     If `gre_bench.examiners.generated` rejects the reply, the result has a problem instead.
     """

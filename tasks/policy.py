@@ -16,7 +16,7 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry a failed task: False for a `GreBenchError`, which the user must correct, else True."""
+    """Returns whether to retry a failed task: True, except after a `GreBenchError`, whose cause the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 

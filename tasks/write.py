@@ -24,7 +24,10 @@ def writer_identity(name: str, task_name: str, writer_context: WriterContext) ->
 
 
 def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
-    """Returns those of *names* that can be asked for reviews. Any other candidate has only imported reviews."""
+    """Returns the names in *names* of candidates that can be asked for reviews.
+
+    All other candidates have only imported reviews.
+    """
     return [name for name in names if writes_reviews(name, writer_context)]
 
 
@@ -35,10 +38,10 @@ def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Pap
 
 
 def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
-    """Returns the identity of *change*, which is stored with the changed texts.
+    """Returns the identity of *change*. It is stored with the changed texts.
 
-    It names the rule of the change and, if an LM makes the change, the writer *name*. *like*: an example of the texts
-    to change, from which only seed, splitter and headings are used.
+    The identity states the rule of the change. If an LM makes the change, it also states the writer *name*. *like*: an
+    example of the texts to change, from which only seed, splitter and headings are used.
     """
     rule, task = changes.identity(change, like), CHANGES[change].task
     return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"

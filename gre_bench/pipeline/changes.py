@@ -1,6 +1,6 @@
-"""Changes the human candidates' reviews for a validation, which plans and scores the changed reviews as candidates.
+"""Changes the human candidates' reviews for a validation. The validation scores the changed reviews as candidates.
 
-A change is a degradation, which must lower a score, or a manipulation, which must not raise it.
+A change is either a degradation or a manipulation. A degradation must lower a score. A manipulation must not raise it.
 """
 
 from __future__ import annotations

@@ -43,7 +43,10 @@ def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> 
 
 
 def headings_of(settings: Settings) -> tuple[str, ...]:
-    """Returns the headings of the review form. They come from the settings, else the venue-year, else the domain."""
+    """Returns the headings of the review form.
+
+    They are those in the settings, or else those of the venue-year, or else those of the domain.
+    """
     if settings.validation.headings is not None:
         return settings.validation.headings
     try:

@@ -1,4 +1,4 @@
-"""Imports a user's own reviews as those of one candidate, to be ranked on an edition's board.
+"""Imports a user's own reviews as the reviews of one candidate, to be ranked on an edition's board.
 
 A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
 must name the writer, who then writes them. Otherwise nothing is stored. Nothing is scored while judgments are missing.
@@ -34,9 +34,9 @@ from gre_bench.tasks.protocol import Steps
 def bring(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False
 ) -> tuple[Job, dict[str, Any]]:
-    """Imports the reviews in *file* as those of the candidate *name*, while holding the edition's lock.
+    """Imports the reviews in *file* as reviews of the candidate *name*, while holding the edition's lock.
 
-    Returns the job that scores this candidate, and the report. Parameters and errors are those of `import_own_reviews`.
+    Returns the job that scores this candidate, and the report. Parameters and errors are as in `import_own_reviews`.
     """
     with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
         report = import_own_reviews(store, job, run, progress.status["run_id"], file, name, writer, replace)

@@ -96,7 +96,7 @@ def released(settings: Settings) -> date | None:
 
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
-    """Deletes the rank statistics and tests of the signatures; to be called before their scores change."""
+    """Deletes the rank statistics and tests of the signatures. Call this before their scores change."""
     store.write(*_cleared(signature_ids))
 
 

@@ -75,8 +75,8 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
-    Returns the report of the import with counts added. If the snapshot was fetched, the imported version of a review is
-    the one before the rebuttal (`gre_bench.ingest.records.review_versions`).
+    Returns the report of the import with counts added. A fetched snapshot holds several versions of a review. The
+    version before the rebuttal is imported (see `gre_bench.ingest.records.review_versions`).
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)

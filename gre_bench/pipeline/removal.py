@@ -35,11 +35,10 @@ def own_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns a row about the candidate *name*: its full name, and how many reviews, judgments and scores *store* holds of
-    it.
+    """Returns the full name of the candidate *name*, and the numbers of its records in *store*.
 
-    *name* may be the end of a full name if only one candidate fits. Raises `SettingsError` for an unknown candidate,
-    the baseline or a control.
+    The records are reviews, judgments and scores. *name* may be the end of a full name if only one candidate fits.
+    Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))

@@ -193,8 +193,8 @@ def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
 def separate(store: Store, signature_id: str) -> None:
     """Stores how well the metric tells a human review of the same paper from a human review of another paper.
 
-    The figure is the AUC of the scores of the former against the scores of the latter. If there are too few scores for
-    an interval, the stored AUC is deleted.
+    The figure is the AUC of the two sets of scores. If there are too few scores for an interval, the stored AUC is
+    deleted.
     """
     same, other = (
         store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)

@@ -63,8 +63,8 @@ def write_validation_record(
     """Writes the validation record of *signature* into the folder *state*, and returns it.
 
     - *edition*: the validated edition; its earlier record is replaced.
-    - *effects*: one row per change (`EffectRow`).
-    - *untried*: the changes that were not made, which count as undecided.
+    - *effects*: one row per change that was made (`EffectRow`).
+    - *untried*: the changes that were not made; each counts as undecided.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes

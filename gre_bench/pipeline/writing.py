@@ -33,11 +33,11 @@ DOWN = 16
 
 
 def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
-    """Returns the candidates to ask for reviews, as candidate → its identity as a writer.
+    """Returns candidate → its identity as a writer, for each candidate to ask for reviews.
 
-    The identity includes prompt and sampling. The candidates are those of the settings and those that earlier runs
-    asked. If the job names candidates, only the named ones are returned. A candidate with imported reviews is not
-    asked. Raises `SettingsError` for a candidate whose identity has changed in this edition.
+    The identity includes prompt and sampling. The candidates are those in the settings and those asked by earlier runs.
+    If the job names candidates, only the named ones are returned. A candidate with imported reviews is not asked.
+    Raises `SettingsError` for a candidate whose identity has changed in this edition.
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
@@ -114,7 +114,7 @@ def judge_responses(
 
 
 def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW of *papers*; returns the identity of their writer.
+    """Writes and stores the missing ASSW of *papers*; returns the identity of the writer of ASSW.
 
     ASSW are the strengths and weaknesses that a paper's authors state. Returns None if no metric needs ASSW.
     """

@@ -35,7 +35,7 @@ class Load:
 
     @property
     def texts(self) -> list[str]:
-        """Returns the distinct texts of all predictions, in the order of their first use."""
+        """Returns the distinct texts of all predictions, in the order in which they first occur."""
         predictions = (item for paper in self.papers for item in paper)
         return list(dict.fromkeys(text for item in predictions for text in (item.x, item.synopsis, item.reply) if text))
 

@@ -57,7 +57,7 @@ class Bill:
     def rows(self, settings: Settings) -> list[dict[str, Any]]:
         """Returns one row per model: requests, tokens, and USD (None if the models file states no price).
 
-        A model that reviews both with and without a guideline has one row.
+        Requests with a guideline and requests without one are added up in the model's row.
         """
         models, by_model = load_models(settings.writing.models), dict[str, Spent]()
         for (_, name), spent in self.asked.items():

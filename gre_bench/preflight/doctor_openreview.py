@@ -19,7 +19,7 @@ ONE_TRY = RetryPolicy(timeout_s=10.0, whole_s=30.0, attempts=1)
 
 
 def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the login for fetching by sending one request, which counts against the service's limits."""
+    """Checks the login for fetching by sending one request. The request counts against the service's limits."""
     from gre_bench.tasks.fetch import secret
 
     fetch, sources = settings.fetch, settings.sources

@@ -39,7 +39,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 
     The result has the numbers of pairs by metric and state, the requests to LMs with their cost, and the seconds of
     scoring. The seconds are extrapolated from scoring a few of the pairs that are due. *scratch*: an empty folder for
-    the copy of the store, which the caller deletes. Raises the errors of a refresh.
+    the copy of the store; the caller must delete it. Raises the errors of a refresh.
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))

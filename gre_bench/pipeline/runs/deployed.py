@@ -14,9 +14,9 @@ EVERY_S = 10.0
 def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
     """Runs the Prefect deployment *deployment*, ``<flow>/<name>``, and waits until it ends.
 
-    Returns the outcome, the message and the name of its flow run, which Prefect shows as a subflow of the present run.
-    Raises `UnfinishedError` if the flow run failed, crashed or was cancelled. Raises `SettingsError` if there is no
-    such deployment.
+    Returns the outcome, the message and the name of the flow run. Prefect shows the flow run as a subflow of the
+    present run. Raises `UnfinishedError` if the flow run failed, crashed or was cancelled. Raises `SettingsError` if
+    there is no such deployment.
     """
     from prefect.client.schemas import FlowRun
     from prefect.deployments import run_deployment

@@ -56,7 +56,7 @@ def settings_of(store: Store) -> Settings:
 
 @contextmanager
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
-    """Records a run of *command* as a row of the table ``runs``, and yields its `Progress`, which the block updates.
+    """Records a run of *command* as a row of the table ``runs``, and yields the `Progress` of the run.
 
     The caller must hold the edition's lock. If the block raises, the failure is recorded and the exception raised
     again. *shown*: whether the status file shows the run. The read-only copy of the store is already made at the start.

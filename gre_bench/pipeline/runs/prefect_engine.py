@@ -74,8 +74,8 @@ def isolate_server() -> None:
 def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Runs a flow with or without Prefect; returns the summary of the run.
 
-    *flow* is called if *engine* is true, and runs under Prefect. Otherwise *plain* is called, which takes the same
-    steps without Prefect. Raises `ServiceDown` if Prefect's server does not answer.
+    If *engine* is true, calls *flow*, which runs under Prefect. Otherwise calls *plain*, which takes the same steps
+    without Prefect. Raises `ServiceDown` if Prefect's server does not answer.
     """
     if not engine:
         return plain()

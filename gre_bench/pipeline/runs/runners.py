@@ -205,7 +205,10 @@ def runner_of(settings: RunSettings) -> Runner | None:
 
 
 def check_runner(settings: Settings) -> None:
-    """Raises `SettingsError` if the runner that *settings* name cannot work, alone or with their evaluation LM."""
+    """Raises `SettingsError` if the runner of *settings* cannot work with the evaluation LM of *settings*.
+
+    Also raises `SettingsError` if the settings of the runner contradict each other.
+    """
     runner_of(settings.run)
     if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
         raise SettingsError(
@@ -283,7 +286,7 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
     """Initialises a worker process.
 
-    The worker ignores Ctrl-C, which the run handles, and is killed when the run's process ends.
+    The worker ignores Ctrl-C, because the run's own process handles it. The worker is killed when that process ends.
 
     - *parent*: the id of the run's process.
     - *threads*: the number of threads that the worker computes with.

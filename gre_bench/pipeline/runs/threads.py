@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """A `Runner` of threads in this process, which take their steps from one queue."""
+    """A `Runner` of threads in this process. The threads take their steps from one queue."""
 
     deaths: tuple[type[BaseException], ...] = ()
     die_together = False
