@@ -146,7 +146,10 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan."""
+    """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
+
+    Also stores which LMs may have been trained on the edition's reviews, and copies the store for readers.
+    """
     with drawn_sample(store, job, progress) as notes:
         work = write_and_plan(store, job, run, progress)
     work.notes[:0] = [*notes, *reading_notes(store, job.limit)]

@@ -160,8 +160,9 @@ def written(job: YearJob, run: Steps) -> Summary:
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Stage *score*: refreshes the edition. The texts exist after the stage *write*, so the refresh plans, scores and
-    ranks.
+    """Stage *score*: plans, scores and ranks, by a refresh of the edition.
+
+    The refresh writes no texts, because the stage *write* has written them.
     """
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 

@@ -16,15 +16,15 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry a failed task: True, except after a `GreBenchError`, whose cause the user must correct."""
+    """Returns whether to retry a failed task: False after a `GreBenchError`, whose cause the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Shows a task run that raised `Paused` in the state ``Paused`` and as completed, because nothing failed.
+    """Gives a task run that raised `Paused` the state ``Paused``, which counts as completed, because nothing failed.
 
-    The flow still gets the exception. The state ``Failed`` stays in the task run's history. Any other exception changes
-    nothing here.
+    The flow still gets the exception. The state ``Failed`` stays in the task run's history. A task run that raised
+    another exception is not changed.
     """
     pause = state.result(raise_on_failure=False)
     if not isinstance(pause, Paused):

@@ -16,7 +16,7 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain set, and with the domain's defaults for the prompt and for the parts of a synopsis.
+    """Returns *job* with its domain set, and with the domain's prompt and parts of a synopsis.
 
     A prompt in the settings is kept. If the settings name no domain, the domain of an imported file is used. Raises
     `SettingsError` for an unknown domain.

@@ -47,14 +47,13 @@ def import_reviews(
     """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 
     - *rows*: import only these rows.
-    - *by*: the candidate of rows that name no candidate.
+    - *by*: the candidate to assume for rows without a named candidate.
     - *only*: whether all rows belong to *by*, even rows that name another candidate.
-    - *writer*: the writer of judgments that name no writer.
+    - *writer*: the writer to assume for judgments without a named writer.
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
 
-    Raises `SourceError` if *by* is given although every row of the file names a candidate, and some row another one
-    than *by*.
+    Raises `SourceError` if *by* cannot apply: every row names a candidate, and some row another one than *by*.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}

@@ -50,7 +50,7 @@ def import_own_reviews(
 ) -> dict[str, Any]:
     """Stores the reviews in *file* as reviews of the candidate *name*; returns a report.
 
-    - *writer*: the writer of judgments in the file that name no writer.
+    - *writer*: the writer to assume for judgments without a named writer.
     - *replace*: whether the new reviews replace the candidate's earlier reviews.
 
     The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
@@ -103,7 +103,10 @@ def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
 
 
 def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
-    """Returns one line that says why no review in *imported* is about a paper in *sampled*, the ids of the sample."""
+    """Returns one line that says why no review in *imported* is about a paper of the sample.
+
+    *sampled*: the ids of the papers in the sample.
+    """
     unknown = unknown_papers(store, imported)
     return (
         unknown["line"] if unknown else _first_refusal(imported) or f"its {counted(len(sampled), 'paper')} are others"

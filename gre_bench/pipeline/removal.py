@@ -88,8 +88,8 @@ def coming_back(settings: Settings, name: str) -> list[str]:
 def _holds(file: Path, by: str | None, name: str) -> bool:
     """Returns whether *file* has a review by the candidate *name*.
 
-    *by* is the candidate of rows that name no candidate. Returns False for a file that cannot be read, because the next
-    refresh cannot read it either.
+    *by*: the candidate to assume for rows without a named candidate. Returns False for a file that cannot be read,
+    because the next refresh cannot read it either.
     """
     try:
         return any((row.get("candidate") or by) == name for _, row in rows_of(file, REVIEW_COLUMNS, None, Imported()))

@@ -116,9 +116,10 @@ def _journal(folder: Path) -> Journal | None:
 def _fetching(
     settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
 ) -> dict[str, Any]:
-    """Returns the requests that a fetch will send, and the seconds until the service's limits allow the last request.
+    """Returns what a fetch will take.
 
-    The requests are counted by kind. Each assumption is added to *assumed*.
+    The result has the number of requests by kind. It also has the seconds until the service's limits allow the last of
+    them. Each assumption is added to *assumed*.
     """
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]

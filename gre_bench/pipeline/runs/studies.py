@@ -88,7 +88,8 @@ def _stopped(ticking: threading.Thread, finished: threading.Event) -> None:
 def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) -> None:
     """Writes the working time to the spend log at intervals until *finished* is set.
 
-    So a budget check before a request knows the time spent. The interval is at most a hundredth of the budget's hours.
+    So a budget check before a request counts the time spent so far. The interval is at most a hundredth of the budget's
+    hours.
     """
     every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
     # A spend log that cannot be written stops the next request, which says so.

@@ -77,8 +77,8 @@ def _copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if files and settings alone do not decide what the job does. This is so if a server scores, if failed
-    texts are tried again, or if the job is a validation.
+    Returns None if files and settings alone do not decide what the job does. This is so if the evaluation LM runs on a
+    server, if failed texts are tried again, or if the job is a validation.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:
