@@ -162,7 +162,7 @@ def written(job: YearJob, run: Steps) -> Summary:
 def scored(job: YearJob, run: Steps) -> Summary:
     """Stage *score*: plans, scores and ranks, by a refresh of the edition.
 
-    The refresh writes no texts, because the stage *write* has written them.
+    The stage *write* has already written the texts that the refresh needs.
     """
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 

@@ -30,7 +30,7 @@ from gre_bench.tasks.protocol import Steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Returns change → id of the candidate that it makes, for each change to validate with, in the catalogue's order.
+    """Returns change → id of the candidate that it makes, for each change of the validation, in the catalogue's order.
 
     The changes are those in ``validation.changes``. If that is not set, they are all changes of the domain that can be
     made at ``validation.level``, which is reviews or judgments. Raises `SettingsError` if there is no change, or if a
@@ -68,11 +68,11 @@ def untried(settings: Settings) -> list[str]:
 
 
 def changed(store: Store, job: Job) -> list[Candidate]:
-    """Returns the candidates that the job's changes make, without those that are controls.
+    """Returns the candidates that the job's changes make. Changes that are controls make no candidate here.
 
-    The store keeps changed reviews but not changed judgments, so each run makes changed judgments again. Their scores
-    are kept. Raises `SettingsError` if an earlier run made the changed judgments in another way, such as with another
-    seed.
+    The store keeps changed reviews but not changed judgments, so each run makes changed judgments again. The scores of
+    changed judgments are kept. Raises `SettingsError` if an earlier run made the changed judgments in another way, such
+    as with another seed.
     """
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
@@ -172,9 +172,9 @@ def _judgments(change: str, candidate: str, item: ChangeInput, writer: str, huma
 def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
     """Returns what a change of one paper's review may need.
 
-    This is the text to change, the paper's title and abstract, and texts from other papers. All texts are human
-    reviews. If *writer* is given, they are that writer's judgments of human reviews instead. *index*: the index of the
-    paper in *entries*.
+    The result has the text to change, the paper's title and abstract, and texts about other papers. All texts are human
+    reviews. If *writer* is given, all texts are that writer's judgments of human reviews instead. *index*: the index of
+    the paper in *entries*.
     """
 
     def text_of(entry: Entry) -> str:

@@ -253,7 +253,7 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* after marking candidates' reviews without judgments by *writer* as ``not_judged``.
+    """Returns *entry* with a mark ``not_judged`` on each candidate's review that lacks judgments by *writer*.
 
     The pairs of such a review wait until the judgments exist.
     """

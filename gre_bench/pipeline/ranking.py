@@ -1,8 +1,7 @@
 """Computes and stores what a board shows besides mean scores: exposures, rank statistics, lengths and costs.
 
 An exposure states whether an LM may have been trained on the edition's reviews. Rank statistics say how certain the
-order of the candidates is. They are computed at the end of a refresh, and deleted as soon as scores are about to
-change.
+order of the candidates is. A refresh deletes them before it changes scores, and computes them again at its end.
 """
 
 from __future__ import annotations

@@ -126,8 +126,8 @@ def known_spans(
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     """Stores the results *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
-    A final problem is stored as the pair's result. A transient problem is only logged, so the next run scores the pair
-    again.
+    A final problem is stored as the pair's result. A transient problem is stored only in the table ``problems``, so the
+    next run scores the pair again.
     """
     at = now()
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]

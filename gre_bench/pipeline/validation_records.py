@@ -98,9 +98,9 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Copies the validation record of each signature from the folder *state* or the shipped ones into *store*.
+    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run.
 
-    Replaces the copies of earlier runs.
+    The records lie in the folder *state* or among the shipped files (see `validation_record`).
     """
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
     rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]

@@ -1,7 +1,8 @@
 """Writes the texts that scores need, by rule or by LMs: candidates' reviews, judgments, synopses.
 
-Each stage asks the store which texts are missing, passes them to a step in chunks, and commits the results. A text that
-failed for good is not requested again. A text that failed for a transient reason is requested again by the next run.
+Each stage asks the store which texts are missing, passes these texts' inputs to a step in chunks, and commits the
+results. A text that failed for good is not requested again. The next run requests a text again that failed for a
+transient reason.
 """
 
 from __future__ import annotations
@@ -187,8 +188,8 @@ def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> 
 def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
     """Returns the items whose text failed for good, so that the text is not requested again.
 
-    An item is the id of a review or paper. *task*: the kind of text. *writer*: the identity of its writer. A text that
-    failed because the paper's text or abstract was missing does not count, because that may have been added since.
+    An item is the id of a review or paper. *task*: the kind of text. *writer*: the identity of its writer. An item is
+    left out if its text failed because the paper's text or abstract was missing. That text may have been added since.
     """
     rows = store.rows(UNWRITTEN, task=task, writer=writer)
     return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}

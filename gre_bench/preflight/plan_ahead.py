@@ -228,9 +228,10 @@ def _cost(item: Writing, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _bought(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns *row*, a row of the plan, with the columns that the budget counts.
+    """Returns *row*, a row of the plan, with the columns by which the budget is checked.
 
-    These are the number of requests, one per text, and the model's name without a guideline.
+    ``requests`` is the number of texts, because a text takes one request. ``model`` is the model's name without a
+    guideline.
     """
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 

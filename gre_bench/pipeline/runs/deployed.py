@@ -1,4 +1,4 @@
-"""Runs a stage as a Prefect deployment, in another work pool, and waits for it."""
+"""Runs a stage as a Prefect deployment, perhaps on another machine, and waits for it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = F
 def summary_of(returned: Any) -> dict[str, Any]:
     """Returns the summary that a flow returned when called in this process.
 
-    *returned* is the result of the flow. If it is a `Paused` exception, raises that exception.
+    *returned* is the result of the flow. If *returned* is a `Paused` exception, raises it.
     """
     if isinstance(returned, Paused):
         raise returned

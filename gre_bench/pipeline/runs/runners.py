@@ -1,7 +1,7 @@
 """Runners that score chunks of papers in parallel: in threads, in processes of this machine, or on Ray.
 
-Processes and Ray are Prefect's task runners. Only the steps that need the evaluation LM run there. A runner starts with
-the first of these steps.
+The runners for processes and for Ray are Prefect's task runners. Only the steps that need the evaluation LM use a
+runner. It is started by the first of these steps.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def _named(settings: Settings) -> Iterator[Path]:
 
 
 def _stamps(path: Path) -> Iterator[str]:
-    """Yields one line for the file *path*, or for each file in the folder *path*.
+    """Yields one line for the file *path*, or for each file in the folder *path* and its subfolders.
 
     A line has the name, the size in bytes and the modification time in ns.
     """

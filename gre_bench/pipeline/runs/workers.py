@@ -130,8 +130,8 @@ class Workers:
 def quoted_for(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns *values* as keyword arguments for *step*.
 
-    If *step* is a Prefect task, each value is wrapped in Prefect's `quote`. Otherwise Prefect would search the values
-    for futures.
+    If *step* is a Prefect task, each value except strings is wrapped in Prefect's `quote`. Otherwise Prefect would
+    search the values for futures.
     """
     if not hasattr(step, "submit"):
         return dict(values)
