@@ -126,7 +126,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns what a rating depends on besides the paper.
+    """Returns what a rating depends on besides the paper, for one *model* and one *condition*.
 
     The parts are the LM's identity, a digest of its sampling, and the name and digest of the condition's prompt.
     """

@@ -149,9 +149,9 @@ def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
 def texts_apart(
     file: Path, train: str, choose: str | None, writer: str | None
 ) -> tuple[list[list[str]], list[list[str]] | None]:
-    """Returns two lists of papers: those in the rows *train*, and those in the rows *choose* of *file*.
+    """Returns two lists of papers of *file*: those in the rows *train*, and those in the rows *choose*.
 
-    A paper is the list of its judgments, as `papers_of` returns it. The second list is None if *choose* is None. Raises
+    A paper is the list of its judgments, as in `papers_of`. The second list is None if *choose* is None. Raises
     `SettingsError` if a paper is in both lists.
     """
     learnt = _several(file, train, writer)

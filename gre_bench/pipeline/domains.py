@@ -16,10 +16,10 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain set, and with the domain's prompt and parts of a synopsis.
+    """Returns *job* with its domain set, and with the prompt and the parts of a synopsis that its domain uses.
 
-    A prompt in the settings is kept. If the settings name no domain, the domain of an imported file is used. Raises
-    `SettingsError` for an unknown domain.
+    If the settings name a prompt, that prompt is kept. If the settings name no domain, the domain of an imported file
+    is used. Raises `SettingsError` for an unknown domain.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)

@@ -94,7 +94,10 @@ def import_own_reviews(
 
 
 def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
-    """Raises `SettingsError` if a row in *imported* was refused because *name* has another review of the same paper."""
+    """Raises `SettingsError` if a row was refused because *name* already has another review of its paper.
+
+    *imported*: the content of the user's file, with the refused rows.
+    """
     if lost := [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]:
         raise SettingsError(
             f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "

@@ -165,8 +165,8 @@ def _group_by_group(
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
     """Returns the group in which the candidate *name* is ranked; None for the main group of the board.
 
-    *groups*: group → patterns of names. The first group with a matching pattern is returned. The human baseline and the
-    controls are always in the main group.
+    *groups*: group → patterns of candidates' names. The first group with a matching pattern is returned. The human
+    baseline and the controls are always in the main group.
     """
     if name == HUMAN or name in CONTROLS:
         return None

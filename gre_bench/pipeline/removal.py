@@ -71,7 +71,7 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
 
 
 def coming_back(settings: Settings, name: str) -> list[str]:
-    """Returns a note for each reason why the next refresh with *settings* would bring the candidate *name* back."""
+    """Returns the reasons why the next refresh with *settings* would add the candidate *name* again, as notes for users."""
     notes = []
     if name in settings.writing.candidates:
         others = json.dumps([other for other in settings.writing.candidates if other != name])

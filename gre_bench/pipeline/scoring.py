@@ -97,7 +97,7 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
 
 
 def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
-    """Returns the cases of *chunk* (some papers) grouped by metric."""
+    """Returns the cases of *chunk*, which holds some papers, grouped by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:
         for signature_id, cases in by_signature.items():
@@ -109,9 +109,9 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns the log-probabilities that *works* need and the store already has, by the evaluation LM *lm_id*.
+    """Returns the log-probabilities by the evaluation LM *lm_id* that *works* need and that the store already has.
 
-    A key is the digest of a prediction: of its prompt and its reply.
+    A key is the digest of a prediction, which is a prompt and a reply.
     """
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [

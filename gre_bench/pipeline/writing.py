@@ -1,8 +1,7 @@
 """Writes the texts that scores need, by rule or by LMs: candidates' reviews, judgments, synopses.
 
-Each stage asks the store which texts are missing, passes these texts' inputs to a step in chunks, and commits the
-results. A text that failed for good is not requested again. The next run requests a text again that failed for a
-transient reason.
+Each stage asks the store which texts are missing, has a step write them in chunks, and commits the results. A text that
+failed for good is not requested again. A text that failed for a transient reason is requested again by the next run.
 """
 
 from __future__ import annotations

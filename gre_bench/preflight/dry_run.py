@@ -111,7 +111,7 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
 def _counting(
     step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """Returns a step that works like *step* for a writer by rule, but sends nothing for an LM.
+    """Returns a step that works like *step* for a writer by rule, but sends nothing if the writer is an LM.
 
     For an LM, the returned step adds the requests to *bill*, and returns the texts as still to be written. *kind*: the
     kind of text.

@@ -118,8 +118,8 @@ def _fetching(
 ) -> dict[str, Any]:
     """Returns what a fetch will take.
 
-    The result has the number of requests by kind. It also has the seconds until the service's limits allow the last of
-    them. Each assumption is added to *assumed*.
+    ``requests`` is kind → number of requests. ``seconds`` is the time until the service's limits allow the last
+    request. Each assumption is added to *assumed*.
     """
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]

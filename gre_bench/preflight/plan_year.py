@@ -13,10 +13,10 @@ from gre_bench.writing.catalog import by_rule
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns what `plan_ahead` returns, with the validation of all metrics that have not been validated yet.
+    """Returns what `plan_ahead` returns, with the validation of metrics without a record added to the work.
 
-    A metric counts as validated if a validation record has the names of this metric, its evaluation LM and its writer.
-    The run itself is stricter and compares whole signatures. *rates*: as in `plan_ahead`.
+    A metric has a record if some validation record states the same metric, evaluation LM and writer by name. The run
+    itself is stricter and compares whole signatures. *rates*: as in `plan_ahead`.
     """
     unvalidated = _unvalidated(settings, state)
     changes = list(chosen_changes(settings)) if unvalidated else []

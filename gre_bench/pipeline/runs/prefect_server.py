@@ -94,7 +94,7 @@ def await_server(error: BaseException | None = None) -> None:
 def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
     """Returns why the server at the URL *api* cannot be reached; None if the server gives any answer.
 
-    *tries_s* has one entry per attempt: the seconds to wait before it.
+    *tries_s* has one entry per attempt: the seconds to wait before the attempt.
     """
     reason = None
     for wait in tries_s:

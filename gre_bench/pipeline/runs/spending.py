@@ -81,7 +81,7 @@ def account(store: Store) -> dict[str, Any]:
 
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
-    """Returns what *account* has spent in total and by model, and what remains of each limit of *budget*.
+    """Returns what *account* has spent, in total and by model, and what remains of each limit of *budget*.
 
     *account*: the name of an edition or study in the spend log.
     """
