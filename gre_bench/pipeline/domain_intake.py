@@ -19,8 +19,8 @@ from gre_bench.store.queries.writing import SYNOPSES
 def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms) -> dict[str, Any]:
     """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
 
-    *terms* decide which restaurants are sampled. Returns the report of `intake.keep` with ``left_out`` added: reason →
-    number of records left out.
+    *terms* decide which restaurants are sampled. Returns the report of `intake.keep` with ``left_out`` added, the
+    numbers of records left out by reason.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}

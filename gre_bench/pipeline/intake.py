@@ -53,7 +53,8 @@ def import_reviews(
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
 
-    Raises `SourceError` if *by* cannot apply: every row names a candidate, and some row another one than *by*.
+    Raises `SourceError` if *by* is given but every row names a candidate. This is no error if *by* is the only
+    candidate named, or with *only*.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}

@@ -71,7 +71,7 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
 
 
 def coming_back(settings: Settings, name: str) -> list[str]:
-    """Returns the reasons why the next refresh with *settings* would add the candidate *name* again, as notes for users."""
+    """Returns one note for each reason why the next refresh with *settings* would add the candidate *name* again."""
     notes = []
     if name in settings.writing.candidates:
         others = json.dumps([other for other in settings.writing.candidates if other != name])

@@ -109,9 +109,9 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns the log-probabilities by the evaluation LM *lm_id* that *works* need and that the store already has.
+    """Returns the log-probabilities that the store already has, out of those that *works* need.
 
-    A key is the digest of a prediction, which is a prompt and a reply.
+    *lm_id*: the identity of the evaluation LM. A key is the digest of a prediction, which is a prompt and a reply.
     """
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [

@@ -21,9 +21,8 @@ Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
     """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and cost in USD.
 
-    *asking*: (writer, chats, sampling) for each group of chats that the LM would be sent. The cost is an upper bound;
-    None if a price is unknown. It assumes that each reply is as long as allowed and usable. An unusable reply would be
-    requested again, at additional cost.
+    *asking*: (writer, chats, sampling) for each group of chats that the LM would be sent. The cost is an upper bound if
+    every reply is usable; an unusable reply would be requested again. The cost is None if a price is unknown.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:
