@@ -148,7 +148,7 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
     """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
 
-    Also stores which LMs may have been trained on the edition's reviews, and copies the store for readers.
+    Also stores which LMs may have been trained on the edition's reviews, and updates the read-only copy of the store.
     """
     with drawn_sample(store, job, progress) as notes:
         work = write_and_plan(store, job, run, progress)
@@ -237,7 +237,7 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
 
 
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
-    """Computes what the board shows besides the scores, copies the store for readers, and ends the run.
+    """Computes what the board shows besides the scores, updates the read-only copy of the store, and ends the run.
 
     For each metric, it stores the validation record, the rank statistics, and an AUC. The AUC says how well scores tell
     a human review of the same paper from a human review of another paper. Returns the summary of the run.

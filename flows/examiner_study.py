@@ -4,8 +4,8 @@
     → correlations, differences, tables
 
 The panel combines the grades of several examiners that must first pass an exam. The pairs are pairs of texts, of which
-each LM prefers one. The study follows Kim et al. 2023, Kotonya et al. 2023 and PRE. Every reply is archived before it
-is read. So a study that is killed can be started again, and pays for nothing twice.
+each LM prefers one. The study follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every
+reply is archived before it is read. So a study that is killed can be started again, and pays for nothing twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Applies the domain of a run: its prompts, headings and changes, and the parts of its synopsis."""
+"""Applies the domain of a run: its prompts, its headings, its changes, and the parts that make a synopsis."""
 
 from __future__ import annotations
 

@@ -53,8 +53,8 @@ def import_reviews(
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
 
-    Raises `SourceError` if *by* is given but every row names a candidate. This is no error if *by* is the only
-    candidate named, or with *only*.
+    Raises `SourceError` if *by* is given, every row names a candidate, and not all of them are *by*. With *only*, this
+    is no error.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}

@@ -95,7 +95,7 @@ def released(settings: Settings) -> date | None:
 
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
-    """Deletes the rank statistics and tests of the signatures. Call this before their scores change."""
+    """Deletes the rank statistics and tests of the signatures. Call this before scores of the signatures change."""
     store.write(*_cleared(signature_ids))
 
 
