@@ -1,9 +1,10 @@
-"""Correlates metrics, which may be examiners, with human grades of reviews (Xu et al. 2025, §4.1).
+"""Correlates metrics with human grades of reviews (Xu et al. 2025, §4.1).
 
     import → write judgments → plan every ordered pair of an item's reviews → score → correlate with the grades
 
-There is no sample: every item with a graded review counts. A review is scored against each other review of its item,
-and its score is the mean. A metric without references scores each review once.
+There is no sample: every item with a graded review counts. A metric may be an examiner. A metric that needs references
+scores a review against every other review of the same item; the review's score is the mean. A metric without references
+scores each review once.
 """
 
 from __future__ import annotations
@@ -57,8 +58,10 @@ def agree_with_humans(
 ) -> dict[str, Any]:
     """Scores an edition's graded reviews by every metric of the settings, and correlates each metric with the grades.
 
-    *retry_failed*: request texts again that earlier runs failed to write. *wait_s*: seconds to wait for another process
-    that writes the edition. The summary has the correlations, and what is still missing.
+    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
+    - *wait_s*: seconds to wait for another process that writes the edition.
+
+    Returns a summary: the correlations, the numbers of pairs by state, and why pairs have no score.
     """
     return ended(agree, Job(settings, state, None, None, retry_failed, wait_s), steps.under_prefect())
 
@@ -66,7 +69,7 @@ def agree_with_humans(
 def agree(job: Job, run: Steps) -> dict[str, Any]:
     """Does the work of `agree_with_humans` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     job = in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
@@ -85,10 +88,10 @@ def agree(job: Job, run: Steps) -> dict[str, Any]:
 def plan_graded(
     store: Store, job: Job, run: Steps, progress: Progress, ungraded: bool = False
 ) -> tuple[list[GradedItem], Work]:
-    """Writes the judgments of the graded items' reviews and plans their pairs; returns the items and the plan.
+    """Writes the missing judgments of the graded items' reviews, and plans and stores the pairs to score.
 
-    *ungraded*: use the items and reviews that `graded_items` returns with this option. Raises `SourceError` if there
-    are none.
+    *ungraded*: whether to use items with two or more human reviews instead of items with grades (see `graded_items`).
+    Returns the items and the plan. Raises `SourceError` if there are no such items.
     """
     parts = job.settings.scoring.synopsis_of
     items = graded_items(store, parts, None, ungraded)[: job.limit]
@@ -128,8 +131,10 @@ def graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    *parts*: the parts of an item that make its synopsis. *judged_by*: the writer whose failures explain why a review
-    has no judgments. *ungraded*: return instead every item with two human reviews or more, with only human reviews.
+    - *parts*: the parts of an item, such as its abstract, that make its synopsis.
+    - *judged_by*: the identity of the writer of judgments. If this writer failed on a review, the failure is stated as
+      the reason why the review has no judgments.
+    - *ungraded*: whether to return instead every item with two or more human reviews, and only these reviews.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -158,7 +163,10 @@ def graded_items(
 
 
 def correlate_all(store: Store, job: Job, work: Work, items: Sequence[GradedItem], run_id: str) -> list[Row]:
-    """Correlates the scores of every metric with the grades; stores and returns one row per metric and coefficient."""
+    """Correlates the scores of every metric with the grades of *items*, and stores the coefficients.
+
+    Returns one row per metric and coefficient.
+    """
     words = {
         review.review_id: len(text.split())
         for item in items

@@ -2,8 +2,8 @@
 
     import → draw the sample → read the papers → write reviews, judgments and synopses → plan → score → publish
 
-The store is the checkpoint. Each stage reads from it what is missing, gives only that to a step, and writes the result.
-A run that is killed at any point continues when it is started again.
+The store is the checkpoint. Each stage reads from the store what is missing, passes only the missing items to a step,
+and writes the step's results. A run that is killed at any point continues when it is started again.
 """
 
 from __future__ import annotations
@@ -59,11 +59,16 @@ def annual_refresh(
     wait_s: float = 0.0,
     strict: bool = False,
 ) -> dict[str, Any]:
-    """Brings the board of one edition up to date; the summary says what was done and what is still missing.
+    """Brings the board of one edition up to date.
 
-    *candidates*: add only these; all known ones if None. *limit*: use only the first papers (a pilot). *retry_failed*:
-    request texts again that earlier runs failed to write. *wait_s*: seconds to wait for another process that writes the
-    edition. *strict*: a run that ends neither done nor paused fails the flow run, so that monitoring sees it.
+    - *candidates*: score only these; None means all known candidates.
+    - *limit*: use only this number of papers, the first of the sample (a pilot).
+    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
+    - *wait_s*: seconds to wait for another process that writes the edition.
+    - *strict*: whether an outcome that needs attention, such as ``incomplete``, fails the flow run, so that monitoring
+      sees it. A pause needs no attention.
+
+    Returns a summary: the numbers of papers and of pairs by state, and why pairs have no score.
     """
     chosen = tuple(candidates) if candidates else None
     return ended(
@@ -74,7 +79,7 @@ def annual_refresh(
 def refresh(job: Job, run: Steps) -> dict[str, Any]:
     """Does the work of `annual_refresh` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     given_job, job = job, in_domain(usable(job))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
@@ -91,9 +96,9 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def usable(job: Job) -> Job:
-    """Checks *job* before any work, and returns it with the full names of its candidates.
+    """Checks that *job* can be run, and returns it with the full names of its candidates.
 
-    Raises `SettingsError` if the job is impossible, such as a new edition without sources, and `SourceError` if a
+    Raises `SettingsError` if the job is impossible, such as a new edition without sources. Raises `SourceError` if a
     source file is missing.
     """
     store = Store(job.state, job.settings.edition.edition)
@@ -113,9 +118,9 @@ def usable(job: Job) -> Job:
 
 
 def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
-    """Returns the full name of each candidate in *names*: ``model`` stands for the only one named ``.../model``.
+    """Returns the full name of each candidate in *names*: the short name ``model`` becomes ``.../model``.
 
-    Unknown names stay. Raises `SettingsError` for a name that fits several candidates.
+    An unknown name is returned as it is. Raises `SettingsError` for a short name that fits several candidates.
     """
     if not store.read_file.is_file():
         return tuple(names)
@@ -124,9 +129,9 @@ def _in_full(store: Store, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
-    """Writes all texts of a refresh, by rule or by LMs, and returns a summary; the evaluation LM is not used.
+    """Writes all texts that a refresh needs, without using the evaluation LM; returns a summary.
 
-    A machine without a GPU can thus request the texts, and a machine with a GPU then scores them.
+    Thus a machine without a GPU can request texts from LMs, and a machine with a GPU can score them later.
     """
     job = in_domain(usable(job))
     store = Store(job.state, job.settings.edition.edition)
@@ -141,7 +146,10 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """Does all stages before the first score: import, sample, read, write, plan. Returns the plan."""
+    """Runs all stages before the first score: import, sample, read, write, plan. Returns the plan.
+
+    Also stores which LMs may have been trained on the edition's reviews, and updates the read-only copy of the store.
+    """
     with drawn_sample(store, job, progress) as notes:
         work = write_and_plan(store, job, run, progress)
     work.notes[:0] = [*notes, *reading_notes(store, job.limit)]
@@ -152,10 +160,10 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
 
 @contextmanager
 def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[str]]:
-    """Imports the sources of the settings and draws the sample; yields notes on it for the summary.
+    """Imports the sources of the settings and draws the sample before the block runs.
 
-    If the block raises a `GreBenchError` other than `Paused`, a newly drawn sample is deleted, so that it can be drawn
-    with other settings.
+    Yields notes on the sample, for the run's summary. If the block raises a `GreBenchError`, a sample drawn here is
+    deleted, so that the next run can draw it with other settings. If the block raises `Paused`, the sample is kept.
     """
     if job.retry_failed:
         store.write(("forget_unwritten", {}))
@@ -173,10 +181,13 @@ def drawn_sample(store: Store, job: Job, progress: Progress) -> Iterator[list[st
 
 
 class Texts(NamedTuple):
-    """What `write_texts` returns: the sampled *papers*, and the identities of the writers.
+    """What `write_texts` returns.
 
-    *names*: for each candidate, the writer of its reviews, or the writer or rule of its change. *judgments_by*,
-    *assw_by*: the writers of judgments and of author-stated strengths and weaknesses (None: no such writer).
+    - *papers*: the sampled papers, with their texts.
+    - *names*: candidate → the identity of the writer of its reviews. For a changed review, this is the identity of the
+      change's writer or rule.
+    - *judgments_by*: the identity of the writer of judgments; None if this run writes none.
+    - *assw_by*: the identity of the writer of author-stated strengths and weaknesses; None if no metric needs them.
     """
 
     papers: list[Paper]
@@ -190,7 +201,10 @@ class Texts(NamedTuple):
 
 
 def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts:
-    """Reads the sampled papers' texts, then writes reviews, changed reviews, judgments and synopses to the store."""
+    """Reads the texts of the sampled papers, and writes all missing texts to the store.
+
+    The missing texts are reviews, changed reviews, judgments and synopses.
+    """
     read_papers(store, job, run, progress)
     papers = sampled_papers(store, job.limit)
     names = reviewers(store, job, run)
@@ -202,7 +216,7 @@ def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts
 
 
 def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
-    """Writes the texts (`write_texts`), plans the pairs, and returns the plan."""
+    """Writes the missing texts (see `write_texts`), plans and stores the pairs, and returns the plan."""
     texts = write_texts(store, job, run, progress)
     progress.stage("planning")
     by = texts.judgments_by, texts.assw_by
@@ -211,7 +225,7 @@ def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Wo
 
 
 def require_texts(store: Store, job: Job, work: Work) -> None:
-    """Raises `UnfinishedError` while pairs of the requested candidates wait for a text, such as judgments."""
+    """Raises `UnfinishedError` if pairs of the job's candidates still wait for a text, such as judgments."""
     names = list(job.candidates or ())
     waiting = store.rows(WAITING_TEXTS, signature_ids=work.signature_ids, candidates=names)
     if waiting:
@@ -223,9 +237,10 @@ def require_texts(store: Store, job: Job, work: Work) -> None:
 
 
 def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) -> dict[str, Any]:
-    """Updates what the board shows beside scores, copies it for readers, and returns the summary of the run.
+    """Computes what the board shows besides the scores, updates the read-only copy of the store, and ends the run.
 
-    These are each metric's AUC of human reviews against those of other papers, validation record and rank statistics.
+    For each metric, it stores the validation record, the rank statistics, and an AUC. The AUC says how well scores tell
+    a human review of the same paper from a human review of another paper. Returns the summary of the run.
     """
     progress.stage("publishing")
     for signature_id in work.signature_ids:
@@ -261,10 +276,14 @@ def _signed(work: Work) -> list[SignatureRow]:
 
 
 def outcome_of(metrics: Sequence[Row], reasons: Sequence[Row]) -> tuple[str, str]:
-    """Returns the outcome of a run and the reason: ``done``, ``incomplete`` or ``fault``.
+    """Returns the outcome of a run and a line that explains it; the line is empty for ``done``.
 
-    A run is incomplete if pairs are missing. It has a fault if the evaluation LM misbehaved. *metrics* and *reasons*
-    are rows of the queries ``progress`` and ``reasons``.
+    - ``done``: every pair has a score or a final reason for having none.
+    - ``incomplete``: pairs are missing, and the next run tries them.
+    - ``fault``: the evaluation LM misbehaved.
+
+    *metrics* are rows of the query ``progress`` (numbers of pairs by state). *reasons* are rows of the query
+    ``reasons`` (why pairs have no score).
     """
     broken = [row for row in reasons if row["broken"]]
     missing = sum(row["missing"] for row in metrics)

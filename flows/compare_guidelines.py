@@ -2,8 +2,9 @@
 
     papers and human ratings → a rating of each paper by each model under each condition → RMSE, tests, tables
 
-"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review". Every reply is archived before
-it is read. So a study that is killed can be started again, and pays for nothing twice.
+A condition is a prompt with one guideline, or without any. The study follows "Evaluating the Impact of Reviewer
+Guideline Design on LLM-Based Automated Peer Review". Every reply is archived before it is read. So a study that is
+killed can be started again, and pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -32,10 +33,17 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class GuidelineJob:
-    """A study: its *name*, the models, the conditions, and the papers to rate.
+    """A study that compares guidelines: its models, its conditions, and the papers to rate.
 
-    The papers are those of an *edition*, or of the files *papers* and *ratings*. *guidelines*: the user's own files, by
-    name. *limit*: use only the first papers. *again*: ask again if earlier runs got a refusal or an empty reply.
+    - *name*: the name of the study and of its folder.
+    - *models*: names in the models file.
+    - *conditions*: names of conditions. A condition is a prompt with one guideline, or without any.
+    - *papers*, *ratings*: files with the papers and with the human ratings.
+    - *edition*: the edition whose papers and ratings are used instead of the two files.
+    - *guidelines*: the user's own guidelines, name → file.
+    - *limit*: use only this number of papers, the first ones.
+    - *again*: whether to repeat a request if an earlier run got a refusal or an empty reply.
+    - *seed*: the seed of the bootstrap.
     """
 
     name: str
@@ -54,21 +62,24 @@ class GuidelineJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """The context of the study's LMs: models file, reply archive, spending account and budget."""
+        """What the study's LMs need to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has the results of each condition and the folder of the files."""
+    """Compares guidelines as *job* says; the summary has the results of each condition.
+
+    The summary also names the folder that holds the files of the study.
+    """
     return ended(compare, job, steps.under_prefect())
 
 
 def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
     """Does the work of `compare_guidelines` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     material, chosen = prepared(job)
     papers = list(material.contents.items())
@@ -85,10 +96,10 @@ def compare(job: GuidelineJob, run: Steps) -> dict[str, Any]:
 
 
 def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[str, Any]:
-    """Does as `compare`, with LM reviews and human ratings from the folder *reviews*; asks no LM.
+    """Does the work of `compare` with LM reviews and human ratings from the folder *reviews*; asks no LM.
 
-    *name* is the study's name. `gre_bench.ingest.datasets.rated_reviews` states the form of the files. *seed* is that
-    of the bootstrap.
+    *name* is the study's name, and *seed* the seed of the bootstrap. `gre_bench.ingest.datasets.rated_reviews`
+    describes the files in *reviews*. Returns the summary.
     """
     ratings, human, source = from_reviews(reviews)
     study_folder(state, name, source)
@@ -96,7 +107,10 @@ def compare_given(name: str, reviews: Path, state: Path, seed: int = 0) -> dict[
 
 
 def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
-    """Returns the papers and the conditions; raises `SettingsError` or `SourceError` if they cannot be used."""
+    """Checks *job*, and returns the papers with their human ratings, and the conditions.
+
+    Raises `SettingsError` or `SourceError` if the job cannot be done.
+    """
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
     for model in job.models:
@@ -112,7 +126,10 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
 
 
 def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, str]:
-    """Returns what a rating depends on besides the paper: identity of the LM, and digests of sampling and prompt."""
+    """Returns what a rating depends on besides the paper, for one *model* and one *condition*.
+
+    The parts are the LM's identity, a digest of its sampling, and the name and digest of the condition's prompt.
+    """
     lm = examine.guided(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
@@ -126,8 +143,8 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 def estimate(job: GuidelineJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests that the study still needs; sends nothing.
 
-    ``models`` has one row per model, as `quoted` returns it. ``over_budget`` names the limits that the requests may
-    exceed.
+    ``models`` has one row per model, as `quoted` returns it. ``over_budget`` has one line for each budget limit that
+    the requests may exceed.
     """
     material, chosen = prepared(job)
     able = [content for content in material.contents.values() if content]

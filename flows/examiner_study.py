@@ -3,8 +3,9 @@
     texts with human scores → instructions that LMs write → grades by every examiner of every LM → the panel → the pairs
     → correlations, differences, tables
 
-After Kim et al. 2023, Kotonya et al. 2023 and PRE. Every reply is archived before it is read. So a study that is killed
-can be started again, and pays for nothing twice.
+The panel combines the grades of several examiners that must first pass an exam. The pairs are pairs of texts, of which
+each LM prefers one. The study follows Kim et al. 2023, Kotonya et al. 2023, and PRE, a peer review among LMs. Every
+reply is archived before it is read. So a study that is killed can be started again, and pays for nothing twice.
 """
 
 from __future__ import annotations
@@ -41,15 +42,18 @@ from gre_bench.tasks.protocol import Steps
 
 @flow(name="examiner-study", flow_run_name="{job.name}", validate_parameters=True, persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
-    """Compares examiners as *job* says; the summary has the results of each examiner and the folder of the files."""
+    """Compares examiners as *job* says; the summary has the results of each examiner.
+
+    The summary also names the folder that holds the files of the study.
+    """
     return ended(study, job, steps.under_prefect())
 
 
 def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
     """Does the work of `examiner_study` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``. Progress goes to standard error, one line per
-    examiner, so that standard output holds only the results.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). Prints one
+    line of progress per examiner to standard error, so that standard output holds only the results.
     """
     material, models = prepared(job)
     with bounded(job.writer_context, study_folder(job.state, job.name, material.source, KIND)) as status:
@@ -59,9 +63,10 @@ def study(job: ExaminerJob, run: Steps) -> dict[str, Any]:
 
 
 def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mapping[str, Model]) -> dict[str, Any]:
-    """Asks every examiner and the panel for grades and, if the settings say so, for preferences between two texts.
+    """Runs the study on *material*, the texts with human scores; writes its files, and returns its summary.
 
-    Writes the files of the study, and returns its summary.
+    Asks every examiner for grades. If the settings say so, also combines grades in a panel, and asks each LM which of
+    two texts it prefers. *models*: name → entry of the models file.
     """
     written, unsound = instructions(job.settings, run, job.writer_context, material.kind)
     chosen = grid(job.settings, material.kind, written)
@@ -84,9 +89,9 @@ def _compared(job: ExaminerJob, run: Steps, material: GradedItems, models: Mappi
 
 
 def _askings(settings: StudySettings, chosen: Grid) -> list[tuple[str, Examiner, str | None]]:
-    """Returns (name, examiner, model) for every examiner and every model of *settings* that it is to ask.
+    """Returns (name, examiner, model) for every combination of an examiner of *chosen* and a model of *settings*.
 
-    The model is None for an examiner that asks none of them.
+    An examiner that asks none of these models appears once, with the model None.
     """
     return [
         (name, examiner, model)
@@ -119,7 +124,7 @@ def _column(
 
 
 def _usd(cost: Cost, model: Model | None) -> float | None:
-    """Returns *cost*, a number of tokens, in USD at the prices of *model*; None if a price is unknown."""
+    """Returns what the tokens of *cost* cost in USD at the prices of *model*; None if a price is unknown."""
     if model is None or model.price_in is None or model.price_out is None:
         return None
     return (cost.prompt_tokens * model.price_in + cost.reply_tokens * model.price_out) / 1e6

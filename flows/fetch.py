@@ -1,9 +1,9 @@
-"""Fetches an edition's papers and reviews from OpenReview, within its limits, over days if necessary.
+"""Fetches an edition's papers and reviews from OpenReview, within the service's limits, over days if necessary.
 
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
-The journal of received answers is the checkpoint: a fetch that is killed, paused or refused continues when it is
-started again. Each host has its own journal.
+The journal keeps every received answer and is the checkpoint. A fetch that is killed, paused or refused continues when
+it is started again. Each host has its own journal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ NAP_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class FetchJob:
-    """What a fetch is to do. *again*: start a new fetch even if the last one is complete."""
+    """What a fetch is to do: *settings* name the venue-year and the host, *state* is the folder to fetch into.
+
+    *again*: whether to start a new fetch even if the last one is complete.
+    """
 
     settings: Settings
     state: Path
@@ -49,10 +52,11 @@ class FetchJob:
 def fetch(
     settings: Settings = Settings(), state: Path = Path("state"), again: bool = False, strict: bool = False
 ) -> dict[str, Any]:
-    """Fetches one venue-year into a snapshot; the summary says what was fetched and, if paused, until when.
+    """Fetches one venue-year from OpenReview into a snapshot, as far as the service allows.
 
-    It can be run any number of times. *again*: start a new fetch even if the last one is complete. *strict*: a service
-    that gives no usable answer fails the flow run; a pause does not.
+    Repeating a complete fetch is harmless. *again*: whether to start a new fetch even if the last one is complete.
+    *strict*: whether a service that gives no usable answer fails the flow run; a pause never does. Returns a summary:
+    the requests sent, the snapshot, and the time until which a paused fetch must wait.
     """
     return ended(bring, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
 
@@ -60,7 +64,8 @@ def fetch(
 def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Does the work of `fetch` with the steps *run*, and returns its summary.
 
-    *tell* is called with one line each time the fetch pauses and waits.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If the
+    settings say that a paused fetch waits, *tell* is called with one line before each wait.
     """
     edition = job.settings.edition
     check_verified(venue_of(edition.venue, edition.year), job.settings.sources.unverified_venue)
@@ -85,17 +90,18 @@ def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: Non
 
 
 def run_of(job: FetchJob) -> Path:
-    """Returns the folder of the fetch: that of the host's last fetch, which continues there.
+    """Returns the folder of the fetch. A fetch continues in the folder of the last fetch from the same host.
 
-    It is a new folder if there is none, or if the last fetch is complete and the job says *again*.
+    The folder is a new one if there was no fetch from this host. It is also new if the last fetch is complete and
+    ``job.again`` is set.
     """
     return fetch_run(job.settings, job.state, job.again)
 
 
 def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
-    """Fetches the notes and then the sampled papers, as far as the service allows.
+    """Fetches the notes, then the versions and PDFs of the sampled papers, as far as the service allows.
 
-    Returns the requests sent by both, and why the fetch stopped early, if it did.
+    Returns the number of requests sent, by kind. If the fetch stopped early, the result also says why.
     """
     reached = run.fetch_notes(request)
     if reached.paused_until is not None or reached.message:
@@ -106,16 +112,19 @@ def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
 
 
 def _sleep_until(moment: float) -> None:
-    """Sleeps until *moment* (epoch seconds), in short intervals so that a suspend or a clock change does no harm."""
+    """Sleeps until *moment* (epoch seconds).
+
+    It sleeps in short intervals, so that a suspended machine or a changed clock does not delay the end much.
+    """
     deadline = time.monotonic() + moment - time.time()
     while (left := min(moment - time.time(), deadline - time.monotonic())) > 0:
         time.sleep(min(NAP_S, left))
 
 
 def _difference(state: Path, folder: str) -> dict[str, Any]:
-    """Returns ``changes``, which is what changed in the snapshot in *folder* since the previous one.
+    """Returns ``changes``: how the snapshot in *folder* differs from the snapshot that was made before it.
 
-    It is None if there was no previous snapshot, or it no longer exists.
+    ``changes`` is None if no snapshot was made before it, or if that snapshot no longer exists.
     """
     snapshot = Snapshot.open(Path(folder))
     if snapshot.manifest.previous is None:

@@ -1,9 +1,10 @@
-"""Grades human reviews by five criteria, samples three groups, and makes a guideline from a group.
+"""Grades human reviews by five criteria, sorts them into groups, and makes a guideline from a group.
 
     notes → fields → points by rule → points by an LM → totals → Good, Middle, Bad → a guideline of each
 
-"Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review", appendix A. A review whose
-total cannot be computed is in no group.
+A review's total decides whether it is Good, Middle or Bad. A review whose total cannot be computed is in none of the
+three. A sample is drawn from each group. The source is "Evaluating the Impact of Reviewer Guideline Design on LLM-Based
+Automated Peer Review", appendix A.
 """
 
 from __future__ import annotations
@@ -47,10 +48,17 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class QualityJob:
-    """Reviews of the venue-year of *edition* in the file *notes*, judged by the LM *judge* (None: by rule only).
+    """A study of the quality of reviews.
 
-    *name*: the study's name. *dated*: False if the dates of the notes are unreliable. *size*: number of reviews to
-    sample of each group. *again*: ask again if earlier runs got a refusal or an empty reply.
+    - *name*: the name of the study and of its folder.
+    - *notes*: the file of OpenReview notes that holds the reviews.
+    - *edition*: the name of an edition, which says the venue and the year of the reviews.
+    - *judge*: the LM that gives points; if None, only rules give points.
+    - *dated*: whether the dates of the notes are reliable.
+    - *size*: the number of reviews to sample from each group.
+    - *seed*: the seed of this sampling.
+    - *unverified_venue*: whether to go on with a venue whose review form has not been verified.
+    - *again*: whether to repeat a request if an earlier run got a refusal or an empty reply.
     """
 
     name: str
@@ -68,16 +76,16 @@ class QualityJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """The context of the judge: models file, reply archive, spending account and budget."""
+        """What the judge needs to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="review-quality", flow_run_name="{job.name}", validate_parameters=False, persist_result=False)
 def review_quality(job: QualityJob) -> dict[str, Any]:
-    """Judges reviews and samples the groups as *job* says.
+    """Gives points to reviews, groups them, and samples each group, as *job* says.
 
-    The summary has counts; points by review and the sampled reviews are in the study's folder.
+    The summary has counts. Files in the study's folder hold each review's points and the sampled reviews.
     """
     return ended(judged, job, steps.under_prefect())
 
@@ -85,7 +93,7 @@ def review_quality(job: QualityJob) -> dict[str, Any]:
 def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
     """Does the work of `review_quality` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
@@ -101,7 +109,10 @@ def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
 def _judged(
     job: QualityJob, run: Steps, source: Mapping[str, str], reviews: Sequence[FieldedReview], folder: Path
 ) -> dict[str, Any]:
-    """Asks the judge, computes points and groups, and writes the files to *folder*; returns the summary."""
+    """Asks the judge, computes points and groups, and writes the files to *folder*; returns the summary.
+
+    *source*: what the summary states about the origin of *reviews*, such as the digest of the file of notes.
+    """
     verdicts: dict[tuple[str, str], Points] = {}
     for name, able in _judgeable(job, reviews).items():
         if not (able and job.judge):
@@ -126,8 +137,8 @@ def _judged(
 def estimate(job: QualityJob) -> dict[str, Any]:
     """Returns the estimated number and cost of the requests to the judge that are still needed; sends nothing.
 
-    ``models`` has one row, as `quoted` returns it, or none without a judge. ``over_budget`` names the limits that these
-    requests may exceed.
+    ``models`` has one row, as `quoted` returns it; without a judge it is empty. ``over_budget`` has one line for each
+    budget limit that the requests may exceed.
     """
     reviews = fielded(job)
     rows = []
@@ -144,7 +155,10 @@ def estimate(job: QualityJob) -> dict[str, Any]:
 
 
 def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """Returns, by criterion, the reviews that the judge can be asked about: those with all fields it needs."""
+    """Returns criterion → the reviews that the judge can be asked about for this criterion.
+
+    These are the reviews that have all fields that the criterion needs. The result is empty if the job names no judge.
+    """
     if job.judge is None:
         return {}
     return {name: [review for review in reviews if not review.lacking(criterion.needs)]
@@ -152,7 +166,10 @@ def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, l
 
 
 def fielded(job: QualityJob) -> list[FieldedReview]:
-    """Returns the human reviews in the job's file of notes, split into fields; raises `SourceError` if it has none."""
+    """Returns the human reviews in the job's file of notes, split into the fields of the review form.
+
+    Raises `SourceError` if the file has no human reviews of the venue-year.
+    """
     edition = edition_of(job.edition)
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, job.unverified_venue)
@@ -165,11 +182,14 @@ def fielded(job: QualityJob) -> list[FieldedReview]:
 def generate(
     name: str, group: str, model: str, out: Path, writer_context: WriterContext, run: Steps, state: Path
 ) -> dict[str, Any]:
-    """Asks *model* for a guideline made from the sampled reviews of a *group*, and writes it to the file *out*.
+    """Asks *model* for a guideline made from the sampled reviews of a *group*, and writes the guideline to *out*.
 
-    The group is that of the study *name* in the folder *state*. Returns the file, the number of reviews, and the LM's
-    identity. Raises `SettingsError` if the group is unknown or empty, or *out* cannot be written, and `SourceError` if
-    the LM gave no checklist.
+    - *name*: the study of review quality that sampled the reviews; the folder *state* holds the study.
+    - *group*: one of `GROUPS`, such as ``good``.
+    - *out*: the file for the guideline.
+
+    Returns the file, the number of reviews, and the LM's identity. Raises `SettingsError` if the group is unknown or
+    empty, or if *out* cannot be written. Raises `SourceError` if the LM returned no usable guideline.
     """
     if group not in GROUPS:
         raise SettingsError(f"no group {group!r}; the groups are {', '.join(GROUPS)}")
@@ -222,7 +242,7 @@ def _summary(
 
 
 def _counts(points: Any) -> dict[str, int]:
-    """Returns how often each value of *points* occurs: a number, or the reason why there is none."""
+    """Returns how often each value of *points* occurs. A value is a number, or the reason why there is no number."""
     counts = Counter(f"{item.code}: {item.message}" if isinstance(item, Problem) else str(item) for item in points)
     return dict(sorted(counts.items()))
 

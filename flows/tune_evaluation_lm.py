@@ -1,4 +1,4 @@
-"""Trains and fine-tunes evaluation LMs on real judgments (Xu et al. 2025, appendix E)."""
+"""Trains and fine-tunes evaluation LMs on judgments of real reviews (Xu et al. 2025, appendix E)."""
 
 from __future__ import annotations
 
@@ -27,11 +27,16 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class TuningJob:
-    """A fine-tuning of the model in the folder *base* on files of *judgments*; the new model goes to the folder *out*.
+    """A fine-tuning of an evaluation LM on judgments of human reviews.
 
-    *train*: the rows to train on, one range ``FIRST:END`` for each file. *choose*: held-out rows of the first file.
-    *writer*: use only judgments by this writer. *papers*: a file with the papers' abstracts (and texts). *state*: the
-    folder that keeps replies of LM writers.
+    - *base*: the folder of the model to fine-tune.
+    - *judgments*: files of judgments.
+    - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
+    - *out*: the folder for the new model.
+    - *choose*: the held-out rows of the first file; None holds out no rows.
+    - *writer*: use only judgments by this writer.
+    - *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts.
+    - *state*: the folder that keeps the replies of LM writers.
     """
 
     base: Path
@@ -47,7 +52,7 @@ class TuningJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """The context of LM writers: reply archive, spending account and budget."""
+        """What LM writers need: reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", account=study_account("tuning", self.out.name), budget=self.budget)
 
 
@@ -55,11 +60,14 @@ class TuningJob:
 def tune_cache_ngram(
     judgments: Path, train: str, choose: str | None, out: Path, writer: str | None = None
 ) -> dict[str, Any]:
-    """Trains `cache-ngram` on human judgments in rows *train* of a file, with weights chosen on its rows *choose*.
+    """Trains `cache-ngram` on the human judgments in a file, and saves it in the folder *out*.
 
-    Rows are written ``FIRST:END``. If *choose* is None, the weights are chosen on every sixth paper, which is then not
-    trained on. *writer*: use only judgments by this writer. The model goes to the folder *out*. The result has its
-    scores on the papers that chose the weights.
+    - *train*: the rows to train on, as ``FIRST:END``.
+    - *choose*: the rows to choose the model's weights on, as ``FIRST:END``. If None, every sixth training paper is held
+      out for this.
+    - *writer*: use only judgments by this writer.
+
+    The result has the model's scores on the held-out papers.
     """
     return ended(tune, judgments, train, choose, out, writer, steps.under_prefect())
 
@@ -67,7 +75,8 @@ def tune_cache_ngram(
 def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Steps) -> dict[str, Any]:
     """Does the work of `tune_cache_ngram` with the steps *run*, and returns its result.
 
-    If *out* already holds the same training, its recorded result is returned without any work.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If *out*
+    already holds a model trained in the same way on the same inputs, returns the recorded result of that training.
     """
     papers, kept = texts_apart(judgments, train, choose, writer)
     inputs = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
@@ -89,7 +98,8 @@ def tune_evaluation_lm(job: TuningJob) -> dict[str, Any]:
 def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
     """Does the work of `tune_evaluation_lm` with the steps *run*, and returns its result.
 
-    Raises `SettingsError` if a paper is both trained on and held out, and `SourceError` for unusable files.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). Raises
+    `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
     """
     learnt = _learnt(job)
     kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []
@@ -112,7 +122,7 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
 
 
 def _learnt(job: TuningJob) -> list[JudgedPaper]:
-    """Returns the papers to train on, file by file; raises `SettingsError` if a paper is in two files."""
+    """Returns the papers to train on, in the order of the files; raises `SettingsError` if a paper is in two files."""
     if len(job.judgments) != len(job.train):
         raise SettingsError(
             f"{len(job.judgments)} files of judgments and {len(job.train)} ranges of rows; "
@@ -128,9 +138,10 @@ def _learnt(job: TuningJob) -> list[JudgedPaper]:
 
 
 def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
-    """Returns the texts of judgments of each paper in *rows* of *file* that has human judgments.
+    """Returns one list per paper in *rows* of *file*: the texts of the judgments of its human reviews.
 
-    *writer*: only judgments by this writer; by all if None. Raises `SourceError` for fewer than two papers.
+    *writer*: use only judgments by this writer; None means all writers. Papers without such judgments are left out.
+    Raises `SourceError` if fewer than two papers remain.
     """
     return _texts(_several(file, rows, writer))
 
@@ -138,9 +149,10 @@ def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
 def texts_apart(
     file: Path, train: str, choose: str | None, writer: str | None
 ) -> tuple[list[list[str]], list[list[str]] | None]:
-    """Returns the texts of judgments of the papers in rows *train*, and of those in rows *choose* (None if None).
+    """Returns two lists of papers of *file*: those in the rows *train*, and those in the rows *choose*.
 
-    Both are as `papers_of` returns them. Raises `SettingsError` if a paper is in both.
+    A paper is the list of its judgments, as in `papers_of`. The second list is None if *choose* is None. Raises
+    `SettingsError` if a paper is in both lists.
     """
     learnt = _several(file, train, writer)
     kept = _several(file, choose, writer) if choose else []
@@ -149,7 +161,10 @@ def texts_apart(
 
 
 def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str | None) -> None:
-    """Raises `SettingsError` if a paper id is both in *learnt* and in *kept*; *train* and *choose* name their rows."""
+    """Raises `SettingsError` if a paper id is both in *learnt* and in *kept*.
+
+    *train*: the rows of the papers in *learnt*, for the message. *choose*: the rows of the papers in *kept*.
+    """
     if both := set(learnt) & set(kept):
         raise SettingsError(f"paper {min(both)} is in rows {train} and {choose}; keep them apart")
 
@@ -170,10 +185,13 @@ def _texts(papers: Iterable[JudgedPaper]) -> list[list[str]]:
 
 
 def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
-    """Returns the papers in *rows* of *file* that have human judgments by *writer*; by any writer if None.
+    """Returns the papers in *rows* of *file* that have judgments of human reviews, with these judgments.
 
-    Raises `SourceError` if there are none. Raises `SettingsError` if the judgments are by several writers, unless
-    *several* allows it.
+    - *rows*: a range such as ``0:300``.
+    - *writer*: use only judgments by this writer; None means any writer.
+    - *several*: whether the judgments may be by several writers.
+
+    Raises `SourceError` if there are no such papers. Raises `SettingsError` for several writers that are not allowed.
     """
     imported = reviews_from(
         file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
@@ -195,9 +213,11 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
 
 
 def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:
-    """Returns the metrics to train for: those of the settings, else gem, and gem_s_abstract if there are abstracts.
+    """Returns the metrics to train for.
 
-    Raises `SettingsError` if a metric of the settings needs abstracts and no file has them.
+    They are the metrics of the settings. If the settings name none, they are gem, and gem_s_abstract if a paper of
+    *known* has an abstract. *known*: paper id → paper. Raises `SettingsError` if a metric of the settings needs
+    abstracts and the job names no file of papers.
     """
     chosen = job.settings.metrics
     if chosen is None:
@@ -212,7 +232,7 @@ def _with_synopses(
 ) -> list[JudgedPaper]:
     """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
 
-    The latter are written here, by the writer of the settings. *known*: papers with their texts, by id.
+    The writer of the settings writes the strengths and weaknesses here. *known*: paper id → paper with its text.
     """
     papers_known = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}

@@ -1,9 +1,9 @@
-"""Validates metrics: degrades and manipulates human reviews, scores them, and decides (Xu et al. 2025, §4.2-4.3).
+"""Validates metrics: changes human reviews, scores them, and checks the scores (Xu et al. 2025, §4.2-4.3).
 
     import → sample → read → change → write judgments → plan → score → effects → verdicts
 
 The stages are those of a refresh: a changed review is one more candidate. A metric must fall when a review is degraded,
-and must not rise when it is manipulated. The verdict holds for one metric with one evaluation LM and one writer.
+and must not rise when a review is manipulated. The verdict holds for one metric with one evaluation LM and one writer.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def validate_metrics(
 ) -> dict[str, Any]:
     """Validates the metrics of the settings on one edition; the summary has every effect and verdict.
 
-    *limit*: use only the first papers (a pilot, which leaves no record). *retry_failed*: request texts again that
-    earlier runs failed to write. *wait_s*: seconds to wait for another process that writes the edition.
+    - *limit*: use only this number of papers, the first of the sample. Such a pilot writes no validation record.
+    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
+    - *wait_s*: seconds to wait for another process that writes the edition.
     """
     return ended(validate, Job(settings, state, None, limit, retry_failed, wait_s), steps.under_prefect())
 
@@ -63,7 +64,7 @@ def validate_metrics(
 def validate(job: Job, run: Steps) -> dict[str, Any]:
     """Does the work of `validate_metrics` with the steps *run*, and returns its summary.
 
-    *run* is ``steps.under_prefect()`` or ``steps.undecorated()``.
+    *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
     job = in_domain(usable(job))
     job = replace(job, changes=chosen_changes(job.settings))
@@ -77,10 +78,10 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
 
 
 def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
-    """Computes and stores the effect of every change on every metric; returns one row per metric and change.
+    """Computes and stores the effect of every change on every metric, and writes validation records.
 
-    A pilot's effects are not stored, because they belong to no board. A metric gets a validation record only if all of
-    its pairs were tried, because missing pairs may be those that are hard to score.
+    Returns one row per metric and change. A pilot's effects are returned but not stored. A metric gets a validation
+    record only after all of its pairs were tried, because the missing pairs may be hard ones.
     """
     rows: list[Row] = []
     whole = work.papers == work.sampled
@@ -107,9 +108,10 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
 
 
 def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change: its effect on the scores of *metric*, or why it has none.
+    """Yields one row per change: its effect on the scores of *metric*, or the reason why it has none.
 
-    An effect compares pairs that are scored both with the human review and with the changed one.
+    An effect compares the score of the human review with the score of the changed review. Only pairs that have both
+    scores count.
     """
     signature_id = work.signatures[metric].signature_id
     names = [HUMAN, *job.changes.values()]
@@ -136,12 +138,12 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict
 
 
 def as_row(found: ChangeResult) -> dict[str, Any]:
-    """Returns *found*, the effect of a change, as columns of the table ``effects``."""
+    """Returns *found*, the effect of one change, as columns of the table ``effects``."""
     return asdict(found)
 
 
 def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
-    """Ends the run, and returns its summary: scored and missing pairs, every effect, the verdict of each metric."""
+    """Ends the run, and returns its summary: numbers of pairs by state, every effect, the verdict on each metric."""
     store.copy_for_readers()
     metrics, reasons = counts(store, work), reasons_of(store, work)
     outcome, message = outcome_of(metrics, reasons)
@@ -168,8 +170,11 @@ def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: li
 def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
     """Returns one row per metric with its verdict over all changes.
 
-    *effects*: rows of `judge`. *untried*: changes of Xu et al. 2025 that the settings leave out; while there are any,
-    no metric passes. A metric without effects is undecided.
+    - *signatures*: metric → signature.
+    - *effects*: rows that `judge` returns.
+    - *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
+
+    A metric without effects is undecided.
     """
     by_metric: dict[str, list[Row]] = {metric: [] for metric in signatures}
     for row in effects:

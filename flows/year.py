@@ -3,8 +3,8 @@
     fetch → write → score → validate → verdicts → publish → history
 
 Every stage continues where it was stopped, and does nothing if its work is done. So a run that is killed at any point
-can be started again. Unless a year is named, it is the newest whose reviews are public
-(`gre_bench.ingest.records.venue_years`).
+can be started again. If the caller names no year, the newest year whose reviews are public is used (see
+`gre_bench.ingest.records.venue_years`).
 """
 
 from __future__ import annotations
@@ -47,9 +47,13 @@ Summary = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class YearJob:
-    """The job of a year's board. *settings*: those of that year; *reached*: name and summary of each finished stage.
+    """The job of a year's board.
 
-    *gpu*: deployments in another work pool score and validate; their workers must see the same state folder.
+    - *settings*: the settings for this year.
+    - *state*: the folder that keeps everything a run makes.
+    - *gpu*: whether scoring and validation run in the work pool of GPUs. Its workers must see the same state folder.
+    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
+    - *reached*: (name, summary) of each stage that has run.
     """
 
     settings: Settings
@@ -64,7 +68,7 @@ class YearJob:
 
     @property
     def work(self) -> Job:
-        """The job of a refresh with these settings."""
+        """The job of a refresh with the settings of this year."""
         return Job(self.settings, self.state, retry_failed=self.retry_failed)
 
 
@@ -88,10 +92,14 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    *roster*: the models to rank; ``yearly`` if neither it nor the settings name any. *year*: if None, the newest whose
-    reviews are public on the day *on* (today if None). *gpu*: score in the pool of GPUs. *retry_failed*: request texts
-    again that earlier runs failed to write. *strict*: an outcome that is neither done nor a wait fails the flow run, so
-    that monitoring sees it.
+    - *roster*: the name of a list of models to rank. If None, the models are those that the settings name. If the
+      settings name none either, the roster is ``yearly``.
+    - *year*: if None, the newest year whose reviews are public on the day *on*.
+    - *on*: a day; None means today.
+    - *gpu*: whether scoring and validation run in the work pool of GPUs.
+    - *retry_failed*: whether to try again the texts and scores that failed for good in earlier runs.
+    - *strict*: whether an outcome that needs attention, such as ``incomplete``, fails the flow run, so that monitoring
+      sees it. A pause or a wait needs no attention.
     """
     job = year_job(venue, roster, year, settings, state, gpu, retry_failed, on)
     return ended(make_board, job, steps.under_prefect(), as_flow, strict=strict)
@@ -101,7 +109,7 @@ def year_job(
     venue: str, roster: str | None, year: int | None, settings: Settings, state: Path, gpu: bool, retry_failed: bool,
     on: date | None,
 ) -> YearJob:  # fmt: skip
-    """Returns the job of the requested board; the parameters are those of `year`.
+    """Returns the job that makes the requested board; the parameters are those of `year`.
 
     Raises `SettingsError` for an impossible request, before anything is sent.
     """
@@ -114,7 +122,10 @@ def year_job(
 def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], Summary]], Summary]) -> Summary:
     """Does the work of `year` with the steps *run*, and returns its summary; ends at the first stage that is not done.
 
-    *run_stage* gets the name and the function of each stage, and returns the stage's summary: `as_flow` or `plainly`.
+    - *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
+    - *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's
+      summary.
+
     Raises `LMError` or `SettingsError` before the first stage if a model of the roster cannot be asked.
     """
     check_models(job.settings)
@@ -130,10 +141,10 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
-    """Stage *fetch*: fetches papers and reviews of the year into a snapshot, unless the settings name their files.
+    """Stage *fetch*: fetches papers and reviews of the year into a snapshot.
 
-    The summary has the snapshot's folder (None: not fetched). Its outcome is ``waiting`` while the service allows no
-    requests.
+    Fetches nothing if the settings name files or a snapshot; the summary's ``snapshot`` is then None. Otherwise
+    ``snapshot`` is the folder of the snapshot. The outcome is ``waiting`` while the service allows no more requests.
     """
     sources = job.settings.sources
     if sources.notes or sources.papers or sources.snapshot:
@@ -144,17 +155,23 @@ def fetched(job: YearJob, run: Steps) -> Summary:
 
 
 def written(job: YearJob, run: Steps) -> Summary:
-    """Stage *write*: writes reviews, judgments and synopses by the roster's models and writers, within the budget."""
+    """Stage *write*: writes the missing reviews, judgments and synopses by LMs or rules, within the budget."""
     return write_ahead(job.work, run)
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Stage *score*: refreshes the edition, whose texts exist by now, so it plans, scores and ranks."""
+    """Stage *score*: plans, scores and ranks, by a refresh of the edition.
+
+    The stage *write* has already written the texts that the refresh needs.
+    """
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 
 def validated(job: YearJob, run: Steps) -> Summary:
-    """Stage *validate*: validates the metrics that have no record yet with this evaluation LM and these writers."""
+    """Stage *validate*: validates the board's metrics that have no validation record yet.
+
+    A record counts only if it has the metric's signature, and so the same evaluation LM and writers.
+    """
     board = job.store.read(CURRENT_SIGNATURES)
     new = [row["metric"] for row in board if validation_record(job.state, row["signature_id"], job.store.key) is None]
     if not new:
@@ -167,10 +184,10 @@ def validated(job: YearJob, run: Steps) -> Summary:
 
 
 def judged(job: YearJob, run: Steps) -> Summary:
-    """Stage *verdicts*: decides which metrics are published: those with a validation record that does not fail.
+    """Stage *verdicts*: decides which metrics are published.
 
-    The setting release.unvalidated says what happens to the others. The outcome is ``refused`` if nothing may be
-    published.
+    A metric is published if it has a validation record whose verdict is not ``fail``. The setting release.unvalidated
+    decides about the other metrics. The outcome is ``refused`` if nothing may be published.
     """
     board = job.store.read(CURRENT_SIGNATURES)
     bad = unproven(job.state, job.store.key, board)
@@ -183,14 +200,14 @@ def judged(job: YearJob, run: Steps) -> Summary:
 
 
 def published(job: YearJob, run: Steps) -> Summary:
-    """Stage *publish*: publishes a release of the edition; makes none if the latest one holds the same tables."""
+    """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     made = publish_edition(job.store, releases(job.state, job.store.key), hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 
 def compared(job: YearJob, run: Steps) -> Summary:
-    """Stage *history*: compares the candidates through the years of the venue, up to this year."""
+    """Stage *history*: compares the candidates across the venue's editions up to this year."""
     own = edition_of(job.store.key)
     same = [key for key in find_editions(job.state) if _is_sibling(edition_of(key), own)]
     try:
@@ -213,7 +230,10 @@ STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
 
 
 def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* as a flow run within that of the year, which ends in the stage's outcome; returns its summary."""
+    """Runs *stage* as a Prefect flow run within the flow run of the year; returns the stage's summary.
+
+    The flow run ends in a state with the name of the stage's outcome.
+    """
 
     @flow(name=name, flow_run_name=name, timeout_seconds=None, persist_result=False)
     def run_stage() -> Summary:
@@ -223,7 +243,7 @@ def as_flow(name: str, stage: Callable[[], Summary]) -> Summary:
 
 
 def plainly(name: str, stage: Callable[[], Summary]) -> Summary:
-    """Runs *stage* without Prefect, and returns its summary."""
+    """Runs *stage* without Prefect, and returns its summary; *name* is ignored."""
     return stage()
 
 

@@ -1,4 +1,4 @@
-"""The public API: scores of two reviews, boards as data frames, and ranking your own reviews.
+"""The public API: scores of one review against another, boards as data frames, and ranking your own reviews.
 
 Import it as ``gre_bench``. Every error is a `gre_bench.core.errors.GreBenchError` whose text is one line.
 """
@@ -49,11 +49,13 @@ IN_PYTHON = {
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The information that a candidate's judgments give about a reference's: PMI in nats (Xu et al. 2025, §3).
+    """The score of a candidate's judgments against a reference's judgments (Xu et al. 2025, §3).
 
-    *tokens*, *conditional* and *marginal* have one entry per token of the reference, end of turn included. They hold
-    the token's text, its log-probability given the candidate, and its log-probability without it, in nats. *tokens* is
-    None if the evaluation LM's tokenizer is not available.
+    - *nats*: the pointwise mutual information (PMI) of the two texts, in nats.
+    - *tokens*: the text of each token of the reference, end of turn included. None if the evaluation LM's tokenizer is
+      not available.
+    - *conditional*: the log-probability of each of these tokens given the candidate's judgments, in nats.
+    - *marginal*: the log-probability of each of these tokens without the candidate's judgments, in nats.
     """
 
     nats: float
@@ -66,7 +68,7 @@ class Score:
 class OpenedLM:
     """An open evaluation LM, for `score`.
 
-    *pieces* is a function that returns the text of each token; None if the LM's tokenizer is not available.
+    *pieces* is a function that splits a text into the texts of its tokens; None if the LM's tokenizer is not available.
     """
 
     lm: EvaluationLM
@@ -79,7 +81,7 @@ class OpenedLM:
 
 @contextmanager
 def _in_python() -> Iterator[None]:
-    """Rewords errors that the block raises: names of command-line options become names of Python parameters."""
+    """Rewords the errors that the block raises: command-line options become the matching Python parameters."""
     try:
         yield
     except GreBenchError as error:
@@ -91,9 +93,9 @@ def _in_python() -> Iterator[None]:
 
 
 def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
-    """Opens the evaluation LM *name*: a backend such as ``cache-ngram``, a pretrained model, or a folder.
+    """Opens the evaluation LM *name*: a backend such as ``cache-ngram``, a pretrained model, or the folder of a model.
 
-    *settings* are those of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``. Raises
+    *settings* are settings of the group ``evaluation_lm``, such as ``dtype="bfloat16"`` or ``device="cuda"``. Raises
     `LMError` for an unknown name or an unusable model, and `SettingsError` for an unknown setting.
     """
     if not isinstance(name, str | Path) or not str(name).strip():
@@ -107,9 +109,10 @@ def open_lm(name: str | Path = "cache-ngram", **settings: Any) -> OpenedLM:
 
 
 def judgments(review: str) -> list[str]:
-    """Returns the judgments of *review* by rule, without an LM: one text per judgment, none if nothing is judged.
+    """Returns the judgments in *review*, one text per judgment, made by rule without an LM.
 
-    Raises `SettingsError` for what is no text, such as an empty cell of a data frame.
+    The list is empty if the review judges nothing. Raises `SettingsError` if *review* is no text, such as an empty cell
+    of a data frame.
     """
     if not isinstance(review, str):
         raise SettingsError(f"a review is a text, not {type(review).__name__}")
@@ -117,11 +120,14 @@ def judgments(review: str) -> list[str]:
 
 
 def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None = None) -> Score:
-    """Returns GEM of *candidate* against *reference*, both judgments; GEM-S if a *synopsis* of the paper is given.
+    """Returns the GEM score of a candidate's judgments against a reference's judgments.
 
-    Warns if a text holds no line in the form of a judgment: GEM compares judgments, and raw reviews share style too.
-    Raises `SettingsError` for a blank text, and `SpanError` for a text that the LM cannot score, such as one that is
-    too long.
+    *candidate* and *reference* are each one text, or a list of lines. With a *synopsis* of the paper, the score is
+    GEM-S.
+
+    Warns if *candidate* or *reference* has no line in the form of a judgment. Only judgments should be compared,
+    because raw reviews share style as well as content. Raises `SettingsError` for a blank text. Raises `SpanError` for
+    a text that the LM cannot score, such as one that is too long.
     """
     if not isinstance(lm, OpenedLM):
         raise SettingsError(f"the evaluation LM is what open_lm returns, not {type(lm).__name__}")
@@ -138,12 +144,14 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
 
 @_in_python()
 def leaderboard(edition: str | Path, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
-    """Returns the board of an *edition* in a *state* folder, or of a release: one row per metric and candidate.
+    """Returns the board of an edition or of a release, one row per metric and candidate.
 
-    *edition*: an edition's name, a release's name, or a release's folder. *metric*: one metric; all if None. Validated
-    metrics come first; the candidates of a metric are sorted best first. Scores are in the metric's unit: nats for GEM.
-    The columns are those of the view ``leaderboard``. Raises `SettingsError` if there is no such edition, release, or
-    *metric*.
+    - *edition*: the name of an edition in the folder *state*, the name of a release, or the folder of a release.
+    - *metric*: only this metric; None means all.
+
+    Validated metrics come first. Within a metric, the best candidate comes first. Scores are in the metric's unit: nats
+    for GEM. The columns are those of the view ``leaderboard``. Raises `SettingsError` if there is no such edition,
+    release, or *metric*.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         return _frame(release_boards(folder, metric))
@@ -156,11 +164,13 @@ def leaderboard(edition: str | Path, metric: str | None = None, state: str | Pat
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
-    """Returns one row per planned pair of *metric*: its state, and its score or the reason why it has none.
+    """Returns one row per planned pair of *metric*: the pair's state, and its score or the reason why it has none.
 
-    *candidate*: only the pairs of this candidate; those of all candidates if None. The columns are candidate,
-    paper_id, reference_id, state, value and reason, as in the view ``pairs``.
-    *edition*: as for `leaderboard`, whose errors are raised here too.
+    - *edition*, *state*: as in `leaderboard`.
+    - *candidate*: only the pairs of this candidate; None means all candidates.
+
+    The columns are candidate, paper_id, reference_id, state, value and reason, as in the view ``pairs``. Raises the
+    errors of `leaderboard`.
     """
     if (folder := release_folder(str(edition), Path(state))) is not None:
         return _pairs(release_pairs(folder, metric, candidate))
@@ -177,11 +187,14 @@ def rank(
 ) -> pandas.DataFrame:
     """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's results.
 
-    The frame has one row per metric, as in `leaderboard`; its column *of* is the number of candidates with a rank.
-    *reviews*: a file or folder in a form that ``gre-bench rank`` reads, or a frame with the columns paper_id and
-    review. *replace*: replace all reviews that the candidate already has in the edition. Raises a `GreBenchError` as
-    the command does: `SettingsError` or `SourceError` for unusable input, and `UnfinishedError` if some pairs are not
-    scored yet.
+    - *reviews*: a file or folder in a form that ``gre-bench rank`` reads, or a data frame with the columns paper_id and
+      review.
+    - *replace*: whether to replace all reviews that the candidate already has in the edition.
+    - *state*: the folder that holds the edition.
+
+    The result has one row per metric, with the columns of `leaderboard`. Its column *of* is the number of ranked
+    candidates. Raises `SettingsError` or `SourceError` for unusable input. Raises `UnfinishedError` if some pairs are
+    not scored yet.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
     from gre_bench.pipeline.own_reviews import bring
@@ -215,7 +228,7 @@ def _spans(lm: EvaluationLM, predictions: Sequence[Prediction]) -> list[SpanLogp
 
 
 def _known_lms(name: str) -> str:
-    """Returns the end of a message: the evaluation LMs that *name* resembles, else all."""
+    """Returns the end of an error message: the evaluation LMs whose names resemble *name*, else all evaluation LMs."""
     own = [known for known in catalog.BACKENDS if known not in ("transformers", "vllm")]
     return did_you_mean(name, [*own, *(known for known, entry in entries().items() if entry.kind == "lm")])
 

@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 def rate_papers(
     name: str, writer_context: WriterContext, condition: Condition, papers: Sequence[tuple[str, str]]
 ) -> list[Rating]:
-    """Returns ratings of *papers*, each (paper id, content), in order, by the LM *name* under a guideline *condition*.
+    """Returns one rating per paper, in order, by the LM *name* under a guideline *condition*.
 
-    A paper without a usable rating has a problem instead.
+    *papers* are (paper id, content). *condition* is a prompt with one guideline, or without any. A paper without a
+    usable rating has a problem instead.
     """
     from gre_bench.guidelines.reviewing import rate
 
@@ -47,9 +48,9 @@ def rate_papers(
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ParsedReply[int]]:
-    """Returns the points of each of *reviews* for *criterion*, one of `CRITERIA`, as the LM *name* judges them.
+    """Returns the points that the LM *name* gives to each of *reviews* for *criterion*.
 
-    A review without a usable reply has a problem instead.
+    *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
     """
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
@@ -60,7 +61,10 @@ def judge_reviews(
 
 @task(name="generate guideline", task_run_name="guideline by {name}", **WRITING)
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Returns a guideline that the LM *name* makes from a group of *reviews*, or the problem instead."""
+    """Returns a guideline that the LM *name* makes from a group of *reviews*.
+
+    If there is no usable reply, the result has a problem instead of a guideline.
+    """
     from gre_bench.guidelines.generation import generate
 
     lm = guided(name, writer_context)
@@ -68,7 +72,7 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
 
 
 def guided(name: str, writer_context: WriterContext) -> ExaminerLM:
-    """Returns the LM *name* of the models file, opened; raises `SettingsError`, which lists the known names."""
+    """Opens the LM *name* of the models file; raises `SettingsError` with the known names if there is no such LM."""
     from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(writer_context.models)):
@@ -82,10 +86,11 @@ def grader_of(
     writer_context: WriterContext,
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> tuple[Grader, LMIdentity]:
-    """Returns a function that grades items as *examiner* with the LM *name*, and its identity for signatures.
+    """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
-    *name* is that of the models file; None for an examiner that asks no LM. An examiner with the aggregation
-    ``logprob`` uses *evaluation_lm* if there is one, else the likeliest tokens that the endpoint states.
+    *name* is the LM's name in the models file; None for an examiner that asks no such LM. An examiner with the
+    aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
+    *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
     """
     from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
 
@@ -113,18 +118,18 @@ def grade_items(
     items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
 ) -> list[Grade]:
-    """Returns the grade of each of *items*, in order, by *examiner* with the LM *name* (see `grader_of`).
+    """Returns one grade per item, in order, by *examiner* with the LM *name* (parameters as in `grader_of`).
 
-    An item without a usable reply has a problem instead. Grades are not binned yet.
+    An item without a usable reply has a problem instead of a grade. Grades are not binned here.
     """
     return grader_of(examiner, name, writer_context, evaluation_lm)[0](items)
 
 
 @task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
 def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
-    """Returns which text of each of *pairs* the LM *name* prefers; it is asked about each pair in both orders.
+    """Returns one preference per pair of texts: which of the two the LM *name* prefers.
 
-    *item* is the kind of the texts.
+    The LM is asked about each pair twice, once in each order. *item*: the kind of the texts, such as a review.
     """
     from gre_bench.examiners.panel.pairwise import prefer
 
@@ -133,9 +138,9 @@ def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair]
 
 @task(name="write instructions", task_run_name="instructions by {name}", **WRITING)
 def write_instructions(name: str, writer_context: WriterContext, chat: Chat) -> ChatOutcome[str]:
-    """Returns instructions for examiners: the reply of the LM *name* to *chat*, or the problem instead.
+    """Asks the LM *name* to write instructions for examiners, and returns its reply to *chat*.
 
-    `gre_bench.examiners.generated` checks the reply.
+    If `gre_bench.examiners.generated` rejects the reply, the result has a problem instead.
     """
     from gre_bench.examiners.asking import ask
     from gre_bench.examiners.generated import sound

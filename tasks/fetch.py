@@ -1,4 +1,4 @@
-"""Tasks that fetch an edition from OpenReview, and the lookup of secrets."""
+"""Tasks that fetch an edition from OpenReview, and a function that looks up secrets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from gre_bench.tasks.policy import FETCHING, HOUR
 def fetch_notes(request: FetchRequest) -> FetchOutcome:
     """Fetches submissions and reviews of a venue-year into the journal, as far as OpenReview allows.
 
-    Returns the requests that were sent, and why the fetch stopped early, if it did.
+    The journal is the file that keeps every received answer. Returns the number of requests sent, by kind. If the fetch
+    stopped early, the result also says why.
     """
     return bring_notes(request, secret)
 
@@ -26,21 +27,23 @@ def fetch_notes(request: FetchRequest) -> FetchOutcome:
 def fetch_papers(request: FetchRequest) -> FetchOutcome:
     """Fetches versions and PDFs of the sampled papers into the journal, as far as OpenReview allows.
 
-    Returns the requests that were sent, and why the fetch stopped early, if it did.
+    The journal is the file that keeps every received answer. Returns the number of requests sent, by kind. If the fetch
+    stopped early, the result also says why.
     """
     return bring_papers(request, secret)
 
 
 @task(name="seal snapshot", tags=["cpu"], timeout_seconds=HOUR, cache_policy=NO_CACHE, persist_result=False)
 def seal_snapshot(request: FetchRequest) -> dict[str, Any]:
-    """Makes the snapshot of everything in the journal of *request*; returns its folder, digest and counts."""
+    """Makes a snapshot of everything in the journal of *request*; returns the snapshot's folder, digest and counts."""
     return freeze(request)
 
 
 def secret(where: str) -> str:
-    """Returns the value of ``env:NAME`` (environment variable) or ``block:NAME`` (Prefect Secret); empty if unset.
+    """Returns the secret that *where* names; an empty text if the secret is unset.
 
-    Raises `SettingsError` for an unknown block.
+    *where* is ``env:NAME`` for an environment variable or ``block:NAME`` for a Prefect Secret block. Raises
+    `SettingsError` for an unknown block.
     """
     kind, _, name = where.partition(":")
     if kind == "env":

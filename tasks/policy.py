@@ -1,4 +1,4 @@
-"""Retries and time limits of Prefect tasks, and how a pause is shown."""
+"""Settings of Prefect tasks: retries, time limits, and how a pause is shown."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ HOUR = 3600.0
 
 
 def worth_retrying(_task: Task[..., Any], _run: TaskRun, state: State[Any]) -> bool:
-    """Returns whether to retry a failed task: no for a `GreBenchError`, which the user must correct, else yes."""
+    """Returns whether to retry a failed task: False after a `GreBenchError`, whose cause the user must correct."""
     return not isinstance(state.result(raise_on_failure=False), GreBenchError)
 
 
 def show_pause(_task: Task[..., Any], run: TaskRun, state: State[Any]) -> None:
-    """Shows a task run that ended in a pause as ``Paused`` and completed, because nothing failed.
+    """Gives a task run that raised `Paused` the state ``Paused``, which counts as completed, because nothing failed.
 
-    The flow still gets the exception. The state ``Failed`` stays in the task run's history.
+    The flow still gets the exception. The state ``Failed`` stays in the task run's history. A task run that raised
+    another exception is not changed.
     """
     pause = state.result(raise_on_failure=False)
     if not isinstance(pause, Paused):

@@ -1,4 +1,4 @@
-"""Every step of a run as a typed protocol; `gre_bench.tasks.steps` implements it with and without Prefect.
+"""The interface of the steps of a run; `gre_bench.tasks.steps` implements the interface with and without Prefect.
 
 A step takes and returns plain values, for a whole batch of items. No step opens the store.
 """
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Backends:
-    """The settings of the backends of metrics: evaluation LM, embedder, and LMs that grade (*writer_context*).
+    """The settings of everything that metrics compute with; each backend is opened when a step first needs it.
 
-    Each backend is opened when a step first needs it.
+    - *evaluation_lm*: the settings of the LM whose log-probabilities make the scores.
+    - *embedder*: the settings of the model that embeds texts.
+    - *writer_context*: what LMs that grade need, such as the models file and the reply archive.
     """
 
     evaluation_lm: EvaluationLMSettings
@@ -47,7 +49,7 @@ class Backends:
 
 
 class Steps(Protocol):
-    """Every step of a run, in pipeline order."""
+    """All steps that a run can take, in the order of the pipeline."""
 
     def fetch_notes(self, request: FetchRequest) -> FetchOutcome: ...
 

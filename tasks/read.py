@@ -1,4 +1,4 @@
-"""The task that reads the papers of a snapshot, from their texts or PDFs."""
+"""The task that reads the papers of a snapshot, from plain texts or PDFs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from gre_bench.tasks.policy import HOUR
 
 @task(name="read papers", tags=["cpu"], timeout_seconds=2 * HOUR, cache_policy=NO_CACHE, persist_result=False)
 def read_papers(snapshot: str, paper_ids: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns the texts of papers in the folder *snapshot*, as rows of the table ``texts``.
+    """Returns the texts of papers in the snapshot folder *snapshot*, as rows of the table ``texts``.
 
-    A paper without PDF or text has no row. Each row also has *words*: for each page, its number and the number of words
-    that were kept or dropped, by reason; a text without pages has page 0. PDFs are read in child processes with limits,
-    one per core at a time.
+    A paper without a PDF or a text has no row. Each row also has *words*, a list of (page number, reason → number of
+    words kept or dropped for this reason). A text without pages has page 0. PDFs are read in child processes with
+    limits, one per core at a time.
     """
     opened = Snapshot.open(Path(snapshot))
     rows = {paper_id: _given_text(paper_id, opened.text(paper_id)) for paper_id in paper_ids}
@@ -48,7 +48,11 @@ def _given_text(paper_id: str, text: str | None) -> dict[str, Any] | None:
 
 
 def _pdf_text(paper_id: str, sha256: str, read: PdfText) -> dict[str, Any]:
-    """Returns the row of a paper's PDF (see `read_papers`); its text is None if it belongs to another paper."""
+    """Returns the row (see `read_papers`) of the paper *paper_id*, whose PDF was read.
+
+    *sha256*: the digest of the PDF. *read*: what was read from it. The row's text is None if the PDF cannot be used,
+    such as a PDF of another paper.
+    """
     row = {"paper_id": paper_id, "origin": "pdf", "sha256": sha256, "status": read.status, "pages": read.pages}
     words = [(page.page, dict(page.words)) for page in read.words]
     return row | {"abstract": read.abstract, "text": read.usable, "notes": read.remarks(), "words": words}

@@ -19,7 +19,7 @@ from prefect.cache_policies import NO_CACHE
     persist_result=False,
 )
 def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Makes the Prefect table artifact ``leaderboard-<edition>`` of *rows*, which are those of the leaderboard."""
+    """Makes a Prefect table artifact of *rows*, the rows of the leaderboard; its key is ``leaderboard-<edition>``."""
     from prefect.artifacts import create_table_artifact
 
     key = "leaderboard-" + "".join(mark if mark.isalnum() else "-" for mark in edition.lower())
@@ -35,7 +35,7 @@ def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
     persist_result=False,
 )
 def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Makes the Prefect table artifact ``history-<venue>`` of *rows*, which are those of the candidates' history."""
+    """Makes a Prefect table artifact of *rows*, the candidates' history; its key is ``history-<venue>``."""
     from prefect.artifacts import create_table_artifact
 
     key = "history-" + "".join(mark if mark.isalnum() else "-" for mark in venue.lower())
@@ -43,7 +43,7 @@ def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Returns *rows* for an artifact, which is JSON: None becomes an empty text, a date its ISO form."""
+    """Returns *rows* with values that JSON can hold: None becomes an empty text, and a date its ISO form."""
     return [{name: _cell(value) for name, value in row.items()} for row in rows]
 
 

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def sign_metrics(
     backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
 ) -> tuple[LMIdentity, dict[str, Signature]]:
-    """Returns the identity of the evaluation LM (`NOTHING` if no metric uses it), and the signature of each metric.
+    """Returns the identity of the evaluation LM, and metric → signature for each metric of *scoring*.
 
-    *writer* and *assw_writer* are the identities of the writers of judgments and of author-stated strengths and
-    weaknesses.
+    The identity is the placeholder `NOTHING` if no metric uses the evaluation LM. *writer*, *assw_writer*: the
+    identities of the writers of judgments and of author-stated strengths and weaknesses.
     """
     recipes = {name: recipe_of(name) for name in scoring.metrics}
     by_logprobs = any(recipe.formula for recipe in recipes.values())
@@ -49,7 +49,7 @@ def sign_metrics(
 
 
 def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
-    """Returns the identity of the backend that *recipe* uses instead of an evaluation LM."""
+    """Returns the identity of the backend that the metric *recipe* uses instead of an evaluation LM."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders.catalog import open_embedder
 
@@ -70,7 +70,7 @@ def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> L
 
 
 def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: ScoringSettings) -> Metric:
-    """Returns the metric of *recipe*, which uses no evaluation LM."""
+    """Opens the metric that *recipe* describes; the metric must be one that uses no evaluation LM."""
     if recipe.asks == "embedder":
         from gre_bench.lm.embedders.catalog import open_embedder
         from gre_bench.metrics.bertscore import BertScore
@@ -92,7 +92,10 @@ def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: Scor
 
 
 def _examiner(recipe: Recipe, scoring: ScoringSettings) -> Examiner:
-    """Returns the examiner of the settings that *recipe* names; raises `SettingsError` if its options conflict."""
+    """Returns the examiner in *scoring* that the metric *recipe* names.
+
+    Raises `SettingsError` if the examiner's options conflict.
+    """
     from gre_bench.examiners.examiner import examiner_of
 
     name = recipe.name.removeprefix(EXAMINER)
@@ -118,10 +121,12 @@ def score_papers(
     works: Sequence[MetricWork],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Returns the scores of *works*, the cases of some papers by metric.
+    """Returns the scores of *works*, which hold the cases of some papers, grouped by metric.
 
-    *name*: what the papers are called in the name of the task. *known*: log-probabilities by the address of their
-    prediction, which are not computed again.
+    A case is the texts of one (paper, candidate, reference).
+
+    - *name*: a name for these papers, shown in the name of the Prefect task run.
+    - *known*: digest of a prediction → its log-probabilities, which need not be computed again.
     """
 
     def other(recipe: Recipe, signature_id: str) -> Metric:

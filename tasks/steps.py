@@ -15,12 +15,12 @@ R = TypeVar("R")
 
 
 def plain(step: Task[P, R]) -> Callable[P, R]:
-    """Returns the function that *step* decorates, or *step* itself if it is not decorated."""
+    """Returns the plain function that the Prefect task *step* wraps, or *step* itself if it is a plain function."""
     return getattr(step, "fn", step)
 
 
 class UnderPrefect:
-    """The steps as Prefect tasks, which have retries and time limits, and which the server shows."""
+    """The steps as Prefect tasks. Tasks have retries and time limits, and Prefect's server shows them."""
 
     fetch_notes = staticmethod(fetch.fetch_notes)
     fetch_papers = staticmethod(fetch.fetch_papers)
@@ -48,7 +48,7 @@ class UnderPrefect:
 
 
 class Undecorated:
-    """The steps as plain functions: no engine, no server, no artifacts."""
+    """The steps as plain functions, without Prefect's engine, server and artifacts."""
 
     fetch_notes = staticmethod(plain(fetch.fetch_notes))
     fetch_papers = staticmethod(plain(fetch.fetch_papers))

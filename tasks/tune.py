@@ -1,4 +1,4 @@
-"""Tasks that train evaluation LMs."""
+"""Tasks that train and fine-tune evaluation LMs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     name="train cache-ngram", tags=["training"], timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False
 )
 def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path) -> HeldOut:
-    """Trains `cache-ngram` on the judgments of *papers*, saves it in *folder*, and returns its held-out scores.
+    """Trains `cache-ngram` and saves it in *folder*; returns its scores on the held-out papers.
 
-    *papers*: the texts of judgments of each paper. *kept*: those of held-out papers, which choose the weights; if None,
-    every sixth paper is held out.
+    - *papers*: the papers to train on; a paper is the list of its judgments.
+    - *kept*: held-out papers, on which the model's weights are chosen. If None, every sixth of *papers* is held out.
     """
     from gre_bench.tuning.cache_ngram import save, train
 
@@ -51,7 +51,10 @@ def fine_tune_lm(
 ) -> dict[str, Any]:
     """Fine-tunes the evaluation LM in the folder *base* (Xu et al. 2025, appendix E); returns its training record.
 
-    *kept*: held-out papers. *folder*: where the new model goes. *data*: digests and rows of the inputs, for the record.
+    - *papers*, *kept*: the papers to train on and the held-out papers, with their judgments.
+    - *metrics*: the metrics to train for.
+    - *folder*: the folder for the new model.
+    - *data*: digests of the input files and the rows used; they are copied into the training record.
     """
     from gre_bench.tuning.fine_tuning import fine_tune
 

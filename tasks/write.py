@@ -1,4 +1,4 @@
-"""Tasks that write texts: reviews, changed reviews, judgments, synopses; and the identities of writers."""
+"""Tasks that write texts (reviews, changed reviews, judgments, synopses), and functions that name the writers."""
 
 from __future__ import annotations
 
@@ -16,28 +16,32 @@ from gre_bench.writing.catalog import WriterContext, text_writer, writes_reviews
 
 
 def writer_identity(name: str, task_name: str, writer_context: WriterContext) -> str:
-    """Returns the identity of the writer *name* for signatures, when it does the task *task_name*.
+    """Returns the identity that signatures state for the writer *name* when it does the task *task_name*.
 
-    Raises `SettingsError` if there is no such writer.
+    The task is a kind of text, such as ``judgments``. Raises `SettingsError` if there is no such writer.
     """
     return text_writer(name, writer_context).identity(task_name)
 
 
 def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
-    """Returns those of *names* that can be asked for reviews; the others only have imported reviews."""
+    """Returns the names in *names* of candidates that can be asked for reviews.
+
+    All other candidates have only imported reviews.
+    """
     return [name for name in names if writes_reviews(name, writer_context)]
 
 
 @task(name="write reviews", task_run_name="reviews by {name}", **WRITING)
 def write_reviews(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Returns reviews of *papers*, in order, by the candidate *name* (Xu et al. 2025, C.3)."""
+    """Returns one review per paper, in order, written by the candidate *name* (Xu et al. 2025, C.3)."""
     return text_writer(name, writer_context).reviews(papers)
 
 
 def change_identity(change: str, name: str, writer_context: WriterContext, like: ChangeInput) -> str:
-    """Returns the identity of *change* for the record of its texts: that of its rule and, if it has one, of its writer.
+    """Returns the identity of *change*. It is stored with the changed texts.
 
-    *name* is the writer. *like* is an example of the texts to change; only its seed, splitter and headings matter.
+    The identity states the rule of the change. If an LM makes the change, it also states the writer *name*. *like*: an
+    example of the texts to change, from which only seed, splitter and headings are used.
     """
     rule, task = changes.identity(change, like), CHANGES[change].task
     return rule if task is None else f"{text_writer(name, writer_context).identity(task)} · {rule}"
@@ -47,9 +51,10 @@ def change_identity(change: str, name: str, writer_context: WriterContext, like:
 def write_changes(
     change: str, name: str, writer_context: WriterContext, materials: Sequence[ChangeInput]
 ) -> list[Written]:
-    """Returns *materials*, in order, changed by rule or by the writer *name* (Xu et al. 2025, D.3 and D.4).
+    """Returns one changed text for each of *materials*, in order (Xu et al. 2025, D.3 and D.4).
 
-    A text that does not allow the *change* has the reason as its outcome.
+    A rule or the writer *name* makes the *change*. If *change* cannot be applied to a text, the result has no text, and
+    its outcome says why.
     """
     written: dict[str, Written] = {}
     for item in materials:
@@ -67,13 +72,16 @@ def write_changes(
 
 @task(name="write judgments", task_run_name="judgments by {name}", **WRITING)
 def write_judgments(name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-    """Returns judgments of *reviews*, each (review id, text), in order, by the writer *name* (Xu et al. 2025, C.1)."""
+    """Returns the judgments of each review, in order, by the writer *name* (Xu et al. 2025, C.1).
+
+    *reviews* are (review id, text).
+    """
     return text_writer(name, writer_context).judgments(reviews)
 
 
 @task(name="write synopses", task_run_name="synopses by {name}", **WRITING)
 def write_assw(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Returns the author-stated strengths and weaknesses of *papers*, in order, by the writer *name*.
+    """Returns the author-stated strengths and weaknesses of each paper, in order, by the writer *name*.
 
     Source: Xu et al. 2025, C.4.
     """

@@ -1,4 +1,4 @@
-"""Makes what the steps of a run receive: the writers' context and the backends of the metrics."""
+"""Makes two arguments that the steps of a run receive: the context of the writers and the backends of the metrics."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from gre_bench.writing.catalog import WriterContext
 
 
 def writer_context(store: Store, job: Job) -> WriterContext:
-    """Returns what a text writer needs for *job*: models file, reply archive, account and budget, sampling.
+    """Returns what a text writer needs for *job*: models file, reply archive, account, budget and sampling.
 
-    All editions of a state folder share its reply archive. The account that pays is named after the edition of *store*.
+    All editions of a state folder share its reply archive. The account that pays for requests has the name of the
+    edition.
     """
     replies = store.folder.parent.parent / "replies"
     settings = job.settings
@@ -21,5 +22,5 @@ def writer_context(store: Store, job: Job) -> WriterContext:
 
 
 def backends(store: Store, job: Job) -> Backends:
-    """Returns the settings of the evaluation LM and of the embedder, and the examiner's writer context, of *job*."""
+    """Returns the settings of *job* for the evaluation LM and for the embedder, and the context of LMs that grade."""
     return Backends(job.settings.evaluation_lm, job.settings.embedder, writer_context(store, job))

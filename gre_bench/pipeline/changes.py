@@ -1,4 +1,7 @@
-"""Degrades and manipulates the human candidates' reviews. A validation plans and scores the results as candidates."""
+"""Changes the human candidates' reviews for a validation. The validation scores the changed reviews as candidates.
+
+A change is either a degradation or a manipulation. A degradation must lower a score. A manipulation must not raise it.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ from gre_bench.tasks.protocol import Steps
 
 
 def chosen_changes(settings: Settings) -> dict[str, str]:
-    """Returns the changes to validate with, each with the id of the candidate that it makes, in the catalogue's order.
+    """Returns change → id of the candidate that it makes, for each change of the validation, in the catalogue's order.
 
     The changes are those in ``validation.changes``. If that is not set, they are all changes of the domain that can be
-    made at the settings' level (reviews or judgments). Raises `SettingsError` if there is no change, or if one cannot
-    be made.
+    made at ``validation.level``, which is reviews or judgments. Raises `SettingsError` if there is no change, or if a
+    chosen change cannot be made.
     """
     level, chosen = settings.validation.level, settings.validation.changes
     domain = domain_of(settings.edition.domain)
@@ -54,9 +57,8 @@ def chosen_changes(settings: Settings) -> dict[str, str]:
 def untried(settings: Settings) -> list[str]:
     """Returns the changes of Xu et al. 2025 that apply in the domain but are not chosen.
 
-    While any of these is not chosen, no metric passes.
-
-    Random replacement is returned only if the domain has no abstracts to review (their A.4).
+    No metric passes while this list has an entry. Random replacement is listed only in domains that cannot make the
+    change ``abstract_only`` (Xu et al. 2025, A.4).
     """
     chosen, domain = chosen_changes(settings), domain_of(settings.edition.domain)
     beyond_the_paper = () if "abstract_only" in domain.left_out else ("random_replacement",)
@@ -66,10 +68,11 @@ def untried(settings: Settings) -> list[str]:
 
 
 def changed(store: Store, job: Job) -> list[Candidate]:
-    """Returns the candidates that the job's changes make; changes that are controls are left out.
+    """Returns the candidates that the job's changes make. Changes that are controls make no candidate here.
 
-    Changed reviews are stored. Changed judgments are not, so each run makes them again; their scores are kept. Raises
-    `SettingsError` if an earlier run made the judgments in another way, such as with another seed.
+    The store keeps changed reviews but not changed judgments, so each run makes changed judgments again. The scores of
+    changed judgments are kept. Raises `SettingsError` if an earlier run made the changed judgments in another way, such
+    as with another seed.
     """
     validation = job.settings.validation
     before = {row["candidate_id"]: row["prompt"] or "" for row in store.rows(CHANGE_MAKERS)}
@@ -95,7 +98,7 @@ def _mixed(change: str, edition: str, before: str, now: str) -> str:
 
 
 def maker(settings: ValidationSettings, change: str) -> str:
-    """Returns who makes *change*: ``rule``, or the writer that the settings name for it."""
+    """Returns who makes *change*: ``rule``, or the name of the writer in *settings* for this change."""
     task = CHANGES[change].task
     if task == "rephrase":
         return settings.rephrase[0 if change == "rephrase_1" else 1]
@@ -103,10 +106,10 @@ def maker(settings: ValidationSettings, change: str) -> str:
 
 
 def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> dict[str, str]:
-    """Changes the human candidates' reviews in *entries* in every way that *job* names, and stores the changed reviews.
+    """Makes and stores the missing changed reviews: every change of *job* applied to the human reviews in *entries*.
 
-    Returns candidate → identity of the writer of its change. At the level of judgments the mapping is empty. Raises
-    `SettingsError` if an earlier run used another writer for a change.
+    Returns candidate → identity of the writer or rule of its change. Does nothing if *job* changes judgments rather
+    than reviews. Raises `SettingsError` if an earlier run used another writer for a change.
     """
     if job.settings.validation.level == "judgments":
         return {}
@@ -139,10 +142,10 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
 
 
 def changed_judgments(job: Job, entries: Sequence[Entry], writer: str) -> list[Entry]:
-    """Adds to *entries* the changed judgments of the human reviews, as responses of further candidates.
+    """Returns *entries* with the changed judgments of the human reviews added, as responses of further candidates.
 
-    Returns the entries. The changed judgments are those by *writer*. Nothing is added if *job* has no changes, or at
-    the level of reviews.
+    *writer*: the identity of the writer whose judgments are changed. Nothing is added if *job* has no changes, or if it
+    changes reviews rather than judgments.
     """
     if not job.changes or job.settings.validation.level == "review":
         return list(entries)
@@ -167,10 +170,11 @@ def _judgments(change: str, candidate: str, item: ChangeInput, writer: str, huma
 
 
 def material(settings: Settings, entries: Sequence[Entry], index: int, writer: str | None = None) -> ChangeInput:
-    """Returns what a change of one paper's review needs: its text, the paper's title and abstract, and other texts.
+    """Returns what a change of one paper's review may need.
 
-    The other texts are those of other papers' reviews. All texts are human reviews, or with *writer* their judgments by
-    that writer. *index*: the paper's index in *entries*.
+    The result has the text to change, the paper's title and abstract, and texts about other papers. All texts are human
+    reviews. If *writer* is given, all texts are that writer's judgments of human reviews instead. *index*: the index of
+    the paper in *entries*.
     """
 
     def text_of(entry: Entry) -> str:

@@ -1,4 +1,4 @@
-"""Imports files of other domains: restaurants of Yelp, and reviews with grades."""
+"""Imports files of particular domains: restaurants of Yelp, and reviews with grades."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from gre_bench.store.queries.writing import SYNOPSES
 
 
 def import_yelp(store: Store, run_id: str, businesses: Path, reviews: Path, terms: Terms) -> dict[str, Any]:
-    """Imports a sample of restaurants from Yelp's two files, with reviews and categories; returns the report.
+    """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
 
-    *terms* say which restaurants are sampled. The report is that of `intake.keep`, with the number of records left out
-    for each reason.
+    *terms* decide which restaurants are sampled. Returns the report of `intake.keep` with ``left_out`` added, the
+    numbers of records left out by reason.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}
@@ -39,8 +39,11 @@ def import_graded(
 ) -> dict[str, Any]:
     """Imports the items in *path* and their reviews with grades; returns the report of `intake.keep`, with notes.
 
-    *domain*, *grade_column* and *grades* (their names, the worst first) override what the file's layout says; None
-    keeps it.
+    - *domain*: the domain of the items.
+    - *grade_column*: the column that holds the grades.
+    - *grades*: the names of the grades, the worst first.
+
+    A value of None means that the layout of the file decides.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}

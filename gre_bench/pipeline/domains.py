@@ -1,4 +1,4 @@
-"""Applies a run's domain: its prompts, synopsis, headings and changes."""
+"""Applies the domain of a run: its prompts, its headings, its changes, and the parts that make a synopsis."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:
-    """Returns *job* with its domain, and the domain's prompt and parts of a synopsis where the settings give none.
+    """Returns *job* with its domain set, and with the prompt and the parts of a synopsis that its domain uses.
 
-    If the settings name no domain, the domain of an imported file is used. Raises `SettingsError` for an unknown
-    domain.
+    If the settings name a prompt, that prompt is kept. If the settings name no domain, the domain of an imported file
+    is used. Raises `SettingsError` for an unknown domain.
     """
     edition, scoring = job.settings.edition, job.settings.scoring
     store = Store(job.state, edition.edition)
@@ -35,12 +35,18 @@ def in_domain(job: Job) -> Job:
 
 
 def synopsis_of(domain: Domain, paper: Paper, categories: str | None = None) -> str | None:
-    """Returns the synopsis of *paper*, made of the parts that *domain* names; None if one of these is missing."""
+    """Returns the synopsis of *paper*, made of the parts that *domain* names, such as title and abstract.
+
+    *categories*: the paper's categories, one of the possible parts. Returns None if a named part is missing.
+    """
     return domain.synopsis_text({"title": paper.title, "abstract": paper.abstract, "categories": categories})
 
 
 def headings_of(settings: Settings) -> tuple[str, ...]:
-    """Returns the headings of the review form: from the settings, else from the venue-year, else from the domain."""
+    """Returns the headings of the review form.
+
+    They are those in the settings, or else those of the venue-year, or else those of the domain.
+    """
     if settings.validation.headings is not None:
         return settings.validation.headings
     try:

@@ -1,7 +1,7 @@
 """Summarises the judgments of imported reviews before anything is scored.
 
-A summary gives their number, the share of words they keep, and an example. A writer that finds few judgments in a
-candidate's prose lowers the candidate's score, through no fault of the candidate.
+A summary gives the number of judgments, the share of the review's words that they keep, and an example. Users can see
+whether the writer finds few judgments in a candidate's prose, which would lower the candidate's score unfairly.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ MOST_READ = 300
 def described(
     store: Store, imported: Sequence[Review], judgments: Sequence[Judgments], known: Sequence[Review]
 ) -> dict[str, Any] | None:
-    """Returns a summary of the judgments of the *imported* reviews and of the human ones; None without reviews.
+    """Returns a summary of the judgments of the imported and of the human reviews; None if nothing was imported.
 
-    The summary names the ``writer``, and has a row of ``candidates`` for each candidate (`DescribedJudgmentsRow`, with
-    an example). *judgments*: those that came with the reviews. If there are none, the rule writer makes judgments here.
-    *known*: the reviews stored before. If the edition's writer is an LM, there are no rows, because an import pays for
-    no replies.
+    - *imported*: the imported reviews.
+    - *judgments*: the judgments that were imported with them. If there are none, the writer ``rule`` makes judgments
+      here.
+    - *known*: the reviews that were stored before.
+
+    In the summary, ``writer`` is the writer of the judgments. ``candidates`` has a row for each candidate
+    (`DescribedJudgmentsRow`, with an example). ``candidates`` is empty if only an LM could write the judgments, because
+    an import pays for no replies.
     """
     from gre_bench.writing.rules.judgments import WRITER, judgments_of
 
@@ -63,14 +67,17 @@ def described(
 
 
 def _writer(store: Store) -> str:
-    """Returns the writer of the edition's judgments in its last refresh; ``rule`` if none is named."""
+    """Returns the name of the writer of judgments in the edition's last settings; ``rule`` if they name none."""
     last = store.rows(LAST_SETTINGS)
     named = json.loads(last[0]["settings"])["writing"]["judgments"] if last else None
     return named or "rule"
 
 
 def _with_example(row: DescribedJudgmentsRow, texts: Mapping[str, str | None]) -> dict[str, Any]:
-    """Returns *row* with an example: the first line of the candidate's longest judgments; *texts* are by review."""
+    """Returns *row* with an example: the first line of the candidate's longest judgments.
+
+    *texts*: review id → judgments.
+    """
     lines = (texts.get(row["longest_id"]) or "").splitlines()
     kept = {name: value for name, value in row.items() if name != "longest_id"}
     return kept | {"example": lines[0] if lines else None}

@@ -1,4 +1,4 @@
-"""Imports files of papers and reviews into an edition's store, and reports what was refused and why."""
+"""Imports files of papers and reviews into an edition's store, and reports which rows were refused and why."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 
 
 def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> dict[str, Any]:
-    """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
+    """Imports the papers in the file *path*; returns the report of `keep`. *rows*: import only these rows."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
     return keep(store, run_id, path, "papers", papers_from(path, known, rows))
 
@@ -44,11 +44,17 @@ def import_reviews(
     only: bool = False,
     epoch: int | None = None,
 ) -> dict[str, Any]:
-    """Imports the reviews and judgments in the file *path*, or only its *rows*; returns the report of `keep`.
+    """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 
-    *by*: the candidate of rows that name none. *only*: all rows belong to *by*, whatever the file says. *writer*: the
-    writer of judgments that name none. *make_papers*: also add the papers that the rows name. *epoch*: which epoch of
-    inspect_ai logs to read. Raises `SourceError` if *by* is given for a file that names its candidates.
+    - *rows*: import only these rows.
+    - *by*: the candidate to assume for rows without a named candidate.
+    - *only*: whether all rows belong to *by*, even rows that name another candidate.
+    - *writer*: the writer to assume for judgments without a named writer.
+    - *make_papers*: whether to add the papers that the rows name.
+    - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
+
+    Raises `SourceError` if *by* is given, every row names a candidate, and not all of them are *by*. With *only*, this
+    is no error.
     """
     known = known_reviews(store)
     how: dict[str, Any] = {"writer": writer, "rows": rows, "make_papers": make_papers, "epoch": epoch}
@@ -63,9 +69,9 @@ def import_reviews(
 
 
 def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
-    """Reads the file *path* and returns its new reviews and judgments, and the rows refused; stores nothing.
+    """Reads the file *path*, and returns its new reviews and judgments and the refused rows; stores nothing.
 
-    *known*: the reviews stored before. *how*: the keyword arguments of `reviews_from`.
+    *known*: the reviews that are stored already. *how*: further keyword arguments of `reviews_from`.
     """
     reviews = {review.review_id: review for review in known}
     judged = {
@@ -75,9 +81,9 @@ def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) 
 
 
 def row_range(text: str | None) -> range | None:
-    """Returns *text*, such as ``0:300``, as a range of rows; None for None.
+    """Returns *text*, such as ``0:300``, as a range of row indices; None if *text* is None.
 
-    Raises `SettingsError` if it is malformed or holds no row.
+    Raises `SettingsError` if *text* is malformed or the range is empty.
     """
     if text is None:
         return None
@@ -91,12 +97,12 @@ def row_range(text: str | None) -> range | None:
 
 
 def known_papers(store: Store) -> list[Paper]:
-    """Returns all papers of the edition's venue-year, sampled or not."""
+    """Returns all stored papers of the edition's venue-year, whether they are in the sample or not."""
     return [Paper(**row) for row in store.rows(PAPERS)]
 
 
 def known_reviews(store: Store) -> list[Review]:
-    """Returns all stored reviews, by humans and by candidates."""
+    """Returns all stored reviews of the edition, by humans and by all other candidates."""
     return [Review(**row) for row in store.rows(REVIEWS)]
 
 
@@ -109,11 +115,13 @@ def keep(
     domain: str | None = None,
     before: Sequence[Step] = (),
 ) -> dict[str, Any]:
-    """Stores the records *imported* from the file *path*, and an entry about the import; returns the report.
+    """Stores the records *imported* from the file *path*, records the import, and returns a report.
 
-    The steps *before* run first, in the same transaction. The report counts records and refused rows. The refused rows
-    are also written to a file. *kind*: what the file holds, such as ``reviews``. *domain*: the domain that it states,
-    if any.
+    - *kind*: what the file holds, such as ``reviews``.
+    - *domain*: the domain that the file states, if any.
+    - *before*: steps for `Store.write` that run first, in the same transaction.
+
+    The report counts records and refused rows. Refused rows are also written to a file, which the report names.
     """
     report: dict[str, Any] = {
         "file": str(path.resolve()),
@@ -153,18 +161,21 @@ def keep(
 
 
 def judged(judgments: Judgments) -> dict[str, Any]:
-    """Returns *judgments* as a row of the table ``judgments``, with the numbers of lines and of stray lines.
+    """Returns *judgments* as a row of the table ``judgments``, with two counts added.
 
-    A stray line is one that is no judgment.
+    ``lines`` is the number of lines. ``strays`` is the number of lines that do not have the form of a judgment.
     """
     lines, strays = count(judgments.text)
     return asdict(judgments) | {"lines": lines, "strays": strays}
 
 
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
-    """Returns what to tell users about refused rows that name unknown papers; None without such rows.
+    """Returns a report on the refused rows that name papers unknown to the edition; None without such rows.
 
-    The result has the number of these rows, the ids of the papers, the number of known papers, and one line for users.
+    - *rows*: the number of these rows.
+    - *papers*: the ids of the unknown papers.
+    - *known*: the number of known papers.
+    - *line*: one line of text for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
@@ -192,9 +203,10 @@ def _write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -
 
 
 def file_sha256(path: Path) -> str:
-    """Returns the SHA-256 of the file *path*, hex.
+    """Returns the SHA-256 of the file or folder *path*, in hex.
 
-    For a folder, it is the SHA-256 of the list of its files' digests, in the format of ``sha256sum``.
+    For a folder, a list of the digests of its files is made, in the format of ``sha256sum``. The SHA-256 of this list
+    is returned.
     """
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if file.is_file())

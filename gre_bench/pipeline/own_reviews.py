@@ -1,7 +1,7 @@
-"""Imports a user's own reviews as those of one candidate, to be ranked on an edition's board.
+"""Imports a user's own reviews as the reviews of one candidate, to be ranked on an edition's board.
 
-Judgments by different writers are never paired. If a review has no judgments by the edition's writer and the settings
-name no such writer, nothing is stored. Nothing is scored while judgments are missing.
+A board scores judgments by one writer. If some of the user's reviews have no judgments by this writer, the settings
+must name the writer, who then writes them. Otherwise nothing is stored. Nothing is scored while judgments are missing.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from gre_bench.tasks.protocol import Steps
 def bring(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False
 ) -> tuple[Job, dict[str, Any]]:
-    """Imports the reviews in *file* as those of the candidate *name*, under the edition's lock.
+    """Imports the reviews in *file* as reviews of the candidate *name*, while holding the edition's lock.
 
-    Returns the job that scores this candidate, and the report. Arguments and errors are those of `import_own_reviews`.
+    Returns the job that scores this candidate, and the report. Parameters and errors are as in `import_own_reviews`.
     """
     with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
         report = import_own_reviews(store, job, run, progress.status["run_id"], file, name, writer, replace)
@@ -48,12 +48,14 @@ def bring(
 def import_own_reviews(
     store: Store, job: Job, run: Steps, run_id: str, file: Path, name: str, writer: str | None, replace: bool
 ) -> dict[str, Any]:
-    """Stores the reviews in *file* as reviews of the candidate *name*; returns the report of the import.
+    """Stores the reviews in *file* as reviews of the candidate *name*; returns a report.
 
-    *writer*: the writer of judgments in the file that name none. *replace*: the new reviews replace the candidate's
-    earlier ones. The report also names the sampled papers that have a review and the sampled papers that have none.
-    Raises `UnfinishedError` if the edition has no board, and `SettingsError` or `SourceError` if the reviews cannot be
-    ranked. After any of these errors the store is as before.
+    - *writer*: the writer to assume for judgments without a named writer.
+    - *replace*: whether the new reviews replace the candidate's earlier reviews.
+
+    The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
+    the edition has no board. Raises `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of
+    these errors the store is as before.
     """
     own_name(name)
     if not store.rows(CURRENT_SIGNATURES):
@@ -92,7 +94,10 @@ def import_own_reviews(
 
 
 def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
-    """Raises `SettingsError` if rows of *imported* were refused because *name* already reviewed their papers."""
+    """Raises `SettingsError` if a row was refused because *name* already has another review of its paper.
+
+    *imported*: the content of the user's file, with the refused rows.
+    """
     if lost := [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]:
         raise SettingsError(
             f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
@@ -101,7 +106,10 @@ def _refuse_conflicts(store: Store, name: str, imported: Imported) -> None:
 
 
 def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
-    """Returns one line that says why none of the reviews of *imported* is about a *sampled* paper."""
+    """Returns one line that says why no review in *imported* is about a paper of the sample.
+
+    *sampled*: the ids of the papers in the sample.
+    """
     unknown = unknown_papers(store, imported)
     return (
         unknown["line"] if unknown else _first_refusal(imported) or f"its {counted(len(sampled), 'paper')} are others"
@@ -109,9 +117,9 @@ def _mismatch(store: Store, imported: Imported, sampled: Sequence[str]) -> str:
 
 
 def limit_of(store: Store) -> int | None:
-    """Returns how many papers the board covers if it covers only part of the sample, as in a pilot run; else None.
+    """Returns the number of papers on the board if a pilot made it from only part of the sample; else None.
 
-    A further candidate is scored on the same papers if this number is the limit of its run.
+    A further candidate is scored on the same papers if its run gets this number as its limit.
     """
     ids = [row["signature_id"] for row in store.rows(CURRENT_SIGNATURES)]
     boards = store.rows(LEADERBOARD, signature_ids=ids)
@@ -120,10 +128,12 @@ def limit_of(store: Store) -> int | None:
 
 
 def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, str | None]:
-    """Returns two identities: of the writer whose judgments the boards score, and of the writer that the settings name.
+    """Returns two identities of writers of judgments.
 
-    Both are None if no board scores judgments. The second is None if the settings name no writer. Raises
-    `SettingsError` if the settings name another writer than the boards have.
+    - The first is the writer whose judgments the boards score; None if no board scores judgments.
+    - The second is the writer that the settings name; None if they name none, or if no board scores judgments.
+
+    Raises `SettingsError` if the settings name a writer and the two identities differ.
     """
     signed = [row for row in store.rows(CURRENT_SIGNATURES) if recipe_of(row["metric"]).source == "judgments"]
     if not signed:
@@ -141,11 +151,13 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
 def _judges(
     store: Store, job: Job, run: Steps, reviews: Sequence[Review], imported: Imported, replace: bool
 ) -> str | None:
-    """Returns the identity of the writer whose judgments the edition's boards score; None if they score none.
+    """Returns the identity of the writer whose judgments the boards score; None if they score no judgments.
 
-    Raises `SettingsError` if some of *reviews* have no judgments by this writer and the settings name no writer who
-    could write them. *imported*: the content of the file, with its judgments. *replace*: judgments in the store do not
-    count.
+    - *reviews*: the reviews to be ranked.
+    - *imported*: the content of the user's file, with its judgments.
+    - *replace*: whether the judgments in the store are ignored, because new reviews replace the old ones.
+
+    Raises `SettingsError` if a review has no judgments by this writer and the settings name no writer to write them.
     """
     writer, configured = writer_of_boards(store, job, run)
     if writer is None:
@@ -164,7 +176,7 @@ def _judges(
 
 
 def by_rule(settings: Settings) -> str:
-    """Returns the command for a shell that makes an edition of the same papers with judgments by rule."""
+    """Returns a shell command that makes a second edition of the same papers, with judgments by rule."""
     tree = settings.model_dump(mode="json", exclude_defaults=True, exclude={"fetch", "budget", "run"})
     tree.get("scoring", {}).pop("writer", None)
     edition = settings.edition

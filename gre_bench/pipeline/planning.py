@@ -1,4 +1,4 @@
-"""Draws the sample of an edition and plans its pairs."""
+"""Draws the sample of an edition and plans its pairs. A pair is a (paper, candidate, reference) that gets one score."""
 
 from __future__ import annotations
 
@@ -36,11 +36,15 @@ DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "refe
 
 @dataclass(slots=True)
 class Work:
-    """The planned pairs, each with its signature's id, and the signatures by metric.
+    """The plan of a run: the pairs to score and what they are scored under.
 
-    *planned*: (signature id, pair) for each pair. *lm_id*: identity of the evaluation LM. *writer*: whose judgments are
-    scored. *papers*: the number of planned papers. *sampled*: the number of all sampled papers. *notes*: remarks for
-    users.
+    - *planned*: (signature id, pair) for each pair.
+    - *signatures*: metric → signature.
+    - *lm_id*: the identity of the evaluation LM.
+    - *writer*: the identity of the writer whose judgments are scored.
+    - *papers*: the number of planned papers.
+    - *sampled*: the number of papers in the sample; a pilot plans fewer.
+    - *notes*: remarks for users.
     """
 
     planned: list[tuple[str, Planned]]
@@ -63,7 +67,8 @@ class Work:
 def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
 
-    Raises `SourceError` if the edition has no papers, `SettingsError` if the sample was drawn with other settings.
+    Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
+    settings.
     """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):
@@ -87,7 +92,10 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
 
 
 def _same_papers(store: Store, settings: EditionSettings) -> None:
-    """Raises `SettingsError` if the sample holds papers that are not in the list ``edition.only`` of the settings."""
+    """Raises `SettingsError` if the drawn sample holds papers that ``edition.only`` does not list.
+
+    ``edition.only`` is a setting that names a file of paper ids.
+    """
     if settings.only is None:
         return
     listed = set(read_ids(settings.only))
@@ -110,7 +118,10 @@ def _same_draw(key: str, settings: EditionSettings, stored: Row) -> None:
 
 
 def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
-    """Returns the first *limit* papers of the sample (None: all) in its order, with the texts read from PDFs."""
+    """Returns the first *limit* papers of the sample, in the sample's order; None means all.
+
+    Abstracts and texts that were read from PDFs are filled in.
+    """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     for row in store.rows(TEXTS):
         paper = papers[row["paper_id"]]
@@ -128,11 +139,13 @@ def sample(
     assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",),
 ) -> list[Entry]:
-    """Returns the sampled papers with all responses and synopses, and the known reasons why some are missing.
+    """Returns an entry per sampled paper, with all its responses and synopses.
 
-    *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews. *judgments_by*,
-    *assw_by*: the identities of the writers of judgments and of ASSW. *parts*: the parts of an item that make its
-    synopsis.
+    A response is a review with its judgments. If a text is missing, the entry holds the reason if one is known.
+
+    - *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews.
+    - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
+    - *parts*: the parts of an item, such as its abstract, that make its synopsis.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -163,7 +176,10 @@ def sample(
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
-    """Returns why texts of *task* that *writer* was asked for are missing, by item; empty if *writer* is None."""
+    """Returns why texts are missing, for each text of the kind *task* that *writer* failed to write.
+
+    A key is the id of the review or paper that the text is about. The result is empty if *writer* is None.
+    """
     rows = store.rows(UNWRITTEN, task=task, writer=writer) if writer else []
     return {row["item"]: Lack(row["outcome"], not row["final"], row["detail"] or None) for row in rows}
 
@@ -171,12 +187,13 @@ def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
 def synopses(
     paper: Paper, assw: Mapping[str, str | Lack], categories: Mapping[str, str], parts: Sequence[Part]
 ) -> dict[SynopsisKind, str | Lack]:
-    """Returns for each kind of synopsis the synopsis of *paper*, or why it is missing.
+    """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
-    *assw* and *categories* map paper ids to texts.
+    - *assw*: paper id → the paper's ASSW, or why it is missing.
+    - *categories*: paper id → the paper's categories.
+    - *parts*: the parts of an item that make the synopsis of the kind ``abstract``.
 
-    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4). *parts*: the parts of
-    an item that make the synopsis of the kind ``abstract``.
+    The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
     """
     known: dict[SynopsisKind, str | Lack] = {}
     if own_categories := categories.get(paper.paper_id):
@@ -195,11 +212,13 @@ def synopses(
 def plan_pairs(
     store: Store, job: Job, run: Steps, entries: list[Entry], run_id: str, judgments_by: str | None, assw_by: str | None
 ) -> Work:
-    """Signs the metrics, plans every pair and stores the plan; scores under the same signatures are kept.
+    """Computes the signatures of the metrics, and plans and stores every pair; returns the plan.
 
-    *entries*: the sampled papers with their responses. *judgments_by*, *assw_by*: the identities of the writers of
-    judgments and of ASSW. Raises `SettingsError` for an unknown candidate, `SourceError` for a metric that could score
-    no human review.
+    - *entries*: the sampled papers with their responses.
+    - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
+
+    Stored scores with the same signatures are kept. Raises `SettingsError` for an unknown candidate. Raises
+    `SourceError` if a metric could score no human review.
     """
     scoring = job.settings.scoring
     writer = scored_writer(entries, scoring.writer, judgments_by)
@@ -234,7 +253,10 @@ def plan_pairs(
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:
-    """Returns *entry* after marking each candidate's review without judgments by *writer* as waiting for them."""
+    """Returns *entry* with a mark ``not_judged`` on each candidate's review that lacks judgments by *writer*.
+
+    The pairs of such a review wait until the judgments exist.
+    """
     lack = Lack(
         "not_judged", True,
         f"no judgments by {writer}; import them, or have every review judged by one writer: "
@@ -258,11 +280,15 @@ def add_plan(
     candidates: Sequence[Candidate],
     moved: Sequence[Moved] = (),
 ) -> None:
-    """Stores the plan of a run, and deletes what earlier runs planned for the same signatures and candidates.
+    """Stores the plan of a run, and deletes older plans for the same signatures and candidates.
 
-    A pilot (``job.limit``) deletes nothing. *moved*: reviews that are scored on other papers to measure chance. New
-    reviews may change which review is scored on which paper. Scores of a move that changed are deleted. If a validation
-    plans a pair that a refresh planned, the pair stays the refresh's, because a board shows the last refresh.
+    - *planned*: (signature id, pair) for each pair.
+    - *signatures*: metric → signature.
+    - *moved*: reviews that are scored on other papers, to measure the score by chance.
+
+    A pilot (``job.limit``) deletes no plan. If another review than before is moved to a paper, the scores of the
+    earlier review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the
+    refresh's, because a board shows the last refresh.
     """
     ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
@@ -308,7 +334,10 @@ def add_plan(
 
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
-    """Raises `SourceError` if a metric can score no human review: such a run would score nothing and look done."""
+    """Raises `SourceError` if a metric can score no human review, because such a run would score nothing and look done.
+
+    *key*: the name of the edition. *planned*, *signatures*: as in `add_plan`.
+    """
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id

@@ -1,7 +1,7 @@
 """Tells where the texts of a snapshot come from: the version of each review, each paper's PDF, and the licences.
 
-A fetched snapshot states all three. A snapshot of a user's own notes holds only the notes. Each of these may state its
-own licence (OpenReview API v2).
+A fetched snapshot states all three. A snapshot made from a user's own notes holds only the notes. Each note may state
+its own licence (OpenReview API v2).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ AS_GIVEN = "as_given"
 
 
 def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns rows of the table ``review_versions``, which state the version of each review that counts.
+    """Returns rows of the table ``review_versions``: which version of each review was imported.
 
-    *kept*: the ids of the imported reviews; others have no row.
+    *kept*: the ids of the imported reviews. Other reviews have no row.
     """
     fetched = {row["review_id"]: row for row in snapshot.reviews() if row["review_id"] in kept}
     unknown = {"versions": 1, "version": None, "written_at": None, "rule": AS_GIVEN}
@@ -42,9 +42,9 @@ def versions(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 
 
 def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
-    """Returns rows of the table ``paper_sources``: where the PDF of each paper comes from.
+    """Returns rows of the table ``paper_sources``: where the PDF of each paper comes from, and its licence.
 
-    *kept*: the ids of the imported papers; others have no row.
+    *kept*: the ids of the imported papers. Other papers have no row.
     """
     known = snapshot.papers()
     stated = licences(snapshot, kept - {name for name, row in known.items() if row["licence"]})
@@ -58,9 +58,9 @@ def papers(snapshot: Snapshot, kept: Set[str]) -> list[dict[str, Any]]:
 
 
 def licences(snapshot: Snapshot, kept: Set[str]) -> dict[str, str]:
-    """Returns the licences that notes state, by note id; notes without one are left out.
+    """Returns note id → licence, for each note that states a licence.
 
-    *kept*: the ids of the imported notes; others are left out.
+    *kept*: the ids of the imported notes. Other notes are left out.
     """
     if not kept:
         return {}

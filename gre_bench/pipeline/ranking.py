@@ -1,7 +1,7 @@
-"""Computes and stores what a board shows besides its means: exposures, rank statistics, lengths and costs.
+"""Computes and stores what a board shows besides mean scores: exposures, rank statistics, lengths and costs.
 
-An exposure states whether an LM may have been trained on the edition's reviews. Ranks are tested at the end of a
-refresh. Until then the store makes no claim about an order with new scores.
+An exposure states whether an LM may have been trained on the edition's reviews. Rank statistics say how certain the
+order of the candidates is. A refresh deletes them before it changes scores, and computes them again at its end.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ PER_TOKENS = 1_000_000
 
 
 def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) -> None:
-    """Stores which LMs may have been trained on the edition's reviews, and the group in which each candidate is ranked.
+    """Stores which LMs may have been trained on the edition's reviews, and in which group each candidate is ranked.
 
-    The LMs are the candidates and those behind the scores of *signatures*.
+    The LMs are the candidates, and the LMs that make the scores of *signatures*.
     """
     known, day = models.load(job.settings.writing.models), released(job.settings)
     roles: dict[tuple[Role, str], None] = {}
@@ -75,7 +75,10 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) 
 
 
 def lms_behind(signature: SignatureRow) -> dict[Role, str]:
-    """Returns the names of the LMs that make the scores of *signature*, by role."""
+    """Returns role → name, for each LM that makes the scores of *signature*.
+
+    The roles are evaluation LM, writer of judgments, and writer of synopses.
+    """
     return {
         "evaluation_lm": signature["evaluation_lm"],
         "writer": signature["writer"],
@@ -84,7 +87,7 @@ def lms_behind(signature: SignatureRow) -> dict[Role, str]:
 
 
 def released(settings: Settings) -> date | None:
-    """Returns the day on which the edition's reviews were first public; None if the catalogue does not know it."""
+    """Returns the day on which the edition's reviews were first public; None if the catalogue states no day."""
     try:
         return venue_of(settings.edition.venue, settings.edition.year).reviews_released
     except SettingsError:
@@ -92,7 +95,7 @@ def released(settings: Settings) -> date | None:
 
 
 def clear_rank_statistics(store: Store, signature_ids: Sequence[str]) -> None:
-    """Deletes the rank statistics and tests of the signatures; called when their scores are about to change."""
+    """Deletes the rank statistics and tests of the signatures. Call this before scores of the signatures change."""
     store.write(*_cleared(signature_ids))
 
 
@@ -102,9 +105,11 @@ def _cleared(signature_ids: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def store_rank_statistics(store: Store, job: Job, signatures: Sequence[SignatureRow], run_id: str) -> None:
-    """Computes and stores each candidate's rank statistics, its length, its score at the human length, and its costs.
+    """Computes and stores, for each of *signatures*, what its board shows besides mean scores.
 
-    Does so for each of *signatures*, and replaces what earlier runs stored.
+    For each candidate, these are its rank statistics and tests, its length in words, its length-controlled score, and
+    its costs. The length-controlled score is an estimate for reviews as long as the human ones. Values that earlier
+    runs stored are replaced.
     """
     known = models.load(job.settings.writing.models)
     ids = [signature["signature_id"] for signature in signatures]
@@ -149,17 +154,19 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
 def _group_by_group(
     pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
 ) -> list[RankStatistics]:
-    """Returns the rank statistics of each ranked candidate; each group is a family of tests of its own.
+    """Returns the rank statistics of each ranked candidate.
 
-    *ranked*: group → candidate → rank. *above*: the p-value of each candidate's score above chance.
+    *ranked*: group → candidate → rank. Only candidates of the same group are compared, and p-values are corrected
+    within each group. *above*: candidate → p-value of the test that its score lies above chance.
     """
     return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
 
 def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
-    """Returns the first of *groups* with a pattern that matches the candidate *name*; None for the board's main group.
+    """Returns the group in which the candidate *name* is ranked; None for the main group of the board.
 
-    The human baseline and the controls are always in the main group.
+    *groups*: group → patterns of candidates' names. The first group with a matching pattern is returned. The human
+    baseline and the controls are always in the main group.
     """
     if name == HUMAN or name in CONTROLS:
         return None
@@ -168,9 +175,11 @@ def group_of(name: str, groups: Mapping[str, Sequence[str]]) -> str | None:
 
 
 def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> str | None:
-    """Returns the id of the signature of the metric's chance-corrected form (score less the score by chance).
+    """Returns the id of the signature in *signatures* that is the chance-corrected form of *signature*.
 
-    That signature equals *signature* in all but the metric. Returns None if *signatures* does not hold it.
+    The chance-corrected form of a metric is the score less the score by chance. The score by chance is that of the
+    candidate's reviews of other papers. The two signatures differ only in the metric. Returns None if *signatures* has
+    no such signature.
     """
     wanted = signature["metric"] + SPECIFIC
     apart = ("metric", "chance", "signature_id")
@@ -183,9 +192,11 @@ def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> 
 
 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
-    """Returns candidate → how far it scores above chance.
+    """Returns candidate → how far its scores lie above its scores by chance.
 
-    *specific_id*: the id that `specific_of` returns. If it is None, the result is empty.
+    Scores by chance are those of the candidate's reviews of other papers. *signature_id*: the signature of the metric.
+    *specific_id*: the signature of its chance-corrected form, as `specific_of` returns it. The result is empty if
+    *specific_id* is None.
     """
     if specific_id is None:
         return {}
@@ -203,10 +214,10 @@ def against_chance(store: Store, signature_id: str, specific_id: str | None) -> 
 
 
 def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
-    """Returns a row per candidate with the p-value of its mean difference from the human baseline.
+    """Returns a row per candidate: the p-value of its mean difference from the human baseline.
 
-    The test is Student's, paired by paper. A candidate with fewer than two papers, or with equal differences on all of
-    them, has no row.
+    The row also has the number of papers. The test is Student's t-test, paired by paper. A candidate has no row if it
+    has fewer than two papers, or if its difference is the same on all papers.
     """
     rows = store.rows(HUMAN_DIFFERENCES, signature_id=signature_id)
     tested = []
@@ -218,7 +229,7 @@ def to_human(store: Store, signature_id: str) -> list[dict[str, Any]]:
 
 
 def _about(row: JudgedCandidateRow) -> dict[str, Any]:
-    """Returns the columns of *row* that the table ``profiles`` stores about judgments: all but the candidate."""
+    """Returns *row* without its candidate: the columns about judgments that the table ``profiles`` stores."""
     return {name: value for name, value in row.items() if name != "candidate_id"}
 
 
@@ -238,11 +249,16 @@ def profiles(
     judged: Mapping[str, Row],
     texts: Sequence[BoardTextRow],
 ) -> list[dict[str, Any]]:
-    """Returns rows of the table ``profiles`` of one signature, one per human or model candidate.
+    """Returns the rows of the table ``profiles`` for one signature, one per human or model candidate.
 
-    *pairs*: the scored pairs. *known*: the models file. *counted*: a cache of word counts, filled here and shared by
-    all signatures. *judged*: by candidate, a summary of its judgments by the signature's writer. *texts*: what became
-    of the texts that were asked for.
+    A profile states a candidate's length in words, its length-controlled score, its costs, and a summary of its
+    judgments. The length-controlled score is an estimate for reviews as long as the human ones.
+
+    - *pairs*: the scored pairs.
+    - *known*: model → entry of the models file.
+    - *counted*: a cache of word counts, filled here and shared by all signatures.
+    - *judged*: candidate → a summary of its judgments by the signature's writer.
+    - *texts*: counts of the texts that LMs or rules were asked for, with tokens.
     """
     recipe, writer = recipe_of(signature["metric"]), signature["writer"]
     read = (recipe.source, writer, signature["form"], RAW_CUT if recipe.formula else 10**9)
@@ -279,7 +295,10 @@ def profiles(
 
 
 def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
-    """Removes ``extremes`` from *profile* and returns them as a row of the table ``lengths``; None without texts."""
+    """Removes ``extremes``, the smallest and largest number of words of the candidate's texts, from *profile*.
+
+    Returns them as a row of the table ``lengths``; None if the candidate has no texts.
+    """
     bounds = profile.pop("extremes")
     if bounds is None:
         return None
@@ -287,13 +306,14 @@ def extremes(profile: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) -> dict[str, Any]:
-    """Returns what the *texts* of one candidate took: numbers of requested and of unusable texts, tokens, and USD.
+    """Returns the cost of the *texts* of one candidate: numbers of requested and of unusable texts, tokens, and USD.
 
-    USD is None if the cost is unknown.
+    - *known*: model → entry of the models file, with prices.
+    - *first*: the kind of text that a candidate's work begins with, ``review`` or ``judgments``.
 
-    *known*: the models file, with prices. *first*: the task that every candidate's texts begin with, ``review`` or
-    ``judgments``; if *texts* holds none of these, they were imported, and their cost is unknown. A text by rule costs
-    nothing. A text from the reply archive costs what was paid for its request.
+    Tokens and USD are None if *texts* has no text of the kind *first*, because these texts were then imported. They are
+    also None if a reply came without a count of tokens. USD is None if a price is unknown. A text by rule costs
+    nothing. A text from the reply archive costs what its request once cost.
     """
     bought = [row for row in texts if not row["writer"].startswith(("rule", "extractive"))]
     is_known = any(row["task"] == first for row in texts) and all(row["unstated"] == 0 for row in bought)

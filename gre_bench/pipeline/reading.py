@@ -1,4 +1,4 @@
-"""Imports what the settings name, freezes notes and PDFs as a snapshot, and reads the papers' texts."""
+"""Imports the sources that the settings name, freezes notes and PDFs as a snapshot, and reads the papers' texts."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from gre_bench.tasks.protocol import Steps
 
 
 def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[str, Any]]:
-    """Imports the notes, the papers and the reviews that the settings name, in this order; returns a report for each.
+    """Imports the notes, the papers and the reviews that the settings name, in this order; returns one report per file.
 
-    Raises `SourceError` if a row is refused; what was imported before is kept.
+    Raises `SourceError` if a row is refused; what was already imported is kept.
     """
     sources = settings.sources
     rows = row_range(sources.rows)
@@ -73,10 +73,10 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
 
 
 def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
-    """Copies the notes, PDFs and texts that *sources* name into a snapshot, and imports its papers and reviews.
+    """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
-    Returns the report. From a fetched snapshot, the version of each review before the rebuttal is imported
-    (`gre_bench.ingest.records.review_versions`).
+    Returns the report of the import with counts added. A fetched snapshot holds several versions of a review. The
+    version before the rebuttal is imported (see `gre_bench.ingest.records.review_versions`).
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -111,9 +111,9 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
 def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
     """Copies the snapshot that *sources* name into the state folder, unless the copy exists; returns the copy.
 
-    If *sources* name a folder of snapshots, the newest one of the edition's venue and year is chosen. Raises
-    `SettingsError` if *sources* name notes too. Raises `SourceError` for no snapshot, a damaged one, or one of another
-    venue or year.
+    If *sources* name a folder of several snapshots, the newest snapshot of the edition's venue and year is copied.
+    Raises `SettingsError` if *sources* also name notes, PDFs or texts. Raises `SourceError` if there is no snapshot, or
+    if it is damaged or of another venue or year.
     """
     if sources.notes or sources.pdfs or sources.texts:
         raise SettingsError("sources.snapshot has notes and PDFs of its own; leave out sources.notes, pdfs and texts")
@@ -135,9 +135,9 @@ def adopt(store: Store, edition: Edition, sources: SourceSettings) -> Snapshot:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Locks the snapshots of all editions of the state during its block, in which *folder* is filled.
+    """Holds a lock during its block, so that only one process at a time fills a snapshot folder of this state.
 
-    First deletes unfinished snapshots with the name of *folder*, left by killed runs.
+    *folder*: the snapshot folder to fill. Unfinished copies of this folder, left by killed runs, are deleted first.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder.parent / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
@@ -162,9 +162,8 @@ def _latest(folder: Path, edition: Edition) -> Path:
 def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Sequence[str] = ()) -> Snapshot:
     """Returns the snapshot of the notes, PDFs and texts that *sources* name, and makes it if there is none yet.
 
-    *remarks*: lines that a new snapshot states about itself.
-
-    A damaged snapshot of the same files is kept under another name. Raises `SourceError` for a file that is missing.
+    *remarks*: lines that a new snapshot states about itself. If the existing snapshot is damaged, it is renamed and a
+    new one is made. Raises `SourceError` for a missing file.
     """
     for file in (sources.notes, sources.texts):
         if file is not None and not file.is_file():
@@ -199,9 +198,9 @@ def snapshots(store: Store) -> Path:
 
 
 def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
-    """Reads the missing texts of sampled papers from the snapshot imported last, and stores them in chunks.
+    """Reads the missing texts of sampled papers from the snapshot that was imported last, and stores them in chunks.
 
-    Does nothing without a snapshot.
+    Does nothing if no snapshot was imported.
     """
     snapshot = store.rows(SNAPSHOT)
     if not snapshot:
@@ -227,7 +226,10 @@ def read_papers(store: Store, job: Job, run: Steps, progress: Progress) -> None:
 
 
 def reading_notes(store: Store, limit: int | None) -> list[str]:
-    """Returns a note for each status of a text that a user should check, among the first *limit* sampled papers."""
+    """Returns notes on badly read texts of the first *limit* sampled papers (None: all), one note per status.
+
+    The status of a text says how well it was read from its PDF. A note gives the number of papers with this status.
+    """
     sampled = {paper.paper_id for paper in sampled_papers(store, limit)}
     ids_by_status: dict[tuple[str, bool], list[str]] = {}
     for row in store.rows(TEXT_STATES):

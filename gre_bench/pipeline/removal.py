@@ -1,4 +1,4 @@
-"""Removes a candidate with all its scores, and tests the ranks of the others again."""
+"""Removes a candidate with all its scores, and computes the rank statistics of the remaining candidates again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
 def own_name(name: str) -> str:
-    """Returns *name* if it may be a candidate of the user; raises `SettingsError` for the baseline and controls."""
+    """Returns *name* if a user may add or remove this candidate.
+
+    Raises `SettingsError` for the human baseline and for controls.
+    """
     if name == HUMAN:
         raise SettingsError(f"{name} is the baseline; it cannot be removed or added")
     if name in CONTROLS or name in EXTRACTIVE or is_changed(name):
@@ -32,10 +35,10 @@ def own_name(name: str) -> str:
 
 
 def find_candidate(store: Store, name: str) -> Row:
-    """Returns the candidate *name*: its full name, and how many of its reviews, judgments and scores *store* holds.
+    """Returns the full name of the candidate *name*, and the numbers of its records in *store*.
 
-    The end of a name is enough if it is unique. Raises `SettingsError` for an unknown candidate, the baseline or a
-    control.
+    The records are reviews, judgments and scores. *name* may be the end of a full name if only one candidate fits.
+    Raises `SettingsError` for an unknown candidate, the baseline or a control.
     """
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     name = own_name(resolved(name, known, f"edition {store.key} has no candidate"))
@@ -43,7 +46,7 @@ def find_candidate(store: Store, name: str) -> Row:
 
 
 def forgetting(store: Store, name: str) -> list[Step]:
-    """Returns the steps for `Store.write` that delete the candidate *name*, and the rank statistics of its boards."""
+    """Returns the steps for `Store.write` that delete the candidate *name* and the rank statistics of its boards."""
     ids = {"signature_ids": [row["signature_id"] for row in store.rows(CANDIDATE_SIGNATURES, candidate_id=name)]}
     return [
         ("name_candidate", {"candidate": name}), ("forget_candidate", {}), ("clear_rank_statistics", ids),
@@ -52,10 +55,11 @@ def forgetting(store: Store, name: str) -> list[Step]:
 
 
 def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: float = 0.0) -> dict[str, Any]:
-    """Deletes the candidate *name* in one transaction, then tests the ranks of the others again; returns the report.
+    """Deletes the candidate *name*, then computes the rank statistics of the remaining candidates again.
 
-    The report counts what was deleted. If the run stops after the deletion and before the tests, the board has no tests
-    until the next refresh. Raises `LockedError` if another process still writes the edition after *wait_s* seconds.
+    Returns a report with the numbers of deleted records. The deletion is one transaction. If the run stops after it,
+    the board has no rank statistics until the next refresh. Raises `LockedError` if another process still writes the
+    edition after *wait_s* seconds.
     """
     with store.lock("remove", wait_s), recorded(store, "remove", settings, shown=False) as progress:
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
@@ -67,7 +71,7 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
 
 
 def coming_back(settings: Settings, name: str) -> list[str]:
-    """Returns a note for each reason why the next refresh with *settings* would bring the candidate *name* back."""
+    """Returns one note for each reason why the next refresh with *settings* would add the candidate *name* again."""
     notes = []
     if name in settings.writing.candidates:
         others = json.dumps([other for other in settings.writing.candidates if other != name])
@@ -82,9 +86,10 @@ def coming_back(settings: Settings, name: str) -> list[str]:
 
 
 def _holds(file: Path, by: str | None, name: str) -> bool:
-    """Returns whether a row of *file* is a review by *name*; *by* is the candidate of rows that name none.
+    """Returns whether *file* has a review by the candidate *name*.
 
-    False for a file that cannot be read, because the next refresh cannot read it either.
+    *by*: the candidate to assume for rows without a named candidate. Returns False for a file that cannot be read,
+    because the next refresh cannot read it either.
     """
     try:
         return any((row.get("candidate") or by) == name for _, row in rows_of(file, REVIEW_COLUMNS, None, Imported()))

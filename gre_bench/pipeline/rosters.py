@@ -1,4 +1,4 @@
-"""Decides the year and the models of a year's board, before anything is paid for."""
+"""Decides the year and the models of a year's board, and checks the models before anything is paid for."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gre_bench.writing.rules.writer import EXTRACTIVE
 
 
 def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> Settings:
-    """Returns *settings* for the board of *venue* and *year*.
+    """Returns *settings* with *venue* and *year* set.
 
     If *year* is None, the newest year whose reviews are public on the day *on* is used. Raises `SettingsError` if the
-    settings rank no model, or name one that is not in the models file.
+    settings rank no model, or name a model that is not in the models file.
     """
     chosen = newest_year(venue, on) if year is None else year
     venue_of(venue, chosen)
@@ -35,9 +35,10 @@ def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> S
 
 
 def check_models(settings: Settings) -> None:
-    """Raises `LMError` if a model's API key is not set.
+    """Raises an error if a model that *settings* use cannot be asked.
 
-    Raises `SettingsError` if the budget limits USD and a model's prices are not known.
+    Raises `LMError` if the model's API key is not set. Raises `SettingsError` if the budget limits USD and the model's
+    prices are not known.
     """
     for model in asked_models(settings):
         model.key()
@@ -50,9 +51,9 @@ def check_models(settings: Settings) -> None:
 
 
 def asked_models(settings: Settings) -> list[Model]:
-    """Returns the LMs that *settings* use: the ranked LMs, the writers, and the examiner if a metric has one.
+    """Returns the LMs that *settings* use: the ranked LMs, the writers, and the examiner if a metric needs one.
 
-    Raises `SettingsError` if no model is ranked, or the models file lacks one.
+    Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.
     """
     writing, validation = settings.writing, settings.validation
     ranked = [name for name in writing.candidates if name not in EXTRACTIVE]

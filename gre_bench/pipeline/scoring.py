@@ -1,4 +1,4 @@
-"""Scores the planned pairs that have no score yet, and commits the scores of whole papers."""
+"""Scores the planned pairs that have no score yet, and commits the scores in chunks of whole papers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Chunk = Sequence[tuple[str, dict[str, list[Case]]]]
 def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progress) -> None:
     """Scores the planned pairs of *work* that have no score yet, in chunks of papers.
 
-    All scores of a chunk are committed in one transaction. Remarks of the scoring are added to ``work.notes``.
+    Each chunk is committed in one transaction. Remarks on the scoring are added to ``work.notes``.
     """
     due = due_cases(store, work)
     progress.stage("scoring", counts(store, work))
@@ -66,7 +66,10 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 
 
 def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
-    """Returns a problem in place of each score of a chunk that was *lost*; the next run scores the chunk again."""
+    """Returns a problem in place of every score of a chunk whose worker died; the next run scores the chunk again.
+
+    *works*: the cases of the chunk. *lost*: states the message of the problem.
+    """
     problem = Problem("worker_died", lost.why, final=False)
     cases = [(item.signature_id, case) for item in works for case in item.cases]
     return Scored(
@@ -79,7 +82,10 @@ def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
 
 
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
-    """Returns the cases without a score: paper → signature → cases, papers in the edition's order."""
+    """Returns the cases without a score, as paper id → signature id → cases; papers are in the order of the plan.
+
+    A case is the texts of one (paper, candidate, reference).
+    """
     due: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
     for signature_id, planned in groupby(work.planned, itemgetter(0)):
         _, *keys = store.columns(MISSING, signature_ids=[signature_id])
@@ -91,7 +97,7 @@ def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
 
 
 def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
-    """Returns the cases of a chunk, grouped by metric."""
+    """Returns the cases of *chunk*, which holds some papers, grouped by metric."""
     gathered: dict[str, list[Case]] = defaultdict(list)
     for _, by_signature in chunk:
         for signature_id, cases in by_signature.items():
@@ -103,9 +109,9 @@ def works_of(chunk: Chunk, work: Work) -> list[MetricWork]:
 def known_spans(
     store: Store, scoring: ScoringSettings, lm_id: str, works: Sequence[MetricWork]
 ) -> dict[str, SpanLogprob]:
-    """Returns the log-probabilities by the evaluation LM *lm_id* that *works* need and the store has.
+    """Returns the log-probabilities that the store already has, out of those that *works* need.
 
-    A key is the digest of a prediction's prompt and reply.
+    *lm_id*: the identity of the evaluation LM. A key is the digest of a prediction, which is a prompt and a reply.
     """
     recipes = [(recipe_of(item.metric), item) for item in works]
     predictions = [
@@ -118,10 +124,10 @@ def known_spans(
 
 
 def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
-    """Commits what was *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
+    """Stores the results *scored* in one transaction: log-probabilities, scores, and problems in place of scores.
 
-    A final problem is stored as the pair's outcome. A transient problem is only recorded, so the next run scores the
-    pair again.
+    A final problem is stored as the pair's result. A transient problem is stored only in the table ``problems``, so the
+    next run scores the pair again.
     """
     at = now()
     finished = [item for item in scored.scores if item.problem is None or item.problem.final]
@@ -175,19 +181,20 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
 
 
 def counts(store: Store, work: Work) -> list[ProgressRow]:
-    """Returns the planned pairs of the candidates of *work* by state, one row per metric."""
+    """Returns the numbers of planned pairs by state, one row per metric; only the candidates of *work* count."""
     return store.rows(PROGRESS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
-    """Returns why pairs of the candidates of *work* have no score: a row per metric, state and reason."""
+    """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
     return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def separate(store: Store, signature_id: str) -> None:
-    """Stores the AUC of the scores of human reviews against those of human reviews of other papers.
+    """Stores how well the metric tells a human review of the same paper from a human review of another paper.
 
-    If there are too few scores for an interval, an AUC stored earlier is deleted.
+    The figure is the AUC of the two sets of scores. If there are too few scores for an interval, the stored AUC is
+    deleted.
     """
     same, other = (
         store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)

@@ -1,9 +1,9 @@
 """Validation records: the result of validating a metric with one evaluation LM and one writer.
 
-There is one JSON file per signature and edition: in the folder ``validations`` of the state, where validations write,
-and of ``data``, which is shipped. Every edition that is scored under a record's signature shows its verdict. A metric
-without a record, or without a pass, is unvalidated. If an edition's own validation is undecided, records of other
-editions decide: a failure counts before a pass, and an undecided record only if there is no other.
+There is one JSON file per signature and edition. Validations write it to the folder ``validations`` of the state.
+Further records are shipped in the folder ``data``. An edition that is scored under a record's signature shows the
+record's verdict. A metric without a record that passes is unvalidated. If an edition's own validation is undecided,
+records of other editions decide: first a failure, then a pass.
 """
 
 from __future__ import annotations
@@ -27,10 +27,17 @@ SHIPPED = resource("data", "validations")
 
 @dataclass(frozen=True, slots=True)
 class ValidationRecord:
-    """The verdict on a signature over all changes of reviews of *edition*, and the verdict for each change.
+    """The verdict on a metric under one signature, and the verdict on each change of reviews that led to it.
 
-    *detail* is one line for readers. *made_by*: who made each change, a rule or a writer. *papers*: the fewest papers
-    behind any effect. *rules*: the margins and the bootstrap settings behind the verdict.
+    - *signature_id*, *signature*: the id and the parts of the signature.
+    - *verdict*: the verdict over all changes.
+    - *edition*: the edition whose reviews were changed.
+    - *detail*: one line for readers.
+    - *validated_at*: the time of the verdict, in ISO format.
+    - *changes*: change → verdict.
+    - *made_by*: change → who made it: ``rule`` or the name of a writer.
+    - *papers*: the smallest number of papers behind an effect.
+    - *rules*: the margins and the bootstrap settings behind the verdict.
     """
 
     signature_id: str
@@ -55,8 +62,9 @@ def write_validation_record(
 ) -> ValidationRecord:
     """Writes the validation record of *signature* into the folder *state*, and returns it.
 
-    The new record replaces an earlier one of the same edition. *effects*: one row per change (`EffectRow`). *untried*:
-    the changes that were not made, which count as undecided.
+    - *edition*: the validated edition; its earlier record is replaced.
+    - *effects*: one row per change that was made (`EffectRow`).
+    - *untried*: the changes that were not made; each counts as undecided.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
@@ -90,7 +98,10 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Copies the validation record of each signature into *store*; earlier copies are replaced."""
+    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run.
+
+    The records lie in the folder *state* or among the shipped files (see `validation_record`).
+    """
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
     rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
     store.write(
@@ -100,11 +111,11 @@ def store_validation_records(store: Store, state: Path, signature_ids: Sequence[
 
 
 def validation_record(state: Path, signature_id: str, edition: str | None = None) -> ValidationRecord | None:
-    """Returns the validation record that decides for a signature in *edition*; None if there is none.
+    """Returns the validation record that decides about a signature in *edition*; None if there is none.
 
-    The edition's own record decides if its verdict is not undecided. Otherwise the newest record that fails decides,
-    else the newest that passes, else the newest. For one edition, the record in *state* counts before the shipped one.
-    Raises `StoreError` for a damaged file.
+    The edition's own record decides if its verdict is pass or fail. Otherwise the newest record that fails decides,
+    else the newest record that passes, else the newest undecided record. If both *state* and the shipped files have a
+    record of one edition, the record in *state* counts. Raises `StoreError` for a damaged file.
     """
     by_edition: dict[str, ValidationRecord] = {}
     for folder in (SHIPPED, state / "validations"):
@@ -121,7 +132,10 @@ def validation_record(state: Path, signature_id: str, edition: str | None = None
 
 
 def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) -> bool:
-    """Returns whether *metric* has a validation record for this evaluation LM and this writer; compares only names."""
+    """Returns whether there is a validation record of *metric* with this evaluation LM and this writer.
+
+    Only names are compared, not whole signatures. *writer*: None means any writer.
+    """
     records = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
     return any(
         record.signature["metric"] == metric
@@ -132,10 +146,10 @@ def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) 
 
 
 def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Returns the *signatures* of an edition's board whose metric failed validation or was never validated.
+    """Returns the rows of *signatures* whose metric failed validation or was never validated.
 
-    Each row has metric, signature_id, verdict and detail. The verdict is ``fail``, or ``missing`` if there is no
-    record. Signatures whose record is undecided, for lack of papers, are left out.
+    *signatures*: the rows of an edition's board. A returned row has metric, signature_id, verdict and detail. The
+    verdict is ``fail``, or ``missing`` if there is no record. Signatures with an undecided record are left out.
     """
     rows: list[Row] = []
     for row in signatures:

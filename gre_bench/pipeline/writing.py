@@ -1,7 +1,7 @@
 """Writes the texts that scores need, by rule or by LMs: candidates' reviews, judgments, synopses.
 
-Each stage asks the store which texts are missing, passes them to a step in chunks, and commits the results. A text that
-failed for good is not requested again. One with a transient failure is requested again by the next run.
+Each stage asks the store which texts are missing, has a step write them in chunks, and commits the results. A text that
+failed for good is not requested again. A text that failed for a transient reason is requested again by the next run.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ DOWN = 16
 
 
 def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
-    """Returns the candidates that will be asked for reviews, each with its identity as a writer.
+    """Returns candidate → its identity as a writer, for each candidate to ask for reviews.
 
-    An identity includes prompt and sampling. The candidates are those of the settings and those that earlier runs
-    asked. If the job names candidates, only these are returned. A candidate with imported reviews is not asked for
-    more. Raises `SettingsError` for a candidate whose identity has changed in this edition.
+    The identity includes prompt and sampling. The candidates are those in the settings and those asked by earlier runs.
+    If the job names candidates, only the named ones are returned. A candidate with imported reviews is not asked.
+    Raises `SettingsError` for a candidate whose identity has changed in this edition.
     """
     rows = store.rows(ASKED_FOR)
     before = {row["candidate"]: row["writer"] for row in rows if row["wrote"]}
@@ -60,9 +60,9 @@ def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
 def write_reviews(
     store: Store, job: Job, run: Steps, papers: Sequence[Paper], names: Mapping[str, str], progress: Progress
 ) -> None:
-    """Has each candidate of *names* (candidate → identity as a writer) write its missing reviews of *papers*.
+    """Lets each candidate write its missing reviews of *papers*, and stores them chunk by chunk.
 
-    Reviews are stored chunk by chunk.
+    *names*: candidate → its identity as a writer.
     """
     for name, writer in names.items():
         known = {row["paper_id"] for row in store.rows(REVIEWS) if row["candidate"] == name}
@@ -79,8 +79,8 @@ def write_reviews(
 def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry], progress: Progress) -> str | None:
     """Writes and stores the missing judgments of every review that this run scores; returns the writer's identity.
 
-    In three cases it writes nothing and returns None: no metric reads judgments, the settings name no writer, or they
-    score the judgments of another writer.
+    In three cases it writes nothing and returns None: no metric reads judgments, the settings name no writer, or the
+    settings score the judgments of another writer.
     """
     return judge_responses(store, job, run, _scored(entries, job), progress)
 
@@ -88,7 +88,7 @@ def write_judgments(store: Store, job: Job, run: Steps, entries: Sequence[Entry]
 def judge_responses(
     store: Store, job: Job, run: Steps, responses: Sequence[Response], progress: Progress
 ) -> str | None:
-    """Writes and stores the missing judgments of *responses*; returns the writer's identity.
+    """Writes and stores the missing judgments of *responses* (reviews); returns the writer's identity.
 
     In the three cases that `write_judgments` names, it writes nothing and returns None.
     """
@@ -114,11 +114,9 @@ def judge_responses(
 
 
 def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], progress: Progress) -> str | None:
-    """Writes and stores the missing ASSW of *papers*; returns the identity of the ASSW's writer.
+    """Writes and stores the missing ASSW of *papers*; returns the identity of the writer of ASSW.
 
-    Returns None if no metric needs ASSW.
-
-    The ASSW are the strengths and weaknesses that a paper's authors state.
+    ASSW are the strengths and weaknesses that a paper's authors state. Returns None if no metric needs ASSW.
     """
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
@@ -150,12 +148,17 @@ def write(
     rows: Callable[[Sequence[Written]], tuple[str, list[Any]]],
     candidate: str | None = None,
 ) -> None:
-    """Writes a text for each item of *due* in chunks; each chunk is committed with the outcome of every text.
+    """Writes a text for each item of *due* in chunks, and commits each chunk with the outcome of every text.
 
-    *task*: the kind of text. *step* writes a chunk by the writer *name*, whose identity is *writer*. *rows* returns the
-    query and the records that store the written texts. *candidate*: whose reviews the texts are, if not those of
-    *name*. Ends early if `DOWN` texts in a row get no reply. Texts that were then not requested are missing, not
-    failed.
+    - *task*: the kind of text, such as ``review``.
+    - *writer*: the identity of the writer.
+    - *due*: what the texts are written from, such as papers.
+    - *step*: a function that writes the texts of one chunk.
+    - *name*: the name of the writer, the first argument of *step*.
+    - *rows*: a function that returns the query and the records that store the written texts.
+    - *candidate*: the candidate whose reviews the texts are; None means *name*.
+
+    Ends early if `DOWN` texts in a row get no reply. The texts that were not requested then are missing, not failed.
     """
     progress.expect(len(due))
     items, whose, unanswered = iter(due), candidate or name, 0
@@ -182,16 +185,17 @@ def _reply(task: str, writer: str, name: str, written: Written, run_id: str) -> 
 
 
 def lost_for_good(store: Store, task: str, writer: str) -> set[str]:
-    """Returns the items of *task* whose text by *writer* failed for good, so that it is not requested again.
+    """Returns the items whose text failed for good, so that the text is not requested again.
 
-    Items that lacked their paper's text are not among them, because that text may have been added since.
+    An item is the id of a review or paper. *task*: the kind of text. *writer*: the identity of its writer. An item is
+    left out if its text failed because the paper's text or abstract was missing. That text may have been added since.
     """
     rows = store.rows(UNWRITTEN, task=task, writer=writer)
     return {row["item"] for row in rows if row["final"] and row["outcome"] not in ("no_text", "no_abstract")}
 
 
 def _scored(entries: Sequence[Entry], job: Job) -> list[Response]:
-    """Returns the distinct responses that this run scores: those of humans and of the candidates of *job*."""
+    """Returns the distinct responses (reviews) that this run scores: those by humans and by the candidates of *job*."""
     named = tuple(job.changes.values()) or job.candidates or job.settings.scoring.candidates
     by_id: dict[str, Response] = {}
     for index, entry in enumerate(entries[: job.limit]):

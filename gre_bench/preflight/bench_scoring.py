@@ -1,4 +1,7 @@
-"""``gre-bench models bench scoring``: measures how fast each method scores here, and the hours of an edition."""
+"""``gre-bench models bench scoring``: measures how fast each method of scoring runs on this machine.
+
+It also states how many hours each method would take for an edition.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,11 @@ EDITION_PAIRS = 300 * 21 * 2 * 3
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The texts to score: the predictions of each paper, the number of all pairs, and a description in words.
+    """The texts to score in a measurement.
 
-    A pair here is a (candidate, reference, synopsis).
+    - *papers*: one list of predictions per paper. A prediction is a reply whose log-probability is computed.
+    - *pairs*: the number of (candidate, reference, synopsis) in all papers.
+    - *described*: a description in words.
     """
 
     papers: list[list[Prediction]]
@@ -30,18 +35,20 @@ class Load:
 
     @property
     def texts(self) -> list[str]:
-        """Returns the distinct texts of all predictions, in order."""
+        """Returns the distinct texts of all predictions, in the order in which they first occur."""
         predictions = (item for paper in self.papers for item in paper)
         return list(dict.fromkeys(text for item in predictions for text in (item.x, item.synopsis, item.reply) if text))
 
 
 def load(file: Path | None, rows: str | None, papers: int, candidates: int, synopses: int) -> Load:
-    """Returns a load of *papers* papers with *candidates* candidates and *synopses* synopses each.
+    """Returns the texts to score for *papers* papers, each with *candidates* candidates and *synopses* synopses.
 
-    The texts are the judgments in *file* (None: the shipped sample) or in its *rows*, such as ``0:300``. In each paper,
-    the first and last reviews are references and the second is a candidate. Further candidates are second reviews of
-    other papers. Synopses are judgments of other reviews, so all texts have real lengths. Raises `SettingsError` if the
-    file has too few papers.
+    - *file*: a file of judgments; None means the shipped sample.
+    - *rows*: use only these rows of the file, such as ``0:300``.
+
+    The first and the last review of a paper are its references, and the second review is a candidate. Further
+    candidates are the second reviews of other papers. Other reviews serve as synopses, so that all texts have real
+    lengths. Raises `SettingsError` if the file has too few papers.
     """
     source, span = file or resource("data", "sample", "reviews.jsonl"), row_range(rows) if rows else None
     imported = reviews_from(source, {}, {}, (), by=HUMAN, writer="given", rows=span, make_papers=True)
@@ -76,12 +83,16 @@ def bench_scoring(
     weights: Any, load: Load, *, rounds: int, budget: int | None, server: Any = None, growth: bool = False,
     on_round: Callable[[int, str], None],
 ) -> dict[str, Any]:  # fmt: skip
-    """Measures how fast each method of scoring runs with the LM *weights* on *load*; returns plain values by name.
+    """Measures how fast each method of scoring runs with the LM *weights* on *load*.
 
-    *rounds*: repetitions of each method. *budget*: the engine's limit of tokens in a batch, None for its default.
-    *server*: an LM behind a server to measure too, None for none. *growth*: also measure 1, 2, 4 and 8 times the
-    papers. *on_round* is called with the number of each round and the method. `gre_bench.lm.measurement.report`
-    describes the values of a method.
+    - *rounds*: the number of repetitions of each method.
+    - *budget*: the most tokens in one batch of the engine; None means the engine's default.
+    - *server*: an LM behind a server, to be measured too; None means none.
+    - *growth*: whether to measure 1, 2, 4 and 8 times the papers, too.
+    - *on_round*: is called with the number of finished rounds and the method's name.
+
+    Returns a dictionary of plain values. Its ``methods`` is method → values as `gre_bench.lm.measurement.report`
+    describes them, with ``hours_per_edition`` added.
     """
     from gre_bench.lm import measurement
 
@@ -100,7 +111,10 @@ def bench_scoring(
 
 
 def _growth(weights: Any, load: Load, trie: Any, on_round: Callable[[int, str], None]) -> list[dict[str, Any]]:
-    """Returns wall and CPU seconds and peak memory (bytes) of the method *trie* on 1, 2, 4 and 8 times the papers."""
+    """Measures the method *trie* on 1, 2, 4 and 8 times the papers of *load*.
+
+    Returns one row per measurement: wall and CPU seconds, and peak memory in bytes.
+    """
     from gre_bench.lm import measurement
 
     rows = []

@@ -28,17 +28,18 @@ Item = Paper | Case | tuple[str, str]
 
 @dataclass(slots=True)
 class Bill:
-    """Planned requests by kind of text and LM, with the tokens that they will read and write.
+    """The planned requests to LMs, with the tokens that the LMs will read and write.
 
-    *asked*: (kind of text, LM) → requests and tokens. *judge*: the LM that writes judgments; a request to it is added
-    for each planned review. If *judge* is None, a rule writes the judgments.
+    - *asked*: (kind of text, LM) → number of requests and tokens.
+    - *judge*: the LM that writes judgments; None if a rule writes them. Each added review also adds a request to this
+      LM.
     """
 
     judge: str | None = None
     asked: dict[tuple[str, str], Spent] = field(default_factory=dict)
 
     def add(self, what: str, name: str, items: Sequence[Item]) -> None:
-        """Adds one request to the LM *name* for each of *items*; *what* is the kind of text, a key of `WRITES`."""
+        """Adds one request to the LM *name* for each of *items*. *what*: the kind of text, a key of `WRITES`."""
         self._add(what, name, len(items), sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
         if what == "reviews" and self.judge:
             self._add("judgments", self.judge, len(items), len(items) * REVIEW_TOKENS)
@@ -50,13 +51,13 @@ class Bill:
             self.asked[what, name] = self.asked.get((what, name), Spent()) + spent
 
     def texts(self) -> dict[str, int]:
-        """Returns the number of requested texts by kind and LM, such as ``reviews by gpt-4o``."""
+        """Returns the numbers of requested texts by kind of text and LM. A key reads like ``reviews by gpt-4o``."""
         return {f"{what} by {name}": spent.requests for (what, name), spent in self.asked.items()}
 
     def rows(self, settings: Settings) -> list[dict[str, Any]]:
         """Returns one row per model: requests, tokens, and USD (None if the models file states no price).
 
-        A model that reviews with and without a guideline has one row.
+        Requests with a guideline and requests without one are added up in the model's row.
         """
         models, by_model = load_models(settings.writing.models), dict[str, Spent]()
         for (_, name), spent in self.asked.items():

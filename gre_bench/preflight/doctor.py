@@ -1,4 +1,4 @@
-"""Checks what a run needs before it starts; each finding says what to do about a problem.
+"""Checks what a run needs before it starts; if a check finds a problem, its finding says what to do.
 
 No check costs money or changes the edition, and no finding contains a secret.
 """
@@ -19,7 +19,12 @@ Verdict = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one *check*: what was *found*, and what *to_do* unless the verdict is ok."""
+    """The result of one check.
+
+    - *check*: the name of the check.
+    - *found*: what the check found.
+    - *to_do*: what the user should do; may be empty if the verdict is ok.
+    """
 
     check: str
     verdict: Verdict
@@ -31,9 +36,10 @@ Check = Callable[[Settings, Path], Iterator[Finding]]
 
 
 def examine(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Yields the findings of all checks as they come: first of the machine, then of services and endpoints.
+    """Runs all checks, and yields each finding as soon as it is known.
 
-    An error of a check becomes its finding, a problem. Secrets are masked.
+    The checks of the machine come first, then those of services and endpoints. If a check raises an error, the error
+    becomes a finding with the verdict ``problem``. Secrets are masked.
     """
     from gre_bench.preflight import doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
 

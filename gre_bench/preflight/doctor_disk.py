@@ -1,4 +1,4 @@
-"""The doctor's check of the disk: free space compared with the most that the edition may take."""
+"""The doctor's check of the disk: is there enough free space for the most that the edition may need?"""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ REPLY = 64_000
 
 
 def disk(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the free disk space: a problem if the edition does not fit, a warning below twice its need."""
+    """Checks the free disk space against the space that the edition may need.
+
+    The finding is a problem if the edition may not fit, and a warning if less than twice the needed space is free.
+    """
     whole = state.resolve()
     existing = next(folder for folder in (whole, *whole.parents) if folder.exists())
     free, needed = shutil.disk_usage(existing).free, bytes_needed(settings, state)
@@ -38,7 +41,7 @@ def disk(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def bytes_needed(settings: Settings, state: Path) -> int:
-    """Returns how many bytes a fetch and a refresh with *settings* will add to the folder *state*, at most."""
+    """Returns the most bytes that a fetch and a refresh with *settings* will add to the folder *state*."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
     pairs = edition.papers * (1 + len(CONTROLS) + len(writing.candidates)) * 2 * len(settings.scoring.with_chance)
     reviewers = [name for name in writing.candidates if not by_rule(name)]

@@ -1,4 +1,4 @@
-"""The doctor's checks of this machine: Python, packages, GPU, the state's folder, clock, the store."""
+"""The doctor's checks of this machine: Python, packages, GPU, state folder, clock, store."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def python(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def packages(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the packages of the base install are present, in the tested versions."""
+    """Checks that the packages of an install without extras are present, in the tested versions."""
     needed = [line for line in importlib.metadata.requires("gre-bench") or [] if "extra ==" not in line]
     missing = [name for name in map(_name, needed) if _version(name) is None]
     if missing:
@@ -51,7 +51,11 @@ def packages(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks torch and its devices; a lack is a problem only if the evaluation LM or the embedder needs them."""
+    """Checks torch and the devices that torch finds.
+
+    Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is a problem only if
+    the settings name the device cuda.
+    """
     from gre_bench.lm.accelerators import torch_here
 
     lm, torch = settings.evaluation_lm, torch_here()
@@ -80,7 +84,7 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the state folder can be written, or created in the nearest folder that exists."""
+    """Checks that files can be written in the state folder, or that the folder can be created."""
     existing = _nearest(state)
     try:
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".gre-bench-doctor-"):
@@ -94,7 +98,10 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that no file written earlier is newer than the clock, on which run ids, budgets and schedules depend."""
+    """Checks that the clock does not lag behind the modification times of existing files.
+
+    Run ids, budgets and schedules depend on the clock.
+    """
     files = [*state.glob("editions/*/status.json"), *state.glob("spending.jsonl"), Path(__file__)]
     ahead = max((file.stat().st_mtime - time.time() for file in files if file.is_file()), default=0.0)
     time_now = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())
@@ -105,7 +112,10 @@ def clock(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def store(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that a store can be made, written and read, and that the edition's copy for readers can be read."""
+    """Checks that a store can be created, written and read.
+
+    If the edition has a store, also checks that its read-only copy can be read.
+    """
     with tempfile.TemporaryDirectory(prefix="gre-bench-") as folder:
         trial = Store(Path(folder), settings.edition.edition)
         with trial.lock("doctor"):

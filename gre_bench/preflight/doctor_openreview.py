@@ -1,4 +1,4 @@
-"""The doctor's check of OpenReview: the login, whether it is accepted, and whether the service knows the venue."""
+"""The doctor's check of OpenReview: whether the login is accepted, and whether the service knows the venue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ONE_TRY = RetryPolicy(timeout_s=10.0, whole_s=30.0, attempts=1)
 
 
 def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the login for fetching with one request, which counts against the service's limits."""
+    """Checks the login for fetching by sending one request. The request counts against the service's limits."""
     from gre_bench.tasks.fetch import secret
 
     fetch, sources = settings.fetch, settings.sources
@@ -59,9 +59,10 @@ CHECKS: dict[str, Check] = {"OpenReview": openreview}
 
 
 def _tried(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
-    """Sends one request with *login* and returns the finding; a refused request has the verdict *verdict*.
+    """Sends one request with *login*, and returns the finding.
 
-    If the folder *state* exists, the request counts in its request budget. *account* describes the login.
+    *verdict*: the verdict if the request is refused. *account*: a description of the login for the finding. If the
+    folder *state* exists, the request is counted in the folder's record of requests.
     """
     service, venue = origin(settings), venue_of(settings.edition.venue, settings.edition.year)
     where, invitation = service.host.partition("//")[2], venue.listings[0]

@@ -1,4 +1,4 @@
-"""The doctor's check of the Prefect server: whether it answers, in our version, with workers for scheduled flows."""
+"""The doctor's check of the Prefect server: does it answer, run our version, and have workers for scheduled flows?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ DEPLOY = "prefect --no-prompt deploy --all --prefect-file deployments/prefect.ya
 
 
 def server(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the server that PREFECT_API_URL names, if it is set, and this project's deployments on it."""
+    """Checks the Prefect server that PREFECT_API_URL names, and this project's deployments on it.
+
+    If the variable is unset, the finding is ok, because each run starts a temporary server.
+    """
     url = os.environ.get("PREFECT_API_URL", "").strip().rstrip("/")
     if not url:
         yield Finding("prefect", "ok", "no PREFECT_API_URL: each run starts a temporary server of its own")
@@ -58,7 +61,7 @@ def _version(theirs: object) -> Finding:
 
 
 def _pools(url: str) -> Iterator[Finding]:
-    """Checks that each work pool of this project's deployments exists, is not paused, and has a worker online."""
+    """Checks the work pools of this project's deployments: each must exist, not be paused, and have a worker online."""
     scheduled = defaultdict[str, list[str]](list)
     for deployment in _request(url, "/deployments/filter", OURS):
         active = not deployment["paused"] and any(schedule["active"] for schedule in deployment["schedules"])
@@ -88,9 +91,10 @@ def _workers(pool: str, workers: list[dict[str, Any]], waiting: list[str], due: 
 
 
 def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Sends a GET, or a POST with *body*, to the server and returns the JSON of its reply.
+    """Sends a request to *path* on the server at *url*, and returns the JSON of the reply.
 
-    Raises `OSError` if the server does not answer or refuses, and `ValueError` if the reply is not JSON.
+    The request is a GET, or a POST with *body* if *body* is given. Raises `OSError` if the server does not answer or
+    refuses. Raises `ValueError` if the reply is not JSON.
     """
     headers = {"content-type": "application/json"}
     if key := os.environ.get("PREFECT_API_KEY", "").strip():

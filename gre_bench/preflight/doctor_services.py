@@ -1,4 +1,4 @@
-"""The doctor's checks of what a run needs: settings and budget, evaluation LM, endpoints of LMs."""
+"""The doctor's checks of the settings and of what they use: budget, evaluation LM, endpoints of LMs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOCK_SLACK_S = 60.0
 
 
 def use(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that a refresh with these settings could start."""
+    """Checks that a refresh with *settings* could start."""
     from gre_bench.flows.annual_refresh import usable
     from gre_bench.pipeline.runs.job import Job
 
@@ -31,7 +31,7 @@ def use(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the budget can be kept (all prices it needs are known), and reports what is spent or used up."""
+    """Checks that all prices which the budget needs are known, and reports what is spent or used up."""
     from gre_bench.pipeline.runs.spending import check
     from gre_bench.writing.budget import ModelBudget, left, said
     from gre_bench.writing.spend_log import spend_log_of
@@ -57,9 +57,10 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Opens the evaluation LM and the embedder, as far as the metrics need them, and runs each once.
+    """Opens the evaluation LM and the embedder, if a metric needs them, and runs each once.
 
-    The LM must find a review likelier after the same review than without it. If it does not, the finding is a warning.
+    The evaluation LM must find a review likelier when the same review comes before it. If it does not, the finding is a
+    warning.
     """
     recipes = [recipe_of(name) for name in settings.scoring.metrics]
     if any(recipe.formula for recipe in recipes):
@@ -88,7 +89,7 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks the key, the endpoint and the model's name of each LM in the settings, without cost."""
+    """Checks the API key, the endpoint and the model's name of each LM in the settings, at no cost."""
     from gre_bench.writing.endpoint import look
 
     for model in _named_models(settings):
@@ -117,9 +118,9 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 def fit(settings: Settings, state: Path) -> Iterator[Finding]:
-    """Checks that the edition's papers fit the context of each LM that reads them.
+    """Checks that the edition's papers fit the context of each LM that reads papers.
 
-    Without papers in the store, it checks a paper of usual length.
+    If the store has no papers, a paper of usual length is checked instead.
     """
     from gre_bench.pipeline.backends import writer_context
     from gre_bench.pipeline.planning import sampled_papers
@@ -156,7 +157,10 @@ CHECKS: dict[str, Check] = {
 
 
 def _named_models(settings: Settings) -> list[Model]:
-    """Returns the LMs that the settings name, each once; raises `SettingsError` for one not in the models file."""
+    """Returns the LMs that the settings name, each once.
+
+    Raises `SettingsError` for an LM that is not in the models file.
+    """
     writing, scoring, validation = settings.writing, settings.scoring, settings.validation
     named = [writing.judgments, *writing.candidates, validation.completion, validation.abstract_only,
              *validation.rephrase, validation.elongation]  # fmt: skip

@@ -1,6 +1,6 @@
-"""Estimates what a refresh would do and how long it takes, by running its stages on a copy that is deleted.
+"""Estimates what a refresh would do, and how long it would take, by running its stages on a copy of the store.
 
-Nothing is paid for. Texts and grades by LMs are counted and priced, not requested.
+The copy is deleted afterwards. Nothing is paid for: texts and grades by LMs are counted and priced, but not requested.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ TRIED_PAPERS = 2
 
 
 def estimate(job: Job, scratch: Path) -> dict[str, Any]:
-    """Returns what a refresh by *job* would do: pairs by metric and state, requests to LMs with their cost, seconds.
+    """Returns what a refresh by *job* would do.
 
-    The seconds are the time to score the pairs that are due, at the pace measured on a few of these pairs. *scratch* is
-    an empty folder for the copy, which the caller deletes. Raises the errors of a refresh.
+    The result has the numbers of pairs by metric and state, the requests to LMs with their cost, and the seconds of
+    scoring. The seconds are extrapolated from scoring a few of the pairs that are due. *scratch*: an empty folder for
+    the copy of the store; the caller must delete it. Raises the errors of a refresh.
     """
     job = in_domain(usable(job))
     original, copy = (Store(state, job.settings.edition.edition) for state in (job.state, scratch))
@@ -77,17 +78,19 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
 
 
 def _fit(store: Store, job: Job) -> list[FitRow]:
-    """Returns, for each LM that reads papers, how many of the sampled papers with a text fit its context."""
+    """Returns one row per LM that reads papers: how many of the sampled papers fit its context.
+
+    Papers without a text do not count.
+    """
     papers = [paper for paper in sampled_papers(store, job.limit) if paper.text]
     return list(fit_rows(job.settings, writer_context(store, job), papers))
 
 
 def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bill: Bill) -> tuple[float, str]:
-    """Estimates the seconds that all *due* pairs would take, from scoring those of a few papers.
+    """Estimates the seconds of scoring all *due* pairs, by scoring the pairs of a few papers.
 
-    Returns the seconds, and in words what they are based on.
-
-    Pairs that an LM grades are added to *bill*, not scored.
+    *due*: paper id → signature id → cases, as `due_cases` returns it. Returns the seconds, and a description of what
+    the estimate is based on. Pairs that an LM grades are not scored. They are added to *bill*.
     """
     chunk, pairs = list(due.items()), 0
     for item in works_of(chunk, work):
@@ -108,9 +111,10 @@ def _pace(store: Store, job: Job, run: Steps, due: dict[str, Any], work: Any, bi
 def _counting(
     step: Callable[[str, WriterContext, Sequence[Any]], list[Written]], bill: Bill, kind: str
 ) -> Callable[[str, WriterContext, Sequence[Any]], list[Written]]:
-    """Returns a step that calls *step* for a writer by rule, and sends nothing for an LM.
+    """Returns a step that works like *step* for a writer by rule, but sends nothing if the writer is an LM.
 
-    For an LM, the returned step adds the texts, of the kind *kind*, to *bill*, and returns them as still to be written.
+    For an LM, the returned step adds the requests to *bill*, and returns the texts as still to be written. *kind*: the
+    kind of text.
     """
 
     def counted(name: str, writer_context: WriterContext, items: Sequence[Any]) -> list[Written]:

@@ -1,4 +1,7 @@
-"""Reports which papers fit the context and output limit of each LM, for the dry run and the doctor. Sends nothing."""
+"""Reports how many papers fit the context and the output limit of each LM, for the dry run and the doctor.
+
+It sends nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,18 @@ from gre_bench.writing.fit import OverLong, counter, room, verdict
 
 @dataclass(frozen=True, slots=True)
 class FitRow:
-    """How many of a number of *papers* fit the LM *name* in a *task*: ``review`` or ``assw``.
+    """How many papers fit the LM *name* when it does a *task*: ``review`` or ``assw``.
 
-    In tokens: *context* of the LM; *reply*, the longest reply that is requested; *max_output*, the longest that the LM
-    gives. *left* is what the context leaves for a prompt beside the reply, *longest* is the longest prompt. *basis*:
-    how tokens were counted. *fits*, *may_not_fit*, *does_not_fit*: numbers of papers. *unknown*: the number of papers
-    whose fit is unknown because the models file states no context. *over_long*: what happens to papers that do not fit.
+    - *papers*: the number of papers checked.
+    - *fits*, *may_not_fit*, *does_not_fit*: how many of them fit, may not fit, and do not fit.
+    - *unknown*: how many of them cannot be judged because the models file states no context.
+    - *context*: the LM's context, in tokens.
+    - *reply*: the longest reply that is requested, in tokens.
+    - *max_output*: the longest reply that the LM can give, in tokens.
+    - *left*: the tokens of the context that are left for the prompt.
+    - *longest*: the length of the longest prompt, in tokens, as text.
+    - *basis*: a phrase that says how tokens were counted.
+    - *over_long*: the setting that says whether papers that do not fit are cut or not sent.
     """
 
     name: str
@@ -40,7 +49,7 @@ class FitRow:
 
     @property
     def trouble(self) -> str:
-        """Returns one line that says what does not fit; an empty string if all fits or nothing is known."""
+        """Returns one line that says what does not fit; an empty string if everything fits or the fit is unknown."""
         if self.max_output is not None and self.reply > self.max_output:
             return f"{self.name}: the settings ask for {self.reply:,} tokens, it gives at most {self.max_output:,}"
         if self.does_not_fit + self.may_not_fit == 0:
@@ -55,7 +64,10 @@ class FitRow:
 
 
 def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence[Paper]) -> Iterator[FitRow]:
-    """Yields one row for each LM that reads whole *papers*: the candidates, and the writer of synopses."""
+    """Yields one row for each LM that reads whole papers: the candidates, and the writer of ASSW.
+
+    *papers*: the papers whose fit is checked.
+    """
     for name, task in readers(settings):
         text_writer, model = lm_text_writer(name, writer_context)
         chat_of, reply = text_writer.chat_of(task), text_writer.sampling.max_tokens
@@ -73,7 +85,7 @@ def fit_rows(settings: Settings, writer_context: WriterContext, papers: Sequence
 
 
 def readers(settings: Settings) -> list[tuple[str, str]]:
-    """Returns the LMs that read whole papers, each with the text that it writes: ``review`` or ``assw``."""
+    """Returns (LM, kind of text) for each LM that reads whole papers; the kind is ``review`` or ``assw``."""
     writing, metrics = settings.writing, settings.scoring.metrics
     named = [(name, "review") for name in writing.candidates if not by_rule(name)]
     if any(recipe_of(name).synopsis == "assw" for name in metrics) and not by_rule(writing.assw):

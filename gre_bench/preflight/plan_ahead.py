@@ -1,6 +1,6 @@
-"""Estimates what an edition will take before anything is sent: requests, PDFs, hours, tokens, GPU hours, cost.
+"""Estimates, before anything is sent, what an edition will take: requests, PDFs, hours, tokens, GPU hours, cost.
 
-Known quantities are counted. Others are assumed, and the result states each assumption.
+Quantities that are known are counted. The rest is assumed, and the result states each assumption.
 """
 
 from __future__ import annotations
@@ -40,7 +40,13 @@ CHARACTERS_A_TOKEN = 4.2
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """Texts of the kind *what* that the LM *name* would write: their number, and tokens read and written for each."""
+    """Texts that an LM would write.
+
+    - *what*: the kind of text.
+    - *name*: the name of the LM.
+    - *texts*: the number of texts.
+    - *reads*, *writes*: the tokens that the LM reads and writes for one text.
+    """
 
     what: str
     name: str
@@ -58,10 +64,12 @@ def plan_ahead(
 ) -> dict[str, Any]:
     """Returns what a fetch and then a refresh with *settings* would take; sends and writes nothing.
 
-    *rates*: a file with the output of ``gre-bench models bench scoring --json`` from the machine that will score.
-    *again*: count the requests as if nothing had been fetched. *more*: additional texts and pairs. The seconds of
-    fetching follow from the service's limits as far as they are known. Tokens and USD are per LM; None means unknown.
-    Raises `SettingsError` for an LM that is not in the models file or *rates* that cannot be read.
+    - *rates*: the file with the output of ``gre-bench models bench scoring --json`` on the machine that will score.
+    - *again*: whether to count the requests of a fetch as if nothing had been fetched.
+    - *more*: a function that returns texts and pairs to add to those of a refresh.
+
+    The seconds of fetching follow from the service's known limits. Tokens and USD are stated for each LM; None means
+    unknown. Raises `SettingsError` for an LM that is not in the models file, or for a file *rates* that cannot be read.
     """
     edition, assumed = settings.edition, list[str]()
     venue = venue_of(edition.venue, edition.year)
@@ -89,7 +97,11 @@ def plan_ahead(
 
 
 def _papers(settings: Settings, venue: Venue, sampled: int, journal: Journal | None) -> tuple[int, bool]:
-    """Returns the number of papers in the sample and True; before sampling, the number in the settings and False."""
+    """Returns the number of papers, and whether it is the number in a real sample.
+
+    If there is no sample yet, the number is that in the settings. *sampled*: the number of papers in the stored sample,
+    0 if there is none. *journal*: the journal of the fetch. Once it lists all papers, the sample can be drawn from it.
+    """
     if sampled:
         return sampled, True
     if journal is not None and is_listed(journal, venue):
@@ -104,9 +116,10 @@ def _journal(folder: Path) -> Journal | None:
 def _fetching(
     settings: Settings, state: Path, venue: Venue, journal: Journal | None, assumed: list[str]
 ) -> dict[str, Any]:
-    """Returns the requests that a fetch will send, by kind, and the seconds until the last of them is allowed.
+    """Returns what a fetch will take.
 
-    Each assumption is added to *assumed*.
+    ``requests`` is kind → number of requests. ``seconds`` is the time until the service's limits allow the last
+    request. Each assumption is added to *assumed*.
     """
     fetch, edition = settings.fetch, settings.edition
     host = origin(settings).host.partition("//")[2]
@@ -151,7 +164,8 @@ def _stated(budget: RequestBudget, kind: str) -> str:
 def _already(state: Path, venue: Venue, store: Store, journal: Journal | None) -> dict[str, Any]:
     """Returns what the folder *state* already holds for the edition.
 
-    These are numbers of submissions, versions, PDFs, sampled papers and stored records, and the paths of snapshots.
+    The result has the numbers of submissions, versions, PDFs, sampled papers and stored records, and the paths of
+    snapshots.
     """
     snapshots = sorted((state / "snapshots").glob(f"{venue.venue}-{venue.year}-*/manifest.json"))
     rows = {query.name: len(store.read(query)) for query in (PAPERS, REVIEWS, TEXTS)} if _readable(store) else {}
@@ -171,9 +185,9 @@ def _readable(store: Store) -> bool:
 
 
 def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) -> list[Writing]:
-    """Returns the texts that LMs would write, including those that exist already; texts by rule are left out.
+    """Returns the texts that LMs would write for *papers* papers, including texts that exist already.
 
-    Each assumption is added to *assumed*.
+    Texts by rule are left out. Each assumption is added to *assumed*.
     """
     writing = settings.writing
     tokens = _paper_tokens(store)
@@ -214,14 +228,19 @@ def _cost(item: Writing, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _bought(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns *row*, a row of the plan, as the budget counts it: one request per text, under the model's plain name."""
+    """Returns *row*, a row of the plan, with the columns by which the budget is checked.
+
+    ``requests`` is the number of texts, because a text takes one request. ``model`` is the model's name without a
+    guideline.
+    """
     return row | {"model": guided(row["model"])[0], "requests": row["texts"]}
 
 
 def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, assumed: list[str]) -> dict[str, Any]:
-    """Returns the number of pairs of *papers* papers plus *more* pairs, and their GPU hours at the pace in *rates*.
+    """Returns the number of pairs of *papers* papers plus *more* pairs, and the GPU hours of scoring them.
 
-    If *rates* is None, the hours are None, and a line added to *assumed* says what to give.
+    The hours follow from the pace in the file *rates*. If *rates* is None, the hours are None, and a line added to
+    *assumed* says how to measure the pace.
     """
     # The human baseline, the controls, and the reviewing models.
     candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)

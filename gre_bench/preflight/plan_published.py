@@ -1,7 +1,7 @@
 """Estimates what the published experiments would take: requests, tokens, cost, GPU hours. Reads and sends nothing.
 
-The estimate needs no data. Sizes are those that the papers print. Lengths of texts are assumed, and the result states
-every assumption. The result also names the files that a user must provide for each experiment.
+The estimate needs no data. The numbers of papers, models and texts are those printed in the publications. Lengths of
+texts are assumed. The result states every assumption, and names the files that a user must provide for each experiment.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ ASSUMED = (
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Requests to one LM, and the tokens that it reads and writes for each."""
+    """Requests to one LM.
+
+    *requests*: their number. *reads*, *writes*: the tokens that the LM reads and writes for one request.
+    """
 
     model: str
     requests: int
@@ -67,16 +70,17 @@ class Asking:
 
 
 def plan_published(chosen: Sequence[Experiment]) -> dict[str, Any]:
-    """Returns ``experiments``, one row for each of *chosen* (see `row_of`), and ``assumed``, the assumptions."""
+    """Returns ``experiments``, one row (see `row_of`) for each of *chosen*, and ``assumed``, all assumptions."""
     models = load_models()
     return {"experiments": [row_of(experiment, models) for experiment in chosen], "assumed": list(ASSUMED)}
 
 
 def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
-    """Returns what *experiment* takes: requests, tokens, USD, GPU hours, files that the user gives, and its command.
+    """Returns what *experiment* takes, and how to run it.
 
-    ``usd`` leaves out the LMs whose price is unknown, which ``unpriced`` lists. Raises `SettingsError` for an LM that
-    is not in *models*.
+    The row has requests, tokens, USD, GPU hours, the files that the user must provide, and the command. ``usd`` is the
+    cost of the LMs whose prices are known. ``unpriced`` lists the other LMs. *models*: name → entry of the models file.
+    Raises `SettingsError` for an LM that is not in *models*.
     """
     requests, tokens = _work(experiment)
     requests = [asking for asking in requests if asking.requests]
@@ -112,7 +116,7 @@ def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
 
 
 def _work(experiment: Experiment) -> tuple[list[Asking], float]:
-    """Returns the requests of *experiment* to LMs, and the number of tokens that the evaluation LM reads."""
+    """Returns the requests that *experiment* sends to LMs, and the number of tokens that the evaluation LM reads."""
     if experiment.command == "examiners":
         return list(_examiners(experiment)), 0.0
     if experiment.command.startswith("guidelines"):
@@ -177,9 +181,9 @@ def _examined(settings: Settings, texts: int) -> Iterator[Asking]:
 
 
 def _scored(settings: Settings, pairs: int) -> float:
-    """Returns the number of tokens that the evaluation LM reads for *pairs* pairs; controls are not counted.
+    """Returns the number of tokens that the evaluation LM reads to score *pairs* pairs.
 
-    Only metrics that use the evaluation LM count.
+    Only metrics that use the evaluation LM count. Pairs of controls are not in *pairs*.
     """
     asking = [recipe for name in settings.scoring.metrics if (recipe := recipe_of(name)).asks == "evaluation_lm"]
     # The three variants of BARTScore share their log-probabilities.
@@ -204,7 +208,7 @@ def _guidelines(experiment: Experiment) -> Iterator[Asking]:
 
 
 def _examiners(experiment: Experiment) -> Iterator[Asking]:
-    """Yields the requests of a study of examiners: every chat of every examiner on a text of mean length."""
+    """Yields the requests of an examiner study: every chat of every examiner, on a text of mean length."""
     from gre_bench.examiners.panel.pairwise import SAMPLING as PREFERENCE
     from gre_bench.examiners.wordings import Item, chats, filter_chat
     from gre_bench.studies.examiners.job import needs_model
@@ -241,9 +245,9 @@ def _scoring_hours(tokens: float, billions: float | None) -> float:
 
 
 def _writing_hours(prompt: float, reply: float, billions: float) -> float:
-    """Returns the GPU hours that an LM of *billions* of parameters takes for *prompt* and *reply* tokens.
+    """Returns the GPU hours that an LM takes to read *prompt* tokens and to write *reply* tokens.
 
-    Arithmetic limits how fast the LM reads prompts. Memory bandwidth limits how fast it writes. Each step of writing
-    reads all weights in 16 bits once, for all replies in parallel.
+    *billions*: the LM's parameters, in billions. Reading is limited by arithmetic. Writing is limited by memory
+    bandwidth: each step reads all weights in 16 bits once, for all replies in parallel.
     """
     return _scoring_hours(prompt, billions) + reply * 2 * billions * 1e9 / BANDWIDTH / TOGETHER / 3600

@@ -13,10 +13,10 @@ from gre_bench.writing.catalog import by_rule
 
 
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
-    """Returns what `plan_ahead` returns, with the validation of each metric that has not been validated yet.
+    """Returns what `plan_ahead` returns, with the validation of metrics without a record added to the work.
 
-    A metric counts as validated if a record names it with the evaluation LM and the writer of *settings*; the run
-    itself compares whole signatures. *rates*: as in `plan_ahead`.
+    A metric has a record if some validation record states the same metric, evaluation LM and writer by name. The run
+    itself is stricter and compares whole signatures. *rates*: as in `plan_ahead`.
     """
     unvalidated = _unvalidated(settings, state)
     changes = list(chosen_changes(settings)) if unvalidated else []
@@ -36,7 +36,10 @@ def _unvalidated(settings: Settings, state: Path) -> list[str]:
 
 
 def _texts(settings: Settings, changes: list[str], papers: int) -> list[Writing]:
-    """Returns the texts that LMs would write for a validation: changed human reviews and the judgments of these."""
+    """Returns the texts that LMs would write for a validation.
+
+    These are changed human reviews, and the judgments of the changed reviews.
+    """
     reads = REVIEW_TOKENS + PROMPT_TOKENS
     makers = [(change, maker(settings.validation, change)) for change in changes]
     texts = [Writing(f"reviews changed by {change}", name, papers, reads, REVIEW_TOKENS)

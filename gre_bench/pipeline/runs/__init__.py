@@ -1,1 +1,1 @@
-"""A run of the pipeline: job, runners, workers, progress, spending, Prefect server."""
+"""What a run of the pipeline needs besides its stages: job, runners, workers, progress, spending, Prefect server."""

@@ -1,4 +1,4 @@
-"""Runs a stage in another work pool: starts its deployment and waits for it."""
+"""Runs a stage as a Prefect deployment, perhaps on another machine, and waits for it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ EVERY_S = 10.0
 
 
 def run_deployed(deployment: str, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Runs *deployment*, ``<flow>/<name>``, and waits for it; returns its outcome, its message and the run's name.
+    """Runs the Prefect deployment *deployment*, ``<flow>/<name>``, and waits until it ends.
 
-    Prefect shows it as a subflow of the present run. Raises `UnfinishedError` if it failed, crashed or was cancelled,
-    and `SettingsError` if there is no such deployment.
+    Returns the outcome, the message and the name of the flow run. Prefect shows the flow run as a subflow of the
+    present run. Raises `UnfinishedError` if the flow run failed, crashed or was cancelled. Raises `SettingsError` if
+    there is no such deployment.
     """
     from prefect.client.schemas import FlowRun
     from prefect.deployments import run_deployment

@@ -1,8 +1,8 @@
-"""The state in which a flow run ends in Prefect: done, failed, or incomplete without a failure.
+"""Decides the Prefect state in which a flow run ends: done, failed, or incomplete without a failure.
 
-A paused run has not failed. It is over and counts as completed, in a Prefect state named ``Paused``. The work of a
-paused run is kept, and the next run of its deployment continues the work. A run that Prefect itself pauses is
-different: it stays alive until somebody resumes it.
+A paused run has not failed. It is over and counts as completed, in a Prefect state named ``Paused``. Its work is kept,
+and the next run of the same deployment continues it. A run that Prefect itself pauses is different: it stays alive
+until somebody resumes it.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ WELL = (PAUSED, "waiting", "unchanged")
 
 
 def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
-    """Calls *work* with *arguments* and returns what its flow must return.
+    """Calls *work* with *arguments*, and returns what the flow that calls this function must return.
 
-    If the outcome is done, the flow must return the summary of *work*. Otherwise it must return a Prefect state named
-    after the outcome, such as ``Paused`` or ``Incomplete``. The state has the run's message, and the summary as its
-    data; for a `Paused` exception, the data is the exception (see `summary_of`). *strict*: an outcome that is neither
-    done nor in `WELL` raises `UnfinishedError`. The exception fails the flow run, so monitoring sees it.
+    - If the outcome is done, the flow must return the summary that *work* returned.
+    - For another outcome, it must return a Prefect state with the outcome's name, such as ``Incomplete``. The state
+      holds the run's message and the summary.
+    - If *work* raised `Paused`, it must return the Prefect state ``Paused``. The state holds the message and the
+      exception (see `summary_of`).
+
+    *strict*: whether to raise `UnfinishedError` for an outcome that is neither done nor in `WELL`. The exception fails
+    the flow run, so that monitoring sees it.
     """
     try:
         summary = work(*arguments)
@@ -48,9 +52,9 @@ def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = F
 
 
 def summary_of(returned: Any) -> dict[str, Any]:
-    """Returns the summary in *returned*, the result of a flow called in this process.
+    """Returns the summary that a flow returned when called in this process.
 
-    If the result stands for a `Paused` exception, raises that exception.
+    *returned* is the result of the flow. If *returned* is a `Paused` exception, raises it.
     """
     if isinstance(returned, Paused):
         raise returned

@@ -1,4 +1,4 @@
-"""The job of a run, and the record that a run leaves."""
+"""The job of a run (what the run must do), and the record of each run in the store."""
 
 from __future__ import annotations
 
@@ -26,10 +26,12 @@ from gre_bench.store.queries.runs import LAST_SETTINGS
 class Job:
     """What a run must do with the edition of *settings* under the folder *state*.
 
-    *candidates*: only these are added to a board; None: all. *limit*: the number of papers to use (a pilot); None: all.
-    *retry_failed*: whether texts and scores that failed for good are tried again. *wait_s*: seconds to wait for the
-    lock. *changes*: change of human reviews that a validation makes → candidate id. *texts_first*: whether nothing is
-    scored while texts of *candidates* are missing.
+    - *candidates*: score only these; None means all.
+    - *limit*: use only this number of papers (a pilot); None means all.
+    - *retry_failed*: whether to try again the texts and scores that failed for good.
+    - *wait_s*: seconds to wait for another process that holds the edition's lock.
+    - *changes*: change → id of the candidate that it makes. Only a validation changes reviews.
+    - *texts_first*: whether to score nothing while texts of *candidates* are missing.
     """
 
     settings: Settings
@@ -43,7 +45,10 @@ class Job:
 
 
 def settings_of(store: Store) -> Settings:
-    """Returns the settings of the edition's last refresh, from the copy for readers; the defaults before the first."""
+    """Returns the settings of the edition's last refresh, as recorded in the read-only copy of the store.
+
+    Returns the default settings if there was no refresh yet.
+    """
     last = store.read(LAST_SETTINGS)
     parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(store.key).items())
     return load_over(json.loads(last[0]["settings"]) if last else {}, parts)
@@ -51,10 +56,11 @@ def settings_of(store: Store) -> Settings:
 
 @contextmanager
 def recorded(store: Store, command: str, settings: Settings, shown: bool = True) -> Iterator[Progress]:
-    """Records a run of *command* as a row of the table ``runs``, and yields its progress; the caller holds the lock.
+    """Records a run of *command* as a row of the table ``runs``, and yields the `Progress` of the run.
 
-    If the block raises, the failure is recorded and raised again. *shown*: whether the status file shows the run. The
-    copy for readers is made at the start too, so that the next run knows the settings even if this one is killed.
+    The caller must hold the edition's lock. If the block raises, the failure is recorded and the exception raised
+    again. *shown*: whether the status file shows the run. The read-only copy of the store is already made at the start.
+    So the next run finds these settings even if this run is killed.
     """
     check(settings.budget, settings.writing.models)
     run_id = f"{now():%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:6]}"
@@ -97,7 +103,7 @@ def recorded(store: Store, command: str, settings: Settings, shown: bool = True)
 
 
 def ending(error: BaseException) -> tuple[str, str]:
-    """Returns the outcome and the message to record for a run that *error* ended."""
+    """Returns the outcome and the message that are recorded for a run that raised *error*."""
     if isinstance(error, KeyboardInterrupt | Stopped):
         return "stopped", "stopped by hand; the same command goes on from there"
     if isinstance(error, Paused):
@@ -112,7 +118,7 @@ def ending(error: BaseException) -> tuple[str, str]:
 
 
 def code_version() -> str:
-    """Returns the version of this program, or ``unknown``."""
+    """Returns the version of this program; ``unknown`` if the program is not installed."""
     try:
         return version("gre-bench")
     except PackageNotFoundError:

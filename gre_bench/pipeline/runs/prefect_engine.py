@@ -1,4 +1,4 @@
-"""Configures the Prefect engine in this process: quiet, with its files under the state, and no process left behind."""
+"""Configures the Prefect engine in this process: no messages, files under the state folder, no process left behind."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ PR_SET_PDEATHSIG = 1
 
 
 def configure_prefect(folder: Path) -> None:
-    """Sets Prefect's environment variables so that it is quiet and keeps its files under *folder*.
+    """Sets Prefect's environment variables, so that Prefect logs nothing and keeps its files under *folder*.
 
-    A variable that is already set is kept.
-
-    This function must be called before Prefect is imported. Raises `SettingsError` if *folder* cannot be written.
+    A variable that is already set keeps its value. Call this function before Prefect is imported. Raises
+    `SettingsError` if *folder* cannot be written.
     """
     try:
         (folder / "prefect").mkdir(parents=True, exist_ok=True)
@@ -49,8 +48,8 @@ def configure_prefect(folder: Path) -> None:
 def isolate_server() -> None:
     """Makes Prefect's temporary server ignore Ctrl-C and end with this process.
 
-    Otherwise the server runs in this process's group: a Ctrl-C would kill it while the run is still ending, and a
-    killed run would leave it running.
+    Without this, Ctrl-C would kill the server while the run is still ending. A killed run would leave the server
+    running.
     """
     from prefect.server.api import server
 
@@ -73,10 +72,10 @@ def isolate_server() -> None:
 
 
 def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """Calls *flow* if *engine* is true, else *plain*; returns the summary of the run.
+    """Runs a flow with or without Prefect; returns the summary of the run.
 
-    *flow* runs under Prefect. *plain* takes the same steps without Prefect. Raises `ServiceDown` if Prefect's server
-    does not answer.
+    If *engine* is true, calls *flow*, which runs under Prefect. Otherwise calls *plain*, which takes the same steps
+    without Prefect. Raises `ServiceDown` if Prefect's server does not answer.
     """
     if not engine:
         return plain()
@@ -86,9 +85,9 @@ def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str,
 
 
 def die_with(parent: int, sign: signal.Signals) -> None:
-    """Makes this process receive the signal *sign* when the process *parent* ends; on Linux only.
+    """Makes this process receive the signal *sign* when its parent process ends; does nothing except on Linux.
 
-    If the parent has ended already, this process exits at once.
+    *parent*: the process id of the parent. If the parent has already ended, this process exits at once.
     """
     if ask := _die_with(parent, sign):
         ask()

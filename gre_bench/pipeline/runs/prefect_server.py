@@ -1,9 +1,9 @@
-"""Checks the Prefect server before a run, and ends the run in good order if the server is lost.
+"""Checks the Prefect server before a run, and ends the run in good order if the server no longer answers.
 
-Prefect starts no step before its server allows it, and retries for about a minute (``PREFECT_CLIENT_MAX_RETRIES``,
-Prefect 3.8). A restarted server or a locked database therefore loses nothing. A run that has lost its server stops at
-one of the next steps, and finished work is kept. After that nothing is retried, because each further request would take
-another minute.
+Prefect starts a step only when the server allows it. If the server does not answer, Prefect retries for about a minute
+(``PREFECT_CLIENT_MAX_RETRIES``, Prefect 3.8). So a restarted server or a locked database loses nothing. If the server
+stays away, the run stops at one of its next steps, and finished work is kept. From then on Prefect's retries are off,
+because each further request would take another minute.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GLANCE_S = 2.0
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Raises `ServiceDown` if the Prefect server does not answer, at the start of the block or within it."""
+    """Raises `ServiceDown` if the Prefect server does not answer before the block, or stops answering within it."""
     from prefect.settings import PREFECT_API_URL, get_current_settings
 
     api = PREFECT_API_URL.value()
@@ -54,7 +54,7 @@ def answering() -> Iterator[None]:
 
 
 def lost(error: BaseException) -> bool:
-    """Returns whether *error* means that the Prefect server did not answer, or answered wrongly."""
+    """Returns whether *error* means that the Prefect server did not answer, or gave a wrong answer."""
     if not _prefect_is_here():
         return False
     from httpx import HTTPError
@@ -75,10 +75,10 @@ def lost(error: BaseException) -> bool:
 
 
 def await_server(error: BaseException | None = None) -> None:
-    """Waits for a silent server at the end of a flow, then turns retries off.
+    """Waits at the end of a flow until the Prefect server answers; if it does not, turns Prefect's retries off.
 
     *error* is the exception that ended the flow. There is no wait if *error* shows that the server was lost, because
-    Prefect has already waited. There is none if the run was stopped by hand.
+    Prefect has already waited. There is also no wait if the run was stopped by hand.
     """
     if not (api := _api()):
         return
@@ -92,9 +92,9 @@ def await_server(error: BaseException | None = None) -> None:
 
 
 def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
-    """Returns why the server at the URL *api* cannot be reached; None if it gives any answer.
+    """Returns why the server at the URL *api* cannot be reached; None if the server gives any answer.
 
-    The server is tried once for each of *tries_s*, the seconds to wait before each try.
+    *tries_s* has one entry per attempt: the seconds to wait before the attempt.
     """
     reason = None
     for wait in tries_s:
@@ -110,7 +110,7 @@ def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
 
 
 def _api() -> str | None:
-    """Returns the address of this process's server, configured or temporary; None if there is none."""
+    """Returns the URL of the Prefect server that this process uses, configured or temporary; None if there is none."""
     if not _prefect_is_here():
         return None
     from prefect.server.api.server import SubprocessASGIServer
@@ -123,19 +123,19 @@ def _api() -> str | None:
 
 
 def _prefect_is_here() -> bool:
-    """Returns whether this process has loaded Prefect, as a run under its engine does."""
+    """Returns whether this process has imported Prefect. A run without Prefect does not import it."""
     return "prefect.settings" in sys.modules
 
 
 def _try_once() -> None:
-    """Turns off Prefect's retries from now on."""
+    """Turns off the retries of Prefect's client from now on."""
     from prefect.settings import get_current_settings
 
     get_current_settings().client.max_retries = 0
 
 
 def _forget_events() -> None:
-    """Cancels Prefect's background services if the server is lost: at exit they would retry for minutes."""
+    """Cancels Prefect's background services if the server is lost; otherwise they would retry for minutes at exit."""
     from prefect._internal.concurrency import services
 
     if not (api := _api()) or not why_unreachable(api):

@@ -1,4 +1,4 @@
-"""The progress of a run in ``status.json``, with the remaining time."""
+"""Reports the progress of a run in the edition's ``status.json``, with an estimate of the remaining time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ STATES = ("planned", "scored", "failed", "excluded", "missing")
 
 
 class Progress:
-    """Counts the finished texts or pairs of a run and keeps the edition's ``status.json`` up to date.
+    """Counts the finished texts or pairs of a run, and keeps the edition's ``status.json`` up to date.
 
-    Progress bars show that file. A run that is not *shown*, such as an import, leaves it unchanged. *clock* ends the
-    run when the budget's hours are used up; *log* receives a line for each event.
+    Progress bars show that file.
+
+    - *shown*: whether the run appears in the file; an import, for example, does not.
+    - *clock*: ends the run when the budget's hours are used up.
+    - *log*: receives one line for each event.
     """
 
     def __init__(
@@ -65,7 +68,10 @@ class Progress:
             self.status["log"] = self.log.path and str(self.log.path)
 
     def stage(self, name: str, metrics: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Starts the stage *name*; *metrics*: numbers of pairs by metric and state."""
+        """Starts the stage *name*.
+
+        *metrics*: one row per metric with its numbers of pairs by state, to be shown from now on.
+        """
         if metrics:
             self.status["metrics"] = [{key: row[key] for key in ("metric", *STATES)} for row in metrics]
         self.status["stage"] = name
@@ -74,13 +80,13 @@ class Progress:
         self._save()
 
     def expect(self, due: int) -> None:
-        """Sets how many texts or pairs the stage has to do."""
+        """Sets how many texts or pairs the current stage has to do; the count of finished ones starts at 0."""
         self.status |= {"due": due, "done": 0, "pairs_per_s": None, "remaining_s": None}
         self._began = time.monotonic()
         self._save()
 
     def advance(self, pairs: int) -> None:
-        """Counts *pairs* further pairs or texts as committed; raises `BudgetReached` if the hours are used up."""
+        """Adds *pairs* to the number of finished pairs or texts; raises `BudgetReached` if the hours are used up."""
         self.status["done"] += pairs
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)
@@ -93,7 +99,7 @@ class Progress:
     def end(self, state: str, message: str = "", metrics: Sequence[Mapping[str, Any]] = (), **more: Any) -> None:
         """Records that the run ended as *state*: done, incomplete, fault, refused, paused or stopped.
 
-        *metrics* are as in `stage`; *more* are further values of the status.
+        *message*: one line about the end. *metrics*: as in `stage`. *more*: further values to write to the status.
         """
         self.status |= {"state": state, "message": message, "remaining_s": None, "ended_at": now().isoformat()} | more
         self.tell("ended", state=state, message=message)
@@ -106,9 +112,9 @@ class Progress:
 
 
 def _last_metrics(store: Store) -> list[dict[str, Any]]:
-    """Returns the numbers of pairs by state that the last run recorded.
+    """Returns the numbers of pairs by state that the previous run recorded, one row per metric.
 
-    They are shown until this run has counted its own pairs.
+    The status shows these numbers until this run has counted its own pairs.
     """
     try:
         return (store.status() or {}).get("metrics", [])

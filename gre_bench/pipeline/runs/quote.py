@@ -1,4 +1,4 @@
-"""Estimates what a study still has to pay for: the chats whose replies the archive lacks."""
+"""Estimates what a study still has to pay for: the chats whose replies are not yet in the reply archive."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Asking = tuple[HttpWriter, Sequence[Chat], Sampling]
 
 
 def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
-    """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and the USD they may cost.
+    """Returns one row for the LM *name*: requests to send, replies in the archive, tokens, and cost in USD.
 
-    *asking*: the chats of the study. USD is an upper bound, None if the price is unknown. Each reply is assumed to be
-    as long as allowed and to be usable; an unusable reply would be requested again.
+    *asking*: (writer, chats, sampling) for each group of chats that the LM would be sent. The cost is an upper bound if
+    every reply is usable; an unusable reply would be requested again. The cost is None if a price is unknown.
     """
     requests = archived = most = characters = 0
     for writer, chats, sampling in asking:
@@ -38,7 +38,10 @@ def quoted(name: str, asking: Sequence[Asking]) -> dict[str, Any]:
 
 
 def over_budget(writer_context: WriterContext, rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Returns one line for each limit of the study's budget that the requests in *rows* (of `quoted`) may exceed."""
+    """Returns one line for each limit of the study's budget that the requests in *rows* may exceed.
+
+    *rows* are rows that `quoted` returns. *writer_context* has the budget and the account.
+    """
     bought = [row | {"reply_tokens": row["reply_tokens_at_most"], "usd": row["usd_at_most"]} for row in rows]
     return over(
         bought, writer_context.budget, spend_log_of(writer_context.archive.parent), writer_context.account, "at most"

@@ -1,8 +1,8 @@
 """The machine-readable log of a run: one JSON object per line in ``state/logs/RUN.jsonl``.
 
-Each line names the edition and the run. Lines are written while the run works, so they survive a kill. Secrets are
-removed from every text. The store, not the log, decides what is done. If the log cannot be written, the run continues,
-and its status names no log.
+Each line names the edition and the run. A line is written at once, so it survives if the run is killed. Secrets are
+removed from every text. Nothing is read from the log: the store decides what is done. If the log cannot be written, the
+run continues, and the run's status names no log.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ FOLDER = "logs"
 
 
 class RunLog:
-    """The log of the run *run_id* of *edition* under the folder *state*.
+    """The log of the run *run_id* of *edition*, in the folder *state*.
 
-    ``path`` becomes None once the log cannot be written.
+    *secrets*: texts that are removed from every line. ``path``: the log's file; None after a line could not be written.
     """
 
     def __init__(self, state: Path, edition: str, run_id: str, secrets: Sequence[str] = ()):
@@ -30,7 +30,7 @@ class RunLog:
         self._secrets = tuple(secrets)
 
     def tell(self, event: str, **more: Any) -> None:
-        """Appends one line: the time (UTC), the edition, the run, *event*, and its details *more*."""
+        """Appends a line: the time (UTC), the edition, the run, the name *event*, and the event's details *more*."""
         if self.path is None:
             return
         at = datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,7 +1,7 @@
-"""Runners that score chunks of papers: threads, processes of this machine, or Ray.
+"""Runners that score chunks of papers in parallel: in threads, in processes of this machine, or on Ray.
 
-Processes and Ray are Prefect's task runners. They run only the steps that need the evaluation LM, and start with the
-first of these steps.
+The runners for processes and for Ray are Prefect's task runners. Only the steps that need the evaluation LM use a
+runner. It is started by the first of these steps.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Pending(Protocol[Result_co]):
-    """A step that was submitted to a runner and whose result is awaited."""
+    """A step that was submitted to a runner; `result` waits for it."""
 
     def result(self) -> Result_co:
-        """Returns the step's result, or raises its exception."""
+        """Waits for the step, and returns its result or raises its exception."""
         ...
 
 
 class Runner(Protocol):
-    """Runs steps in workers; a context manager. If an exception ends the context, running steps are killed.
+    """Runs steps in workers; a context manager. If an exception ends its block, running steps are killed.
 
-    *deaths*: the types of exceptions which mean that a worker died. *die_together*: whether the death of one worker
-    ends all other workers and the runner.
+    - *deaths*: the types of exceptions that mean that a worker died.
+    - *die_together*: whether the death of one worker ends all other workers and the runner.
     """
 
     die_together: bool
@@ -55,16 +55,16 @@ class Runner(Protocol):
     def __exit__(self, *error: Any) -> None: ...
 
     def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
-        """Submits *step* to a worker, which calls it with the keyword arguments *values*; returns its future."""
+        """Submits *step* to a worker, which calls it with the keyword arguments *values*; returns the pending step."""
         ...
 
     def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]:
-        """Waits until one of *futures* is done, and returns it."""
+        """Waits until at least one of *futures* is done, and returns a future that is done."""
         ...
 
 
 class Processes:
-    """A `Runner` of processes on this machine. GPUs are assigned to them in turn."""
+    """A `Runner` of processes on this machine. If there are several GPUs, workers get them in turn."""
 
     die_together = True
 
@@ -107,7 +107,7 @@ class Processes:
 
 
 class Ray:
-    """A `Runner` on a Ray cluster: the one at ``ray_address``, or one started on this machine for the run."""
+    """A `Runner` on a Ray cluster: the cluster at ``ray_address``, or one that is started here for the run."""
 
     die_together = False
 
@@ -184,7 +184,7 @@ class Ray:
 
 
 def runner_of(settings: RunSettings) -> Runner | None:
-    """Returns the runner that *settings* name, not yet started; None if this process does all the scoring.
+    """Returns the runner that *settings* name, not yet started; None if this process scores by itself.
 
     Raises `SettingsError` if the settings contradict each other.
     """
@@ -205,7 +205,10 @@ def runner_of(settings: RunSettings) -> Runner | None:
 
 
 def check_runner(settings: Settings) -> None:
-    """Raises `SettingsError` if the runner of *settings* cannot work with its evaluation LM."""
+    """Raises `SettingsError` if the runner of *settings* cannot work with the evaluation LM of *settings*.
+
+    Also raises `SettingsError` if the settings of the runner contradict each other.
+    """
     runner_of(settings.run)
     if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
         raise SettingsError(
@@ -215,7 +218,10 @@ def check_runner(settings: Settings) -> None:
 
 
 def _one_server() -> Any:
-    """Returns a context in which workers use this process's Prefect server; outside it, each would start its own."""
+    """Returns a context manager: inside its block, workers use this process's Prefect server.
+
+    Outside the block, each worker would start a server of its own.
+    """
     from prefect.server.api.server import SubprocessASGIServer
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
@@ -225,7 +231,7 @@ def _one_server() -> Any:
 
 
 def _look_for_gpus(wanted: float) -> None:
-    """Raises `SettingsError` if no machine of the Ray cluster has *wanted* GPUs: Ray would wait for ever."""
+    """Raises `SettingsError` if no machine of the Ray cluster has *wanted* GPUs, because Ray would wait for ever."""
     import ray
 
     most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
@@ -237,7 +243,10 @@ def _look_for_gpus(wanted: float) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Restores this process's signal handlers, because Ray installs one for SIGTERM when it starts."""
+    """Restores this process's signal handlers at the end of the block.
+
+    Ray is started within the block, and installs a handler of its own for SIGTERM.
+    """
     signs = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     handlers = [(sign, signal.getsignal(sign)) for sign in signs]
     try:
@@ -249,10 +258,10 @@ def _own_signals() -> Iterator[None]:
 
 @contextmanager
 def _gpus_for_workers() -> Iterator[tuple[str, ...]]:
-    """Yields the names of the GPUs that this process may use, with ``CUDA_VISIBLE_DEVICES`` unset inside the block.
+    """Yields the CUDA names of the GPUs that this process may use; ``CUDA_VISIBLE_DEVICES`` is unset inside the block.
 
-    Each worker sets that variable to its own GPU. Prefect copies this process's environment to a worker with each step,
-    so a value here would replace the worker's.
+    Each worker sets that variable to its own GPU. With each step, Prefect copies this process's environment to the
+    worker, so a value here would overwrite the worker's.
     """
     devices = gpus()
     visible = os.environ.pop(VISIBLE, None) if devices else None
@@ -264,9 +273,10 @@ def _gpus_for_workers() -> Iterator[tuple[str, ...]]:
 
 
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
-    """Returns the CUDA names of the GPUs that this process may use: those in ``CUDA_VISIBLE_DEVICES``, else all.
+    """Returns the CUDA names of the GPUs that this process may use.
 
-    GPUs are found by the NVIDIA driver's device files in *folder*, so torch need not be loaded.
+    These are the names in ``CUDA_VISIBLE_DEVICES``, or all GPUs if that variable is unset. GPUs are counted by the
+    NVIDIA driver's device files in *folder*, so that torch need not be loaded.
     """
     if (visible := os.environ.get(VISIBLE)) is not None:
         return tuple(itertools.takewhile(lambda name: name and name != "-1", map(str.strip, visible.split(","))))
@@ -274,10 +284,14 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 
 
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
-    """Initialises a worker process: it ignores Ctrl-C, which the run handles, and ends with the process *parent*.
+    """Initialises a worker process.
 
-    The worker computes with *threads* threads, and on the next of the GPUs *devices*. *count*: the number of workers so
-    far, which all workers share.
+    The worker ignores Ctrl-C, because the run's own process handles it. The worker is killed when that process ends.
+
+    - *parent*: the id of the run's process.
+    - *threads*: the number of threads that the worker computes with.
+    - *devices*: the names of the GPUs; the worker takes the next one in turn.
+    - *count*: the number of workers started so far, a value shared by all workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))

@@ -1,4 +1,4 @@
-"""Finds the secrets that a run knows, and removes them from every text that it shows or keeps."""
+"""Finds the secrets that a run knows, and removes them from every text that the run shows or stores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ OTHER_SECRETS = ("PREFECT_API_KEY", "PREFECT_API_AUTH_STRING")
 
 
 def secrets_of(settings: Settings) -> list[str]:
-    """Returns the secret values in the environment: keys of LMs, logins of OpenReview and Prefect; the longest first.
+    """Returns the secret values in the environment, the longest first: keys of LMs, logins of OpenReview and Prefect.
 
-    *settings* name the variables that hold them.
+    *settings* name the environment variables that hold them.
     """
     names = {*OTHER_SECRETS, settings.evaluation_lm.key_env}
     with suppress(GreBenchError):  # another check reports a faulty models file

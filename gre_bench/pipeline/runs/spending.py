@@ -1,4 +1,4 @@
-"""Tells what an edition or a study has spent on LMs and time, and what its budget still allows."""
+"""Tells what an edition or a study has spent on LMs and in hours, and what its budget still allows."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ TICK_S = 10.0
 
 
 def check(budget: BudgetSettings, models: Path | None) -> None:
-    """Raises `SettingsError` if *budget* limits a model that is not in the models file.
+    """Raises `SettingsError` if *budget* has a limit for a model that is not in the models file.
 
-    Such a limit would have no effect. *models*: path of the models file; None for the shipped one.
+    Such a limit would have no effect. *models*: path of the models file; None means the shipped file.
     """
     if not budget.models:
         return
@@ -38,21 +38,27 @@ def check(budget: BudgetSettings, models: Path | None) -> None:
 
 
 class RunClock:
-    """Writes the time that a run takes to *spend_log*, under *account*, and ends the run at the limit of *budget*."""
+    """Writes the working time of a run to *spend_log* under *account*, and ends the run when its hours are used up.
+
+    *account*: the name of the edition or study. *budget*: states the limit of hours.
+    """
 
     def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings):
         self._spend_log, self._account, self._budget = spend_log, account, budget
         self._since = time.monotonic()
 
     def tick(self) -> None:
-        """Writes the time since the last entry, if an entry is due; raises `BudgetReached` if the hours are used up."""
+        """Writes the time since the last entry to the spend log if an entry is due.
+
+        Raises `BudgetReached` if the budget's hours are then used up.
+        """
         if time.monotonic() - self._since >= TICK_S or self._budget.hours is not None:
             self.stop()
             hours = Bounds(hours=self._budget.hours)
             stop_at(hours, self._spend_log.whole(self._account), self._account)
 
     def stop(self) -> None:
-        """Writes the time since the last entry to the spend log."""
+        """Writes the working time since the last entry to the spend log."""
         moment = time.monotonic()
         self._spend_log.add("worked", self._account, None, seconds=round(moment - self._since, 3))
         self._since = moment
@@ -64,10 +70,10 @@ def spend_log(store: Store) -> SpendLog:
 
 
 def account(store: Store) -> dict[str, Any]:
-    """Returns an edition's spending: what `balance` returns, and what became of the requested texts.
+    """Returns an edition's spending: the balance (see `balance`), and what became of the requested texts.
 
-    ``texts``: what became of the texts, by task and writer. ``outcomes``: what became of texts and grades, by
-    candidate, purpose and LM.
+    ``texts``: counts of the outcomes of texts, by task and writer. ``outcomes``: counts of the outcomes of texts and
+    grades, by candidate, purpose and LM.
     """
     log = spend_log(store)
     counts = {"spend_log_lines_damaged": log.damaged, "texts": _rows(store, TEXT_OUTCOMES)}
@@ -75,7 +81,10 @@ def account(store: Store) -> dict[str, Any]:
 
 
 def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[str, Any]:
-    """Returns what *account* has spent in total and by model, and the remainder of each limit of *budget*."""
+    """Returns what *account* has spent, in total and by model, and what remains of each limit of *budget*.
+
+    *account*: the name of an edition or study in the spend log.
+    """
     by_model, whole = spend_log.models(account), spend_log.whole(account)
     remaining = left(budget, whole) | {
         f"models.{name}.{bound}": value
@@ -91,10 +100,10 @@ def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[s
 def over(
     rows: Sequence[Mapping[str, Any]], budget: BudgetSettings, spend_log: SpendLog, account: str, how: str = "about"
 ) -> list[str]:
-    """Returns one line for each limit of *budget* that the requests in *rows* would exceed.
+    """Returns one line for each limit of *budget* that would be exceeded by sending the requests in *rows*.
 
-    *rows* holds requests, tokens and USD by model. These are added to what *account* has spent. *how*: the word before
-    an amount in the line, such as ``about`` or ``at most``.
+    - *rows*: requests, tokens and USD by model. They are added to what *account* has already spent.
+    - *how*: the word before the needed amount in a line, such as ``about`` or ``at most``.
     """
     lines = []
     checks: list[tuple[str, Bounds, Spent, Sequence[Mapping[str, Any]]]] = [
@@ -112,7 +121,10 @@ def over(
 
 
 def _budget(store: Store) -> BudgetSettings:
-    """Returns the budget of the edition's last run; without limits if the copy for readers does not exist yet."""
+    """Returns the budget of the edition's last run, from the read-only copy of the store.
+
+    Returns a budget without limits if that copy does not exist yet.
+    """
     try:
         rows = store.read(LAST_SETTINGS)
         return load_over(json.loads(rows[0]["settings"])).budget if rows else BudgetSettings()
@@ -121,7 +133,7 @@ def _budget(store: Store) -> BudgetSettings:
 
 
 def _rows(store: Store, query: Query[QueryRow]) -> list[QueryRow]:
-    """Returns the rows of *query*; none if the copy for readers does not exist yet."""
+    """Returns the rows of *query* from the read-only copy of the store; none if that copy does not exist yet."""
     try:
         return store.read(query)
     except (StoreError, SettingsError):

@@ -1,7 +1,7 @@
-"""Keeps a running study within its budget, and shows its state in ``status.json`` in its folder.
+"""Keeps a running study within its budget, and shows its state in ``status.json`` in the study's folder.
 
-A study sends requests to LMs but has no edition's store. Its name is the account that pays. All replies are in the
-reply archive, so a study that is stopped at a limit loses nothing.
+A study sends requests to LMs but has no edition and no store. Its spending is logged under its name. All replies are in
+the reply archive, so a study that is stopped at a limit loses nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ SHORTEST_TICK_S = 0.05
 
 
 class StudyStatus:
-    """Writes the state of the study in *folder* to its ``status.json``; *writer_context* has its account and budget."""
+    """Writes the state of a study to ``status.json`` in the study's *folder*.
+
+    *writer_context* has the study's account and budget, which the file also states.
+    """
 
     def __init__(self, folder: Path, writer_context: WriterContext):
         self._file = folder / STATUS
@@ -42,17 +45,21 @@ class StudyStatus:
         }
 
     def say(self, state: str, message: str = "") -> None:
-        """Writes the state (running, done, incomplete, paused, stopped, refused or fault) and one line about it."""
+        """Writes the state of the study, and *message*, one line about it.
+
+        The state is running, done, incomplete, paused, stopped, refused or fault.
+        """
         row = self._row | {"state": state, "message": message, "updated_at": now().isoformat()}
         put(self._file, json.dumps(row, indent=1).encode())
 
 
 @contextmanager
 def bounded(writer_context: WriterContext, folder: Path) -> Iterator[StudyStatus]:
-    """Writes the time that the study in *folder* takes to the spend log, and records how it ends if its block raises.
+    """Runs the block of a study within the study's budget; yields the study's status.
 
-    The block itself records every other end, through the status that is yielded. Raises `SettingsError` at the start if
-    the budget limits an unknown model.
+    Meanwhile the working time is written to the spend log. If the block raises, the status file states how the study
+    ended. If the block does not raise, the block itself must write the end to the status. Raises `SettingsError` at the
+    start if the budget limits an unknown model.
     """
     check(writer_context.budget, writer_context.models)
     clock = RunClock(spend_log_of(writer_context.archive.parent), writer_context.account, writer_context.budget)
@@ -79,11 +86,10 @@ def _stopped(ticking: threading.Thread, finished: threading.Event) -> None:
 
 
 def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) -> None:
-    """Writes the time to the spend log at intervals until *finished* is set.
+    """Writes the working time to the spend log at intervals until *finished* is set.
 
-    The budget check before a request then sees this time.
-
-    The interval is at most a hundredth of the budget's hours.
+    So a budget check before a request counts the time spent so far. The interval is at most a hundredth of the budget's
+    hours.
     """
     every = TICK_S if budget.hours is None else min(TICK_S, max(SHORTEST_TICK_S, budget.hours * 36))
     # A spend log that cannot be written stops the next request, which says so.
@@ -93,7 +99,7 @@ def _tick(clock: RunClock, budget: BudgetSettings, finished: threading.Event) ->
 
 
 def study_rows(state: Path) -> list[dict[str, Any]]:
-    """Returns one row for each study in the folder *state*: its status, its spending, and what its limits leave."""
+    """Returns one row for each study in the folder *state*: its status, its spending, and its remaining budget."""
     spend_log = spend_log_of(state)
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip
@@ -113,7 +119,7 @@ def _row(account: str, status: dict[str, Any], state: Path) -> dict[str, Any]:
 
 
 def _alive(pid: object) -> bool:
-    """Returns whether this machine runs a process *pid*."""
+    """Returns whether a process with the id *pid* is running on this machine."""
     try:
         os.kill(int(str(pid)), 0)
     except PermissionError:
@@ -124,7 +130,7 @@ def _alive(pid: object) -> bool:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Returns the contents of *file*; empty if it is damaged."""
+    """Returns the content of the status file *file*; empty if the file is damaged."""
     try:
         status = json.loads(file.read_bytes())
     except (OSError, ValueError):

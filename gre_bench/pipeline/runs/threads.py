@@ -1,6 +1,7 @@
-"""Scores several chunks at a time in threads, with an evaluation LM behind HTTP.
+"""Scores several chunks of papers at a time in threads, for an evaluation LM behind HTTP.
 
-The threads need no Prefect engine. They are daemons: a stopped run does not wait for replies that nobody will read.
+The threads need no Prefect engine. They are daemon threads, so that a stopped run does not wait for replies that nobody
+will read.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Result = TypeVar("Result")
 
 
 class Threads:
-    """A `Runner` of threads in this process, which share one queue of steps."""
+    """A `Runner` of threads in this process. The threads take their steps from one queue."""
 
     deaths: tuple[type[BaseException], ...] = ()
     die_together = False

@@ -1,8 +1,8 @@
-"""Tells whether a refresh would do anything, without the engine and without opening the store for writing.
+"""Tells whether a refresh would do anything, without starting Prefect and without opening the store for writing.
 
-A refresh that ends with the outcome done leaves ``last_refresh.json``: the digest of the copy for readers, and a digest
-of all inputs. If both are unchanged, another refresh of the same job has nothing to import, write or score. Every
-number shown comes from the copy, whose own digest is checked.
+A refresh with the outcome done leaves ``last_refresh.json``. The file holds two digests: of the read-only copy of the
+store, and of all inputs. If neither digest has changed, another refresh of the same job has nothing to import, write or
+score.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ _LONGEST = 1_000_000
 
 
 def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
-    """Records that the refresh of *job* ended with *summary* and left nothing to do.
+    """Records in ``last_refresh.json`` that the refresh of *job* ended with *summary* and left nothing to do.
 
-    Records nothing if the outcome is not done. Also records nothing if inputs could later change without a change of
-    files.
+    Records nothing if the outcome is not done, or if `_inputs` returns None for *job*.
     """
     if (read := _inputs(store, job)) is not None and summary["outcome"] == "done":
         kept = {name: summary[name] for name in ("run_id", "papers", "sampled", "writer", "notes")}
@@ -47,7 +46,7 @@ def remember(store: Store, job: Job, summary: dict[str, Any]) -> None:
 
 
 def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
-    """Returns the last refresh's summary if a refresh of *job* would do nothing; None if it may do something."""
+    """Returns the summary of the last refresh if a refresh of *job* would do nothing; None if it may do something."""
     try:
         with (store.folder / FILE).open("rb") as file:
             last = json.loads(file.read(_LONGEST))
@@ -78,8 +77,8 @@ def _copy(store: Store) -> str:
 def _inputs(store: Store, job: Job) -> str | None:
     """Returns a digest of the settings, and of the size and time of every file that a refresh of *job* reads.
 
-    Returns None if files alone do not decide what a refresh does: a server scores, failed texts are tried again, or the
-    job is a validation.
+    Returns None if files and settings alone do not decide what the job does. This is so if the evaluation LM runs on a
+    server, if failed texts are tried again, or if the job is a validation.
     """
     settings = job.settings
     if job.retry_failed or job.changes or settings.evaluation_lm.elsewhere:
@@ -106,7 +105,10 @@ def _named(settings: Settings) -> Iterator[Path]:
 
 
 def _stamps(path: Path) -> Iterator[str]:
-    """Yields a line for *path*, or for each file below it: name, size in bytes, modification time in ns."""
+    """Yields one line for the file *path*, or for each file in the folder *path* and its subfolders.
+
+    A line has the name, the size in bytes and the modification time in ns.
+    """
     if not path.is_dir():
         about = path.stat() if path.exists() else None
         yield f"{path} {about and (about.st_size, about.st_mtime_ns)}\n"

@@ -1,7 +1,7 @@
-"""Distributes the steps that need the evaluation LM: to this process, to threads, or to workers with an LM each.
+"""Distributes the steps that need the evaluation LM: to this process, to threads, or to worker processes.
 
-Papers are distributed in chunks, at most two per worker at a time. A score does not depend on where it was computed. If
-a worker dies, its chunk is left to the next run, and the other workers continue.
+Each worker process opens an LM of its own. Papers are distributed in chunks, at most two per worker at a time. A score
+does not depend on where it was computed. If a worker dies, its chunk is left to the next run, and scoring continues.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ MOST_DEATHS = 3
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Takes the place of the scores of a chunk whose worker died; *why* is the message stored with its pairs."""
+    """The result of a chunk whose worker died. *why* is the message stored with the chunk's pairs."""
 
     why: str = "its worker died, perhaps for lack of memory; run it again to try it"
 
 
 class Workers:
-    """Runs the steps that need the evaluation LM where *settings* say; a context manager, which ends the workers.
+    """Runs the steps that need the evaluation LM where *settings* say; a context manager that ends the workers.
 
-    *run*: the steps of a run, under Prefect or as plain functions. ``steps`` holds the same steps. If workers have
-    their own LM, a worker signs the metrics there. Raises `SettingsError` if *run* holds plain functions and *settings*
-    distribute steps to other processes.
+    *run*: the steps of the run, with or without Prefect. ``steps``: the same steps, with one exception. If each worker
+    has its own LM, a worker computes the signatures of metrics. Raises `SettingsError` if *settings* need Prefect and
+    *run* does not use Prefect.
     """
 
     def __init__(self, run: Steps, settings: RunSettings):
@@ -64,10 +64,10 @@ class Workers:
     def scored(
         self, chunks: Iterator[Chunk], values_of: Callable[[Chunk], dict[str, Any]]
     ) -> Iterator[tuple[Chunk, Scored | Lost]]:
-        """Scores *chunks* and yields each with its result, in order of completion; `Lost` if its worker died.
+        """Scores *chunks*, and yields each chunk with its result, in order of completion.
 
-        *values_of* returns the keyword arguments of `score_papers` for a chunk; it is called when the chunk is
-        submitted.
+        The result is `Lost` if the chunk's worker died. *values_of* returns the keyword arguments of `score_papers` for
+        a chunk. It is called when the chunk is submitted.
         """
         if not self._distributed:
             for chunk in chunks:
@@ -98,7 +98,7 @@ class Workers:
                 self.__exit__(None, None, None)
 
     def _started(self) -> Runner:
-        """Returns the runner, and starts it at the first call."""
+        """Returns the runner; the first call starts it."""
         if self._runner is None:
             runner = runner_of(self._settings)
             assert runner is not None
@@ -106,7 +106,10 @@ class Workers:
         return self._runner
 
     def _distributed_steps(self) -> Steps:
-        """Returns the steps of the run, but a worker signs the metrics, so that this process need not load the LM."""
+        """Returns the steps of the run, changed so that a worker computes the signatures of metrics.
+
+        This process then need not load the evaluation LM.
+        """
 
         def sign_metrics(
             backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None
@@ -127,8 +130,8 @@ class Workers:
 def quoted_for(step: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns *values* as keyword arguments for *step*.
 
-    If *step* is a Prefect task, the values are wrapped by Prefect's `quote`, because Prefect would search them for
-    futures.
+    If *step* is a Prefect task, each value except strings is wrapped in Prefect's `quote`. Otherwise Prefect would
+    search the values for futures.
     """
     if not hasattr(step, "submit"):
         return dict(values)
