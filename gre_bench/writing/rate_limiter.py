@@ -1,10 +1,12 @@
-"""The rate limiter of one endpoint: how many requests run at once, and when the next may start.
+"""The rate limiter of an endpoint: it decides how many requests run at once, and when the next request may start.
 
-All models behind an endpoint share it, in all processes that use the same state. Each running request holds a lock on a
-file, which the system releases when its process ends. The pace is a debt in seconds, kept on disk, so a restarted run
-neither hurries nor waits too long. Each request adds ``60 / requests_per_minute`` seconds to the debt, each token
-``60 / tokens_per_minute``. The next request starts when the debt has run out. This is a leaky bucket without burst,
-as in ITU-T I.371.
+All models behind an endpoint share its rate limiter, in all processes that use the same state. Each running request
+holds a lock on a file. The operating system releases the lock if the process ends.
+
+Two debts, in seconds, set the pace: each request adds ``60 / requests_per_minute`` to the first, and each token adds
+``60 / tokens_per_minute`` to the second. Debts shrink as time passes. A request starts once both debts that it found
+have run out. The debts are stored on disk, so a restarted run neither hurries nor waits too long. This is a leaky
+bucket without burst, as in ITU-T I.371.
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 
 
 class RateLimiter:
-    """The rate limiter of *endpoint*, with its files in *folder*.
+    """The rate limiter of the URL *endpoint*; *folder* holds the files of all rate limiters.
 
-    At most *concurrency* requests run at once, unless *limits* state another number. All methods raise `StoreError` if
-    the folder cannot be used.
+    The endpoint's *limits* may state how many requests run at once. Otherwise at most *concurrency* requests do. All
+    methods raise `StoreError` if the folder cannot be used.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
@@ -61,15 +63,15 @@ class RateLimiter:
             os.close(slot)
 
     def add(self, tokens: int) -> None:
-        """Counts tokens that were unknown when their request started, such as those of the reply.
+        """Adds *tokens* to the debt after a request, such as those of the reply, whose number was unknown at the start.
 
-        *tokens* is negative if too many were assumed.
+        *tokens* is negative if the estimate at the start was too high.
         """
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request start during the next *seconds*, as the endpoint demanded."""
+        """Lets no request start within the next *seconds*, because the endpoint asked for this pause."""
         self._owe(0, 0, seconds)
 
     def _slot(self, over: threading.Event) -> int | None:
@@ -87,10 +89,10 @@ class RateLimiter:
         return None
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds *requests* and *tokens* to the debt; returns the debt before, the seconds that a request must wait.
+        """Adds *requests* and *tokens* to the debts; returns the seconds that a request must wait for the earlier debt.
 
-        *at_least_s* is the smallest debt of requests afterwards, in seconds. If the clock is set back, the debt lasts
-        longer; if it is set forward, the debt ends early.
+        *at_least_s* is the smallest value, in seconds, that the debt for requests has afterwards. If the machine's
+        clock is set back, the debts last longer. If it is set forward, they end early.
         """
         handle = self._opened("pace.json")
         try:
@@ -123,7 +125,7 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debt that *content*, the bytes of its file, states; no debt if a crash interrupted the write."""
+    """Returns the debts in *content*, the bytes of the debt file; 0 for all if a crash left the file incomplete."""
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError):
