@@ -61,8 +61,7 @@ class ModelBudget:
         self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
-        """Records the outcome, the tokens and the cost of the request that sent *chat*; *reply* came after *seconds*.
-        """
+        """Records the outcome, tokens and cost of the request that sent *chat*, got *reply* and took *seconds*."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
         self.spend_log.add(

@@ -205,8 +205,7 @@ class HttpWriter:
     def _passed(
         self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
     ) -> CompletionResult | None:
-        """Waits for the rate limiter, sends one request and returns the result; None if the batch stops during the
-        wait.
+        """Waits for the rate limiter, sends one request and returns the result; None if the batch stops while waiting.
 
         *empty* is true if an earlier attempt for this chat got an empty reply. A second empty reply is final.
         """
