@@ -214,8 +214,7 @@ def _starts_predicate(auxiliary: str, low: Sequence[str], index: int) -> bool:
 
 
 def _stands_after_subject(word: str) -> bool:
-    """Whether "this" is the whole subject in "is this" + *word*: true for "is this correct", false for "is this proof".
-    """
+    """Whether "this" is the whole subject in "is this" + *word*: so in "is this correct", not in "is this proof"."""
     return word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
 
 
