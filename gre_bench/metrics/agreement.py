@@ -28,14 +28,16 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One kind of correlation between a metric's scores and the grades. Every *_low* and *_high* is a 95% interval.
+    """One kind of correlation between a metric's scores and the grades.
 
-    - *value*, *low*, *high*: the correlation over all reviews together, and its interval.
-    - *p*: its p-value when items are resampled. *flat_p*: its p-value if reviews are treated as independent.
+    - *kind*: the kind of correlation.
+    - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: its p-value
+      if all reviews are treated as independent.
     - *within*: the correlation among the reviews of the same item.
     - *at_length*: the correlation with the logarithm of length held fixed.
-    - *over_length*: *value* minus the correlation between length and grades, with the p-value *over_length_p*.
-    - *reviews*, *items*: the numbers of graded reviews with a score, and of their items.
+    - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this gain.
+    - *low*, *high* and all fields that end in these words: the ends of 95% intervals, with items resampled.
+    - *reviews*: the number of graded reviews with a score. *items*: the number of their items.
     - *graded*: the number of all graded reviews, with or without a score.
     - *problem*: why there is no *value*; else None.
     """
@@ -114,7 +116,7 @@ def _agreement(
 def _result_or_none(made: Callable[[], Result]) -> Result | None:
     """Calls *made* and returns its result; None if *made* raises `ValueError`.
 
-    An error means that the data define no result, because each item has one review or all lengths are equal.
+    This error means that the data define no result, for example because all reviews have the same length.
     """
     try:
         return made()

@@ -2,9 +2,9 @@
 
     score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
 
-This follows Xu et al. 2025, §4.1. A metric without references scores each review once. A metric with references gives
-no score to a review that is the only review of its item. Ungraded reviews serve as references, but get no score of
-their own.
+Here f is the metric's score of review x_j with x_k as the reference (Xu et al. 2025, §4.1). A metric without references
+scores each review once. A metric with references gives no score to a review that is the only review of its item.
+Ungraded reviews serve as references, but get no score of their own.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def plan_agreement(
 ) -> list[Planned]:
     """Returns the planned pairs (review, other review of the same item), in the order of *items*.
 
-    If the metric *recipe* needs no reference, there is one pair for each review. A review without a reference or a
-    grade gets one excluded pair, with the reason `NOT_REFERENCED` or `NOT_GRADED`.
+    If the metric *recipe* needs no reference, there is one pair for each review. A review gets one excluded pair if it
+    has no grade (`NOT_GRADED`), or if its item has no other review (`NOT_REFERENCED`).
 
     - *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
     - *ungraded*: whether to score ungraded reviews as well.
@@ -120,7 +120,7 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
 def review_scores(
     items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
 ) -> list[ReviewScore]:
-    """Returns one row for each graded review of *items*: its mean over the scores of its pairs.
+    """Returns one row for each graded review of *items*, with the mean score of the review's pairs.
 
     *planned* holds the pairs of all reviews, and *scores* their scores. Pairs without a score are left out of the mean.
     """

@@ -48,7 +48,10 @@ class BertScore:
         self.pieces = "tokens" if tokens else "sentences"
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order; a case without a score states its problem."""
+        """Returns one `Score` for each of *cases*, in order.
+
+        If a case cannot be scored, its `Score` states the problem.
+        """
         vectors = self._of_tokens if self.pieces == "tokens" else self._of_sentences
         given, wanted = [case.candidate for case in cases], [case.reference for case in cases]
         if self.embedder.asymmetric:

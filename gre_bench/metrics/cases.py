@@ -57,7 +57,7 @@ class Entry:
 
     - *human*: the review of the human baseline.
     - *references*: the human reviews that candidates are scored against.
-    - *responses*: candidate id → review, for the other candidates.
+    - *responses*: candidate id → review, for candidates other than the human baseline.
     - *synopses*: kind of synopsis → its text, or the reason why the text is missing.
     """
 
@@ -82,15 +82,21 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns the planned pairs of the first *limit* papers, paper by paper; None means all papers.
+    """Returns the planned pairs of the papers *entries*, paper by paper.
 
     If the metric *recipe* needs no reference, there is one pair for each response. A pair that is not due is *waiting*,
-    *excluded* or *failed*. *Excluded*: the pair lies outside the metric by a rule that treats all candidates alike.
-    Examples are a paper without a synopsis and a change that the text does not allow. *Failed*: a text is missing that
-    should exist, which counts against the candidate.
+    *excluded* or *failed*:
+
+    - *waiting*: a text is missing that the next run tries to get.
+    - *excluded*: the pair lies outside the metric by a rule that treats all candidates alike. Examples are a paper
+      without a synopsis and a change that the text does not allow.
+    - *failed*: a text is missing that should exist, which counts against the candidate.
+
+    Parameters:
 
     - *writer*: the writer whose judgments are scored.
-    - *form*: the form in which judgments are read.
+    - *form*: whether judgments are read as written or without stray lines.
+    - *limit*: the number of papers to plan, from the first; None means all.
     - *generic*: the judgments of the generic control.
     - *moved*: (candidate id, paper id) → the candidate's response to another paper. Only specific metrics need it.
     """
@@ -108,9 +114,10 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to another paper; None if there is no such response.
+    """Returns the response of *candidate* to another paper than that of *entry*; None if there is no such response.
 
-    The generic control has the same response to every paper, so its *response* to this paper is returned.
+    *moved* maps (candidate id, paper id) to these responses. The generic control has the same response to every paper,
+    so its *response* to this paper is returned.
     """
     if candidate.candidate_id == controls.GENERIC:
         return response
@@ -132,7 +139,7 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
 
     The first of these that exists is returned: the writer *requested* by the settings, the writer *in_use* in this run,
     the only writer of judgments of *responses*. The result is ``none`` if *responses* have no judgments. Raises
-    `SettingsError` if several writers remain, or if the requested writer has no judgments.
+    `SettingsError` if there are several writers to choose from, or if the requested writer has no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use
@@ -218,10 +225,10 @@ def _only_judges(candidate: Candidate) -> bool:
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
-    """Returns the text of *response* that the metric reads; a `Lack` if it is missing or holds no judgment.
+    """Returns the text of *response* that the metric reads; a `Lack` if that text is missing or holds no judgment.
 
-    *source* decides whether the metric reads the original review or the judgments by *writer*. *form* is the form in
-    which judgments are read.
+    *source* decides whether the metric reads the original review or the judgments by *writer*. *form* says whether
+    judgments are read as written or without stray lines.
     """
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))

@@ -3,9 +3,10 @@
 A candidate's review of another paper has the same style, but says nothing about this paper. So the score above chance
 comes from what the candidate says about the paper itself.
 
-Two reviews exchange papers p and q: p's review stands for chance on q, and q's review stands for chance on p. Each
-review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange. Exchanges
-share no paper, so their means are independent, and a t test over them keeps its level (`gre_bench.stats.chance`).
+The reviews of two papers p and q exchange places: p's review is scored on q, and q's review is scored on p. The score
+of p's review on q shows what the candidate scores on q by chance, and the reverse. Each review is used once, so an
+effect of one review alone, or of one paper alone, cancels within the exchange. Exchanges share no paper, so their means
+are independent, and a t test over them keeps its level (`gre_bench.stats.chance`).
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ BLOCK = 8
 class Placed:
     """A review that can be moved.
 
-    - *key*: the review's id. *item*: the id of the paper for which it is scored.
-    - *about*: the ids of all papers that the review may describe. It must not be moved to any of them.
+    - *key*: the review's id. *item*: the id of the paper for which the review is scored.
+    - *about*: the ids of all papers that the review may describe. The review must not be moved to any of them.
     - *words*: the review's length in words.
     """
 
@@ -41,9 +42,9 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move: the review *source* takes the place of the review *key*, to show what *key* scores by chance.
+    """One move: the review *source* is scored in place of the review *key*, on the paper of *key*.
 
-    *swap* is the id of the exchange; all moves of one exchange have the same *swap*.
+    *swap* is the id of the exchange of reviews; all moves of one exchange have the same *swap*.
     """
 
     key: str
@@ -71,8 +72,8 @@ def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
     """Returns one move for each of *reviews* that can be moved, in the order of *reviews*.
 
     Two reviews of similar length, sampled with *seed*, exchange papers. If one review is left over, it joins two
-    others, and the three exchange in a ring. No review moves to a paper that it may describe. A single review has no
-    move, nor have reviews that all belong to one paper.
+    others, and the three exchange papers in a ring. No review moves to a paper that it may describe. If all reviews
+    belong to one paper, there are no moves.
     """
     swaps = _swaps(_shuffled(reviews, seed))
     source = {

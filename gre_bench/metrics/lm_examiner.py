@@ -39,7 +39,10 @@ class LMExaminer:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order; a case without a score states its problem."""
+        """Returns one `Score` for each of *cases*, in order.
+
+        If a case cannot be scored, its `Score` states the problem.
+        """
         results: dict[int, float | Problem] = {}
         due = {}
         for index, case in enumerate(cases):
@@ -73,7 +76,7 @@ def chat(case: Case) -> Chat:
 
 
 def overall_score(text: str) -> float:
-    """Returns the number inside the last ``<overall_score>`` of *text*. Thinking in *text* is ignored.
+    """Returns the number inside the last ``<overall_score>`` of the reply *text*, ignoring the LM's thinking.
 
     The number may be written as ``7``, ``7.5`` or ``7/10``, without words beside it. A tag without its end tag does not
     count, because its number may be cut off. Raises `ReplyError` if there is no number from 0 to 10.

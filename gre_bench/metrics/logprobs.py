@@ -7,8 +7,8 @@ In the formulas, x is the candidate's review, y is the reference, and x' is the 
     BARTScore (Yuan et al. 2021; Xu et al., D.1):
         recall = log P(y | x), precision = log P(x | y), F1 = (recall + precision)/2
 
-No score is divided by the length of y. The variants of GEM differ in the synopsis. BARTScore uses GEM's prompt without
-a synopsis.
+No score is divided by the length of y. The variants of GEM differ in the synopsis, and in whether they read judgments
+or original reviews. BARTScore uses GEM's prompt without a synopsis.
 
 A specific form measures how much more a review tells than what its author says of any paper. Without a synopsis, and
 with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y). This is mutual plus lautum
@@ -46,12 +46,14 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
     """Returns the predictions whose log-probabilities make the score of *case*.
 
-    With x the candidate's review, y the reference and x' the candidate's review of another paper, they are, by the
-    formula of *recipe*:
+    They depend on the formula of *recipe*. Here x is the candidate's review, y the reference, and x' the candidate's
+    review of another paper.
 
     - ``pmi``: y given x, then y given no review.
     - ``specific``: y given x, then y given x'.
-    - ``recall``: y given x. ``precision``: x given y. ``f1``: both, recall first.
+    - ``recall``: y given x.
+    - ``precision``: x given y.
+    - ``f1``: y given x, then x given y.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
     given = _folded(case.synopsis, settings) if case.synopsis is not None else None
@@ -67,12 +69,15 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """Returns the score, in nats; *totals* holds the log-probability of each of its `terms`, in their order."""
+    """Returns the score of a case in nats.
+
+    *totals* holds the log-probabilities of the case's predictions, in the order of `terms`.
+    """
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns pairs (content address, prediction) for the `terms` of *case*.
+    """Returns pairs (content address, prediction) for the predictions that make the score of *case* (`terms`).
 
     A content address is a digest of the prediction's prompt and texts.
     """
@@ -96,7 +101,7 @@ def ask(
 
 
 class LogprobMetric:
-    """Scores cases by *recipe* with the log-probabilities of an evaluation LM."""
+    """Scores cases by the metric *recipe*, with the log-probabilities of the evaluation LM *lm*."""
 
     def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
         self.recipe = recipe
@@ -105,9 +110,10 @@ class LogprobMetric:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order; a case without a score states its problem.
+        """Returns one `Score` for each of *cases*, in order.
 
-        *known* holds answers that need not be computed again, by content address.
+        If a case cannot be scored, its `Score` states the problem. *known* holds answers that need not be computed
+        again, by content address.
         """
         parts = [addressed(self.recipe, case, self.settings) for case in cases]
         answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
@@ -118,7 +124,7 @@ class LogprobMetric:
 
 
 def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
-    """Returns the score of *case*, or the problem because of which there is no score.
+    """Returns the `Score` of *case*. If the case cannot be scored, its `Score` states the problem.
 
     - *parts*: the predictions that make the score, as `addressed` returns them.
     - *answers*: content address → the LM's answer, for all of *parts*.
@@ -139,8 +145,8 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
     """Returns a phrase that names the text in *parts* that is blank; None if no text is blank.
 
-    The text is the candidate's, the candidate's on another paper, or the reference's. A pair with a blank text has no
-    score; its score is not 0.
+    The text is the candidate's, the candidate's on another paper, or the reference's. A case with a blank text gets a
+    problem, not a score of 0.
     """
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)

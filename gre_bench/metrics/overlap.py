@@ -46,7 +46,8 @@ class Measure:
     def score(self, candidate: str, reference: str = "") -> float:
         """Returns the measure's score of two texts.
 
-        Raises `ValueError` if *candidate* has no words, or if *reference* has none and the measure needs it.
+        Raises `ValueError` if *candidate* has no words. Raises it too if the measure needs a reference and *reference*
+        has no words.
         """
         x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
         if not x or (self.needs_reference and not y):
@@ -63,9 +64,9 @@ class Overlap:
         self.needs_reference = measure.needs_reference
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one `Score` for each of *cases*, in order; a case without a score states its problem.
+        """Returns one `Score` for each of *cases*, in order; splits each distinct text into words once.
 
-        Each distinct text is split into words once.
+        If a case cannot be scored, its `Score` states the problem.
         """
         read = {case.candidate for case in cases}
         if self.needs_reference:

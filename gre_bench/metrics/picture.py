@@ -22,10 +22,10 @@ _MISSING = "altair is not installed: pip install 'gre-bench[plots]'"
 
 
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Plots *effects* and writes the plot to *path*, an .svg or .png file, in one step; returns *path*.
+    """Plots *effects* and writes the plot to *path*, an .svg or .png file; returns *path*.
 
-    Each row of *effects* is the effect of a change on a metric. Its keys are ``metric``, ``change``, ``family``
-    (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
+    The file appears only when it is complete. Each row of *effects* is the effect of a change on a metric. Its keys are
+    ``metric``, ``change``, ``family`` (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
     """
     drawable(path)
     beside = path.with_name(f".{os.getpid()}-{path.name}")

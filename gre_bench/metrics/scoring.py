@@ -56,7 +56,7 @@ def score(
 
     - *evaluation_lm*: opens the evaluation LM, if a metric needs it. The LM gets all predictions of a paper in one
       call, so it may compute shared texts once.
-    - *other*: opens a metric without evaluation LM from its recipe and signature id.
+    - *other*: opens a metric that needs no evaluation LM, from its recipe and signature id.
     - *known*: content address → log-probability, for predictions that need not be computed again.
     """
     by_logprobs = [work for work in works if recipe_of(work.metric).formula]
@@ -70,9 +70,9 @@ def score(
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
-    """Returns *case* with its texts in the form that *settings* require.
+    """Returns *case* with its texts as a metric reads them.
 
-    Texts are folded to ASCII if the settings say so, and judgments are put into the form of the settings.
+    If *settings* say so, the texts are folded to ASCII, and stray lines are removed from judgments.
     """
     form = settings.form if case.source == "judgments" else "as_written"
     texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}

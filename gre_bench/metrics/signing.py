@@ -56,9 +56,9 @@ def signature(
 
 
 def signed_writer(recipe: Recipe, writer: str) -> str:
-    """Returns the text for a signature that names the writer whose judgments *recipe* reads.
+    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures.
 
-    If the metric reads original reviews, the text says so instead.
+    If the metric reads original reviews, the result says so instead.
     """
     return writer if recipe.source == "judgments" else "none (original reviews)"
 

@@ -1,9 +1,10 @@
 """Computes how changes of reviews affect the scores of a metric (Xu et al. 2025, §4.2).
 
-An effect compares the pairs that have a score both before and after the change. Each effect is also computed with
-length held fixed. First, the slope b of score on log(words) is fitted by least squares to the unchanged human reviews
-alone. The score s′ of a changed review is then moved to the length of the original review: s′ − b·log(words′/words).
-This removes a fall of the score that length alone explains.
+An effect compares the scores of the same pairs before and after a change. Pairs without both scores are left out.
+
+Each effect is also computed with length held fixed. First, the slope b of score on log(words) is fitted by least
+squares to the unchanged human reviews alone. The score s′ of a changed review is then moved to the length of the
+original review: s′ − b·log(words′/words). This removes a fall of the score that length alone explains.
 """
 
 from __future__ import annotations
@@ -95,12 +96,12 @@ def change_effects(
     settings: ValidationSettings,
     by_length: bool = True,
 ) -> dict[str, ChangeResult]:
-    """Returns the name of each change → its effect.
+    """Returns the name of each change → the effect of this change on the metric's scores.
 
     - *before*: the planned pairs of the human baseline. Each pair has the keys candidate_id, paper_id, reference_id,
       state, value and reason.
     - *after*: the name of a change → the planned pairs of its changed reviews.
-    - *words*: pair → the length in words of its candidate's text.
+    - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
     - *by_length*: whether to compute effects with length held fixed as well.
 
     If no pair allows a change, a change of Xu et al. is undecided, and any other change is left out.
@@ -165,7 +166,7 @@ def _at_length(
 
     - *humans*: the scored pairs of the human baseline.
     - *both*: (pair before, pair after), for the pairs with a score before and after the change.
-    - *words*: pair → the length in words of its candidate's text.
+    - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
     """
 
     def log_words(row: Row) -> float:

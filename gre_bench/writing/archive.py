@@ -1,12 +1,12 @@
 """The reply archive stores every final reply of an LM on disk before use, so that no reply is bought twice.
 
-A reply is final if sending the same request again would not change it. Texts, refusals, empty replies and errors about
-too long prompts are final; passing faults such as time-outs are not. With the archive, all texts that were made from an
-LM's replies can be made again without the LM.
+A reply is final if sending the same request again would not change it. Texts, refusals and empty replies are final, and
+so is an error because the prompt is too long. Passing faults such as time-outs are not final. With the archive, all
+texts that were made from an LM's replies can be made again without the LM.
 
-Each reply is one file, named by the digest of its request: ``ab/abcdef....json``. A file is written under a temporary
-name, synced to disk and renamed. Its content never changes afterwards. It holds the reply and the request's digest. It
-does not hold the chat, because chats contain whole papers, which the store already has.
+The entry of a reply is one file, named by the digest of its request: ``ab/abcdef....json``. The file is written under a
+temporary name, synced to disk and renamed. Its content never changes afterwards. An entry holds the reply and the
+request's digest. It does not hold the chat, because chats contain whole papers, which the store already has.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ReplyArchive:
                 return None
 
     def set_aside(self, request: str) -> None:
-        """Renames the entry of *request*, so that the LM is asked again; the old reply stays on disk."""
+        """Renames the entry of *request*, so that the next call asks the LM again; the old reply stays on disk."""
         path = self._path(request)
         with self._storing(), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
@@ -97,7 +97,8 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Locks *request* within the block, so that no two threads or processes ask the LM for the same reply at once.
+        """Locks *request* within the ``with`` block, so that only one thread of all processes asks the LM for its
+        reply.
 
         A second thread or process with the same request waits for the lock, and then finds the reply in the archive.
         """

@@ -34,7 +34,7 @@ class Batch:
         self.over.set()
 
     def pause(self, bound: BudgetReached, reply: Reply) -> None:
-        """Stops the batch at a limit of the budget, and gives *reply* to every unanswered chat.
+        """Stops the batch because a limit of the budget is reached; every unanswered chat gets *reply*.
 
         *bound* is the error that names the limit.
         """

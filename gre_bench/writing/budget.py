@@ -1,7 +1,7 @@
-"""Keeps the requests to one LM within a budget: checks the limits before each request and records its cost afterwards.
+"""Keeps the requests to one LM within a budget.
 
-The number of requests never exceeds its limit. The tokens, the money and the hours can exceed their limits by what the
-requests in flight add.
+The limits are checked before each request, and the cost is recorded after the answer. The number of requests never
+exceeds its limit. The tokens, the money and the hours can exceed their limits by what the requests in flight add.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ModelBudget:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Measures how long the block takes, and adds this time to the model's hours in the spend log."""
+        """Measures how long the ``with`` block takes, and adds this time to the model's hours in the spend log."""
         self._began = time.monotonic()
         try:
             yield
@@ -85,7 +85,8 @@ def estimated(text: str) -> int:
 def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
     """Returns (prompt tokens, reply tokens) of a request, as the endpoint states them.
 
-    A number that the endpoint does not state is estimated if the LM answered, and 0 if it did not.
+    A number that the endpoint does not state is estimated if the LM answered. If the LM did not answer, such a number
+    is 0.
     """
     if reply.outcome not in ANSWERED:
         return reply.prompt_tokens or 0, reply.reply_tokens or 0
@@ -97,7 +98,10 @@ def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
-    """Returns the cost in USD at the prices of *model*; None if the model has no prices."""
+    """Returns the cost in USD of *prompt_tokens* read and *reply_tokens* written by *model*.
+
+    The result is None if the model has no prices.
+    """
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
@@ -131,9 +135,9 @@ def said(spent: Spent) -> str:
 
 
 def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns what is left of each limit in *bounds* after *spent*, at least 0, by the limit's name such as ``usd``.
+    """Returns the name of each limit in *bounds* → how much of the limit *spent* leaves, at least 0.
 
-    Limits that are None are not in the result.
+    The names are those of the fields of `Bounds`, such as ``usd``. Limits that are None are left out.
     """
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}

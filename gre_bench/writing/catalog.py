@@ -40,8 +40,8 @@ class WriterContext:
 
     - *archive*: the folder of the reply archive.
     - *models*: the models file; None means the shipped file.
-    - *again*: whether the LM is asked again if its archived reply is an error, a refusal, empty or unusable.
-    - *domain*: the name of the kind of reviewed item, such as papers.
+    - *again*: whether the LM is asked again if its archived reply is an error, a refusal, empty or cannot be parsed.
+    - *domain*: the name of the domain, the kind of reviewed item.
     - *account*: the account of the spend log to which requests are charged.
     - *budget*: the limits of *account*, and those of each model.
     - *sampling*: the name of a model → its sampling options that override those of the models file.
@@ -128,8 +128,8 @@ class TextWriter(Protocol):
 def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
     """Opens the writer *name*: a rule, ``MODEL`` or ``MODEL@GUIDELINE``.
 
-    ``MODEL`` is an LM of the models file. It follows the guideline when it writes reviews. Raises `SettingsError` if
-    *name* is unknown; the message lists the known names.
+    ``MODEL`` is an LM of the models file. With ``@GUIDELINE``, the LM follows this guideline when it writes reviews.
+    Raises `SettingsError` if *name* is unknown; the message lists the known names.
     """
     return RuleTextWriter(name) if by_rule(name) else lm_text_writer(name, writer_context)[0]
 
@@ -137,8 +137,8 @@ def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
 def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
     """Opens the LM writer *name*, which is ``MODEL`` or ``MODEL@GUIDELINE``; returns the writer and the model.
 
-    The model is its entry of the models file, with the sampling options of *writer_context*. Raises `SettingsError` if
-    the models file has no such model; the message lists the known names.
+    The returned model is the LM's entry in the models file, with the sampling options of *writer_context* applied.
+    Raises `SettingsError` if the models file has no such model; the message lists the known names.
     """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter

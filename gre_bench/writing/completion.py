@@ -59,15 +59,17 @@ def trouble(
 ) -> CompletionResult:
     """Returns the result of a request to which the LM gave no answer.
 
+    The reply in the result is not final, so a later run sends the request again.
+
     - *detail*: the reason, as text for the reply.
-    - *outcome*: the outcome of the reply. The reply is not final, so a later run sends the request again.
-    - *again*, *stop*, *wait_s*: as in `CompletionResult`.
+    - *outcome*: the outcome that the reply states.
+    - *again*, *stop*, *wait_s*: the fields of `CompletionResult`.
     """
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
 def read_completion(body: bytes) -> CompletionResult:
-    """Reads *body*, the content of a response with HTTP status 200."""
+    """Reads *body*, the content of a response with HTTP status 200; the content may still state an error."""
     tree = _parsed(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
@@ -86,9 +88,9 @@ def read_completion(body: bytes) -> CompletionResult:
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
     """Reads an error response. If the prompt was refused or too long, the reply is final.
 
-    - *status*: the HTTP status, or the error code that a response with status 200 states.
+    - *status*: the HTTP status. If a response with status 200 states an error, *status* is the code of that error.
     - *body*: the content of the response, as bytes or parsed.
-    - *wait_s*: the waiting time that its Retry-After header states, in seconds; None if it states none.
+    - *wait_s*: the waiting time in seconds that the Retry-After header states; None if there is no such header.
     """
     if isinstance(body, bytes):
         body = _parsed(body)

@@ -1,8 +1,9 @@
-"""Checks, before any request is paid for, whether a paper fits an LM's context with its prompt and the longest reply.
+"""Checks whether a paper, the prompt around it and the longest reply fit together into an LM's context.
 
-If the models file names a tokenizer for the LM, the tokens are counted with it. Otherwise they are estimated, as a
-range, from the number of characters. For 114 papers of ICLR 2022, a tokenizer with a vocabulary of 49,152 had 2.9 to
-4.0 characters per token (5th to 95th percentile). Larger vocabularies have more characters per token.
+The check comes before any request is paid for. If the models file names a tokenizer for the LM, the tokens are counted
+with this tokenizer. Otherwise the number of tokens is estimated, as a range, from the number of characters. For 114
+papers of ICLR 2022, a tokenizer with a vocabulary of 49,152 had 2.9 to 4.0 characters per token (5th to 95th
+percentile). Larger vocabularies have more characters per token.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def room(model: Model, reply: int) -> int | None:
 def verdict(tokens: Tokens, left: int | None) -> Verdict:
     """Returns whether a prompt of *tokens* fits into *left* tokens; ``unknown`` if *left* is None.
 
-    The result is ``may_not_fit`` if *left* lies within the range *tokens*.
+    The result is ``may_not_fit`` if the lower end of the range *tokens* fits but the upper end does not.
     """
     if left is None:
         return "unknown"
@@ -111,7 +112,7 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
 
 
 def sections(text: str) -> list[int]:
-    """Returns the index in *text* at which each section begins, except a section at the very start of *text*.
+    """Returns the indices in *text* at which sections begin, in ascending order; the index 0 is left out.
 
     A section begins with a heading on a line of its own.
     """
@@ -120,7 +121,7 @@ def sections(text: str) -> list[int]:
 
 
 def paragraphs(text: str) -> list[int]:
-    """Returns the index in *text* at which each paragraph ends, except the last paragraph."""
+    """Returns the indices in *text* at which paragraphs end, in ascending order; the last paragraph is left out."""
     return [match.start() for match in re.finditer(r"\n\s*\n", text)]
 
 

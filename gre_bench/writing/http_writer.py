@@ -222,7 +222,10 @@ class HttpWriter:
         return answer
 
     def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> CompletionResult:
-        """Sends one request and charges it to the budget; raises `BudgetReached`, without sending, at a limit."""
+        """Sends one request, archives its reply if that is final, and charges the request to the budget.
+
+        If a limit of the budget is already reached, raises `BudgetReached` and sends nothing.
+        """
         if self.model_budget is None:
             return self._kept(request, self._send(chat, sampling), batch, empty)
         self.model_budget.take()
@@ -237,10 +240,10 @@ class HttpWriter:
         return answer
 
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
-        """Masks the API key in *answer*, archives its reply if that is final, and returns the masked answer.
+        """Masks the API key in *answer*, archives the reply if the reply is final, and returns the masked answer.
 
-        *empty* is true if an earlier attempt got an empty reply. The reply is archived before its cost is logged. A
-        kill between these two steps can therefore lose a cost, but never a paid reply.
+        *empty* is true if an earlier attempt got an empty reply. The reply is archived before its cost is logged. If
+        the process is killed between these two steps, the log lacks a cost, but no paid reply is lost.
         """
         answer = replace(answer, reply=self._without_key(answer.reply))
         if answer.reply.outcome == "empty":
@@ -257,7 +260,7 @@ class HttpWriter:
             batch.stop(trouble(str(error)).reply)
 
     def _send(self, chat: Chat, sampling: Sampling) -> CompletionResult:
-        """Sends one request and returns the result. A transport fault does not raise: the result states it."""
+        """Sends one request and returns the result. Transport faults raise no error; the result states them."""
         import httpx2
         import openai
 

@@ -179,10 +179,10 @@ class LMTextWriter:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns a function that checks the reply to *chat* and then parses it with *read*.
+    """Returns a function that checks the reply to *chat* and then parses the reply with *read*.
 
-    The function raises `ReplyError` with the code ``prompt_echoed`` if the reply repeats the instructions of *chat*.
-    The code is ``repeats_itself`` if the reply ends in a loop.
+    The function raises `ReplyError` with the code ``prompt_echoed`` if the reply repeats the instructions of *chat*. It
+    raises `ReplyError` with the code ``repeats_itself`` if the reply ends in a loop.
     """
 
     def own(text: str) -> str:
@@ -203,8 +203,8 @@ def chat_of(task: str, paper: str) -> Chat:
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
     """Returns the review *item* with two summaries added: one of its *strengths* and one of its *weaknesses*.
 
-    The token counts of the result cover both summaries. If a summary has no text, the result is that summary, with the
-    reason of its failure.
+    The token counts of the result cover both summaries. If a summary could not be made, the result states the reason
+    instead of a text.
     """
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
@@ -224,10 +224,10 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """Parses *reply* with the function *read*; returns the text under the id *item*.
+    """Returns the text that the function *read* parses from *reply*, under the id *item*.
 
-    If *read* raises `ReplyError`, the outcome is ``unparsable``. A reply that was cut at the token limit is parsed like
-    any other.
+    If *read* raises `ReplyError`, the result has no text and the outcome ``unparsable``. A reply that was cut at the
+    token limit is parsed like any other.
     """
     more = {
         "thinking": reply.thinking,

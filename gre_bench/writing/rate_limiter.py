@@ -4,9 +4,9 @@ All models behind an endpoint share its rate limiter, in all processes that use 
 holds a lock on a file. The operating system releases the lock if the process ends.
 
 Two debts, in seconds, set the pace: each request adds ``60 / requests_per_minute`` to the first, and each token adds
-``60 / tokens_per_minute`` to the second. Debts shrink as time passes. A request starts once both debts that it found
-have run out. The debts are stored on disk, so a restarted run neither hurries nor waits too long. This is a leaky
-bucket without burst, as in ITU-T I.371.
+``60 / tokens_per_minute`` to the second. Debts shrink as time passes. A request starts when the debts of all earlier
+requests have run out. The debts are stored on disk, so a restarted run neither hurries nor waits too long. This is a
+leaky bucket without burst, as in ITU-T I.371.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 class RateLimiter:
     """The rate limiter of the URL *endpoint*; *folder* holds the files of all rate limiters.
 
-    The endpoint's *limits* may state how many requests run at once. Otherwise at most *concurrency* requests do. All
-    methods raise `StoreError` if the folder cannot be used.
+    The endpoint's *limits* may state how many requests run at once. If they do not, at most *concurrency* requests run
+    at once. All methods raise `StoreError` if the folder cannot be used.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
@@ -48,10 +48,10 @@ class RateLimiter:
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
-        """Waits until a request with a prompt of *tokens* may start; the request counts as running within the block.
+        """Waits until a request with a prompt of *tokens* may start.
 
-        Yields True if the request may be sent. Yields False if the event *over* was set first; the request must then
-        not be sent.
+        The request counts as running until the ``with`` block ends. Yields True if the request may be sent. Yields
+        False if the event *over* was set first; the request must then not be sent.
         """
         slot = self._slot(over)
         if slot is None:
@@ -63,9 +63,9 @@ class RateLimiter:
             os.close(slot)
 
     def add(self, tokens: int) -> None:
-        """Adds *tokens* to the debt after a request, such as those of the reply, whose number was unknown at the start.
+        """Adds *tokens* to the debt that were not counted when their request started, such as those of the reply.
 
-        *tokens* is negative if the estimate at the start was too high.
+        *tokens* is negative if too many were counted at the start.
         """
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
@@ -89,10 +89,11 @@ class RateLimiter:
         return None
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds *requests* and *tokens* to the debts; returns the seconds that a request must wait for the earlier debt.
+        """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
-        *at_least_s* is the smallest value, in seconds, that the debt for requests has afterwards. If the machine's
-        clock is set back, the debts last longer. If it is set forward, they end early.
+        The new request waits for the larger of the two debts before the addition. *at_least_s* raises the debt for
+        requests to at least this many seconds. If the machine's clock is set back, the debts last longer; if it is set
+        forward, they end early.
         """
         handle = self._opened("pace.json")
         try:
@@ -125,7 +126,10 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debts in *content*, the bytes of the debt file; 0 for all if a crash left the file incomplete."""
+    """Returns the debts that *content*, the bytes of the debt file, states.
+
+    All debts are 0 if a crash left the file incomplete.
+    """
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError):

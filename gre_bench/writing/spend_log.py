@@ -82,7 +82,10 @@ class SpendLog:
             return Spent() + self._known.get((account, model), Spent())
 
     def whole(self, account: str) -> Spent:
-        """Returns what *account* has spent on all models together. The hours are those of the account's runs."""
+        """Returns what *account* has spent on all models together.
+
+        The hours are those of the account's runs, not the sum over the models.
+        """
         with self._own:
             total = sum((spent for _, spent in self.models(account).items()), Spent())
             total.hours = self.spent(account).hours

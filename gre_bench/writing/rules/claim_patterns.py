@@ -1,7 +1,7 @@
 """Patterns that turn a clause into a claim: the words that follow "The reviewer criticizes", "suggests" and so on.
 
-Each row holds a pattern that matches a whole clause, the claim, and a kind of words. The pattern's group ``X`` must
-match words of this kind, or the row does not apply. The kinds are:
+Each row holds a pattern of a whole clause, the claim that the clause becomes, and a kind of words. The row applies only
+if the pattern's group ``X`` matches words of this kind. The kinds are:
 
 - ``noun``: words without a verb of their own;
 - ``clause``: words with a verb;

@@ -1,9 +1,9 @@
 """Classifies the clauses of a review by stance: appreciates, criticizes, questions, suggests, or none of these.
 
-The classifier is a log-linear model whose shipped weights never change. The features of a clause are its words, their
-first letters, pairs of neighbouring words, the clause's length, a question mark and contrast. Two more features are the
-number of clauses in the review and the kind of section. The section is only one feature of many, so the same clause
-gets nearly the same stance in any section.
+The classifier is a log-linear model whose shipped weights never change. Most features of a clause are its words, the
+beginnings of its words, and pairs of neighbouring words. Further features are its length, whether it asks, and whether
+it contrasts with the clause before it. The last two are the number of clauses in the review and the kind of section.
+The section is only one feature of many, so the same clause gets nearly the same stance in any section.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class StanceModel:
     """The weights of a log-linear model with five classes: the four stances, and no stance.
 
     - *rows*: the name of a feature → its row in *weights*.
-    - *weights*: shape (features, 5). They are whole numbers, `SCALE` times the true weights, so their sums are exact in
-      any order of the features.
+    - *weights*: shape (features, 5). They are whole numbers, `SCALE` times the true weights. Their sums are therefore
+      exact, whatever the order of the features.
     """
 
     rows: dict[str, int]
@@ -79,9 +79,10 @@ def shipped() -> StanceModel:
 
 
 def load(path: Path) -> StanceModel:
-    """Reads a model from *path*, a text file with columns separated by tabs; raises `SourceError` if that fails.
+    """Reads a model from *path*, a text file with columns separated by tabs.
 
-    After a header line, each line holds the name of a feature and five whole numbers, its weights.
+    After a header line, each line holds the name of a feature and five whole numbers, its weights. Raises `SourceError`
+    if the file cannot be read.
     """
     try:
         rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()[1:]]

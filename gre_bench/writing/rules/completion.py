@@ -43,7 +43,7 @@ VAGUE = (
 
 
 def completed(material: ChangeInput) -> str:
-    """Returns the review of *material* with a vague sentence in place of each deleted sentence.
+    """Returns the review in *material* with a vague sentence in place of each deleted sentence.
 
     No vague sentence is repeated before all of them have been used.
     """

@@ -103,7 +103,10 @@ def _is_verb(low: Sequence[str], index: int) -> bool:
 
 
 def _subject_end(low: Sequence[str], index: int) -> str:
-    """Returns the last word before *index* that is not an adverb, where a subject could end; empty if *index* is 0."""
+    """Returns the word that could end the subject of a verb at *index*; empty if *index* is 0.
+
+    This is the last word before *index* that is not an adverb. *low* holds the words of a clause in lower case.
+    """
     earlier = index - 1
     while earlier > 0 and (low[earlier] in _ADVERBS or low[earlier].endswith("ly")):
         earlier -= 1
@@ -126,9 +129,9 @@ def _ends_in_s(word: str) -> bool:
 
 
 def _is_third(word: str, before: str, after: str) -> bool:
-    """Whether *word*, which may be a verb in the third person or a plural noun, is the verb here.
+    """Whether *word* is used as a verb. By its form, *word* is a verb in the third person or a plural noun.
 
-    *before* and *after* are the words before and after *word*.
+    *before* is the word before *word*, and *after* the word after it.
     """
     opens, adjective = _opens_object(after), bool(ADJECTIVE.match(before))
     if after == "of" or (adjective and not opens):
@@ -137,9 +140,9 @@ def _is_third(word: str, before: str, after: str) -> bool:
 
 
 def _is_past(word: str, before: str, after: str) -> bool:
-    """Whether *word*, which may be a verb in the past tense or a participle, is in the past tense here.
+    """Whether *word* is used as a verb in the past tense. By its form, *word* may also be a participle.
 
-    *before* and *after* are the words before and after *word*.
+    *before* is the word before *word*, and *after* the word after it.
     """
     if before in _AGENTS or word in _LINKING:
         return True
@@ -151,9 +154,9 @@ def _is_past(word: str, before: str, after: str) -> bool:
 
 
 def _is_plural(word: str, before: str, after: str) -> bool:
-    """Whether *word*, the base form of a verb, is the verb of a plural subject that ends with the word *before*.
+    """Whether *word*, the base form of a verb, is the verb of a plural subject.
 
-    *after* is the word after *word*.
+    *before* is the word before *word*, which must end the subject. *after* is the word after *word*.
     """
     pronoun = before in ("they", "we", "i", "you", "authors", "which")
     if not (pronoun or (_ends_in_s(before) and not before.endswith("ous"))):
@@ -214,12 +217,15 @@ def _starts_predicate(auxiliary: str, low: Sequence[str], index: int) -> bool:
 
 
 def _stands_after_subject(word: str) -> bool:
-    """Whether "this" is the whole subject in "is this" + *word*: so in "is this correct", not in "is this proof"."""
+    """Whether a question can begin with "is this", where "this" is the whole subject and *word* follows.
+
+    True for "correct", as in "is this correct"; false for "proof", as in "is this proof correct".
+    """
     return word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
 
 
 def _is_adjective(word: str, following: str) -> bool:
-    """Whether *word* is an adjective or participle that stands before no noun; *following* is the next word."""
+    """Whether *word* is an adjective or participle that no noun follows; *following* is the next word."""
     if not (_SAID.match(word) or word in PARTICIPLES):
         return False
     if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):

@@ -1,4 +1,4 @@
-"""Lists of English words, and functions that form verbs by their endings; `english_clauses` finds verbs with them."""
+"""Lists of English words, and functions that form verbs by their endings. `english_clauses` uses both to find verbs."""
 
 from __future__ import annotations
 
@@ -154,6 +154,9 @@ def is_noun(word: str) -> bool:
 
 
 def lowered(text: str) -> str:
-    """Returns *text* with a small first letter; unchanged if its first word is an acronym or has a later capital."""
+    """Returns *text* with a small first letter.
+
+    *text* is returned unchanged if its first word is an acronym or has a capital after the first letter.
+    """
     first = text.split(" ", 1)[0].split("-")[0].strip(",")
     return text[0].lower() + text[1:] if len(first) == 1 or first[1:].islower() or "'" in first else text

@@ -1,8 +1,9 @@
 """Writes reviews by rule, with the help of cue words. The reviews serve as controls that show what a score is worth.
 
-A review of the kind ``full`` reads the whole paper: its claims, its stated limitations and its experiments. It also
-lists common items that the paper never mentions: an ablation, error bars, code, cost. A review of the kind ``abstract``
-reads title and abstract alone. It praises the paper's claims, and asks for details that the abstract leaves out.
+A review of the kind ``full`` reads the whole paper: its claims, its stated limitations and its experiments. Such a
+review also criticizes what the paper never mentions, out of a list: an ablation, error bars, code, cost. A review of
+the kind ``abstract`` reads title and abstract alone. It praises the paper's claims, and asks for details that the
+abstract leaves out.
 """
 
 from __future__ import annotations
@@ -347,9 +348,9 @@ def _novelty(words: _Words) -> str:
 
 
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
-    """Returns *strong*, the claims of strengths in the paper, sorted from the strongest to the weakest.
+    """Returns *strong*, the sentences that claim strengths of the paper, from the strongest to the weakest.
 
-    If *strong* is empty, returns the first two sentences of the paper instead.
+    If *strong* is empty, returns the first two sentences of the paper, which consists of *abstract* and *body*.
     """
     read = list(statements(abstract, body))
     weights = {statement.text: strength_weight(statement) for statement in reversed(read)}

@@ -107,7 +107,7 @@ def _said(text: str, stance: Stance) -> str:
 def _stated(text: str, stance: Stance) -> str:
     """Returns the claim for *text*, a statement that no pattern matches; empty if no rule gives a claim.
 
-    In most cases, the claim is "that" and the statement.
+    In most cases, the claim is "that", followed by the statement.
     """
     first, _, rest = text.partition(" ")
     first = first.lower().strip(",")
@@ -280,7 +280,7 @@ def _shortened(text: str) -> str:
 
 
 def _checked(text: str, cut: bool = False) -> str:
-    """Returns the claim *text* without the words at its end that cannot end a sentence, such as "the".
+    """Returns the claim *text* without trailing words that cannot end a sentence, such as "the".
 
     The result is empty if the claim would still make a broken sentence. *cut* is true if *text* is only the beginning
     of a claim.

@@ -1,10 +1,9 @@
 """Writes the judgments of a review by rule: without an LM, and with the same lines every time.
 
 This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1. The review is split into clauses, and
-each clause that makes a judgment becomes one line. A log-linear model decides whether the reviewer appreciates,
-criticizes, questions or suggests something in the clause, or only describes. The line keeps the content words of the
-clause, because they carry the information. It leaves out first persons, connectives and citations. List marks and line
-breaks have no effect.
+each clause that makes a judgment becomes one line. A log-linear model finds the stance of each clause: appreciates,
+criticizes, questions, suggests, or none of these. The line keeps the content words of the clause, because they carry
+the information. First persons, connectives and citations are left out. List marks and line breaks have no effect.
 """
 
 from __future__ import annotations
@@ -52,8 +51,8 @@ def judgments_of(review: str) -> str:
     """Returns the judgments of *review*, one line for each; empty if there are none.
 
     Each line begins with "The reviewer" and a stance. If no judgment is found, the review is read again without its
-    headings: all of it may stand under "Summary". If a long review still gives no judgment, less certain judgments are
-    accepted too.
+    headings. This helps if the whole review stands under the heading "Summary". If a long review still gives no
+    judgment, less certain judgments are accepted too.
     """
     model, clauses = shipped(), clauses_of(review)
     if lines := _lines(model, clauses, _SURE):

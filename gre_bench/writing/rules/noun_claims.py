@@ -1,7 +1,7 @@
 """Turns clauses into noun phrases: "the proofs are long" into "the long proofs", "X is not shown" into "the lack of X".
 
-Judgments are usually worded as noun phrases. Each function returns an empty text for a clause that does not have the
-form in its docstring's example.
+Judgments are usually worded as noun phrases. Each function handles one form of clauses, which an example in its
+docstring shows. For clauses of another form, the function returns an empty text.
 """
 
 from __future__ import annotations
@@ -208,7 +208,8 @@ def describes(said: str) -> bool:
 def _thing(subject: str) -> str:
     """Returns the noun phrase *subject* without its article.
 
-    The result is empty if *subject* is a pronoun, or if it holds more than a noun with attributes before the noun.
+    The result is empty if *subject* is a pronoun, or if it contains more than a noun and the attributes before that
+    noun.
     """
     words = subject.split()
     while words and words[0].lower() in _ARTICLES:

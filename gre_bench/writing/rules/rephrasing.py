@@ -33,7 +33,7 @@ _NAME = re.compile(r"I\b|[A-Z]\w*[A-Z\d]")
 
 
 def rephrased(review: str, style: int) -> str:
-    """Returns *review* rephrased in *style* 1 or 2; white space between sentences stays as it is."""
+    """Returns *review* rephrased in *style* 1 or 2; keeps the white space between sentences."""
     sections = split(review)
     return join(
         replace(
@@ -79,7 +79,7 @@ def _to_the_front(match: re.Match[str]) -> str:
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """Returns a pattern that matches any phrase of the lexicon, with "a" or "an" before it if present.
+    """Returns a pattern that matches any phrase of the lexicon, and also an "a" or "an" directly before the phrase.
 
     If several phrases match, the longest is taken.
     """
@@ -113,8 +113,9 @@ def _capital(text: str) -> str:
 
 
 def _small(text: str) -> str:
-    """Returns *text* with a small first letter, for the middle of a sentence; unchanged if a name or "I" is first.
+    """Returns *text* with a small first letter, so that it can stand inside a sentence.
 
-    A word with a later capital, such as an acronym, counts as a name.
+    *text* is returned unchanged if it begins with "I" or a name. A word with a capital after the first letter, such as
+    an acronym, counts as a name.
     """
     return text if _NAME.match(text) else text[:1].lower() + text[1:]

@@ -1,7 +1,7 @@
 """Splits a review into clauses, each with the facts from which `clause_stance` classifies it.
 
-A clause is a sentence, or a part of a sentence that ends before a word such as "but" or "although". Lists, prose and
-headings within a line give the same clauses, because list marks and line breaks hardly matter.
+A clause is a sentence, or a part of a sentence that ends before a word such as "but" or "although". List marks and line
+breaks hardly matter: a list gives the same clauses as the same words in prose.
 """
 
 from __future__ import annotations
@@ -93,7 +93,10 @@ def _symbol(math: str) -> str:
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:
-    """Splits the sentence *text* into pairs: a clause, and whether the clause contrasts with the clause before it."""
+    """Splits the sentence *text* into clauses.
+
+    Returns pairs (clause, whether the clause contrasts with the clause before it).
+    """
     if (label := lexicon.LABEL.match(text)) and len(label[0].split()) > 1:
         return [(label[0].strip(" :)."), False), *_parts(text[label.end() :])]
     if text.endswith("?"):

@@ -1,8 +1,8 @@
 """Sums up a review by rule in two phrases: one for its strengths and one for its weaknesses.
 
 This is the built-in replacement for an LM with the prompts of Xu et al. 2025, D.4.2. The rule for judgments first finds
-what the review appreciates and criticizes. The first phrase joins the first two things that the review appreciates. The
-second phrase joins the first two things that it criticizes. Long claims are cut.
+the claims that the review appreciates and those that it criticizes. The first phrase joins the first two appreciated
+claims. The second phrase joins the first two criticized claims. Long claims are cut.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
 def trimmed(sentence: str) -> str:
     """Returns *sentence* without citations, list mark and opening connectives, cut to `LONGEST_POINT` words.
 
-    The result is empty if *sentence* is a caption, is mostly formulas, is too short, or is more than twice as long as
-    the cut.
+    The result is empty if *sentence* is a caption, is mostly formulas, is too short, or has more than twice
+    `LONGEST_POINT` words.
     """
     text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
     text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")
