@@ -62,7 +62,7 @@ class ReviewScore:
 def candidate_of(review_id: str) -> Candidate:
     """Returns the candidate that stands for the review *review_id*.
 
-    Each graded review is a candidate of its own, because an item has several reviews.
+    An item has several graded reviews, so each of them is a candidate of its own.
     """
     return Candidate(f"review:{review_id}", "graded")
 

@@ -61,9 +61,9 @@ class BertScore:
         return [self._score(case, queries[case.candidate], documents[case.reference]) for case in cases]
 
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns text → the embeddings of its sentences, shape (sentences, dimension).
+        """Returns, for each of *texts*, the embeddings of its sentences, shape (sentences, dimension).
 
-        *query* says whether the texts are embedded with the query prompt.
+        The keys of the result are the texts. *query*: whether to embed the texts with the query prompt.
         """
         parts = {text: sentences(text) for text in texts}
         rows = {sentence: row for row, sentence in enumerate(_distinct(parts.values()))}
@@ -71,9 +71,9 @@ class BertScore:
         return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
 
     def _of_tokens(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns text → the embeddings of its tokens, shape (tokens, dimension).
+        """Returns, for each of *texts*, the embeddings of its tokens, shape (tokens, dimension).
 
-        *query* says whether the texts are embedded with the query prompt.
+        The keys of the result are the texts. *query*: whether to embed the texts with the query prompt.
         """
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self.embedder.embed_tokens(distinct, query=query), strict=True))

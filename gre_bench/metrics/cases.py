@@ -96,7 +96,7 @@ def plan(
 
     - *writer*: the writer whose judgments are scored.
     - *form*: whether judgments are read as written or without stray lines.
-    - *limit*: the number of papers to plan, from the first; None means all.
+    - *limit*: only the first *limit* papers are planned; None means all.
     - *generic*: the judgments of the generic control.
     - *moved*: (candidate id, paper id) → the candidate's response to another paper. Only specific metrics need it.
     """

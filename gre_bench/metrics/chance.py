@@ -130,9 +130,9 @@ def length(response: Response, recipe: Recipe, writer: str) -> int:
 
 
 def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
-    """Sorts *reviews* by length, and shuffles them within blocks of `BLOCK` with *seed*.
+    """Returns *reviews* sorted by length, and shuffled within each block of `BLOCK` neighbours.
 
-    The result does not depend on the order of *reviews*.
+    *seed* decides the shuffling. The result does not depend on the order of *reviews*.
     """
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)

@@ -85,16 +85,20 @@ def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
 
 
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """Returns content address → prediction, for all predictions that the scores of *cases* need."""
+    """Returns all predictions that the scores of *cases* need, without duplicates.
+
+    The keys of the result are the predictions' content addresses.
+    """
     return dict(part for case in cases for part in addressed(recipe, case, settings))
 
 
 def ask(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Returns content address → answer of *lm*, for those *predictions* whose address is not in *known*.
+    """Returns the answers of *lm* to those *predictions* that have no answer in *known*.
 
-    The LM gets all these predictions in one call, so that shared texts are computed once.
+    All three mappings have content addresses as keys. The LM gets the predictions in one call, so that it computes
+    shared texts once.
     """
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}

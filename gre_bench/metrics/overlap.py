@@ -122,7 +122,7 @@ def rouge_l(candidate: Words, reference: Words) -> float:
 def common_subsequence(x: Words, y: Words) -> int:
     """Returns the length of the longest common subsequence of *x* and *y*, in words.
 
-    By the algorithm of Hyyrö (2004): the bits of one integer hold a row of the table, so each row takes one step.
+    This is Hyyrö's algorithm (2004): one integer holds, as bits, a whole row of the dynamic programming table.
     """
     positions: dict[str, int] = {}
     for position, word in enumerate(x):

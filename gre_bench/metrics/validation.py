@@ -96,7 +96,7 @@ def change_effects(
     settings: ValidationSettings,
     by_length: bool = True,
 ) -> dict[str, ChangeResult]:
-    """Returns the name of each change → the effect of this change on the metric's scores.
+    """Returns the effect of each change on the metric's scores. The keys of the result are the names of the changes.
 
     - *before*: the planned pairs of the human baseline. Each pair has the keys candidate_id, paper_id, reference_id,
       state, value and reason.
@@ -122,7 +122,10 @@ def change_effects(
 
 
 def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
-    """Returns (candidate, paper, reference) → the number of words of the candidate's text, for each of *cases*."""
+    """Returns the number of words in the candidate's text of each of *cases*.
+
+    The keys of the result are (candidate id, paper id, reference id).
+    """
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
 
 

@@ -38,9 +38,9 @@ def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
 class ReplyArchive:
     """The archive of LM replies in *folder*.
 
-    The parameter *request* of every method is the digest of a request, as `request_digest` returns it. Several
-    processes may share a folder. `damaged` counts the entries that this process found damaged and renamed. All methods
-    raise `StoreError` if the folder cannot be used.
+    The parameter *request* of every method is the digest of a request, as `request_digest` returns it. The entry of a
+    request is the file with its reply. Several processes may share a folder. `damaged` counts the entries that this
+    process found damaged and renamed. All methods raise `StoreError` if the folder cannot be used.
     """
 
     def __init__(self, folder: Path):
@@ -97,8 +97,7 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Locks *request* within the ``with`` block, so that only one thread of all processes asks the LM for its
-        reply.
+        """Holds a lock on *request* within the ``with`` block, so that only one thread asks the LM for its reply.
 
         A second thread or process with the same request waits for the lock, and then finds the reply in the archive.
         """

@@ -135,9 +135,10 @@ def said(spent: Spent) -> str:
 
 
 def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns the name of each limit in *bounds* → how much of the limit *spent* leaves, at least 0.
+    """Returns how much of each limit in *bounds* is left after *spent*, at least 0.
 
-    The names are those of the fields of `Bounds`, such as ``usd``. Limits that are None are left out.
+    The result maps the name of a limit, such as ``usd``, to a number in the limit's unit. Limits that are None are left
+    out.
     """
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}

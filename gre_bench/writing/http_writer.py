@@ -242,8 +242,9 @@ class HttpWriter:
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
         """Masks the API key in *answer*, archives the reply if the reply is final, and returns the masked answer.
 
-        *empty* is true if an earlier attempt got an empty reply. The reply is archived before its cost is logged. If
-        the process is killed between these two steps, the log lacks a cost, but no paid reply is lost.
+        *empty* is true if an earlier attempt for this chat got an empty reply. A second empty reply is final. The reply
+        is archived before its cost is logged. If the process is killed between these two steps, the log lacks a cost,
+        but no paid reply is lost.
         """
         answer = replace(answer, reply=self._without_key(answer.reply))
         if answer.reply.outcome == "empty":

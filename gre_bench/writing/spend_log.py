@@ -75,7 +75,7 @@ class SpendLog:
     def spent(self, account: str, model: str | None = None) -> Spent:
         """Returns what *account* has spent on *model*.
 
-        If *model* is None, the result holds only the hours of the account's runs, and all other totals are 0.
+        If *model* is None, the result holds only the hours of the account's runs; all other totals are 0.
         """
         with self._own:
             self._catch_up()
@@ -99,7 +99,7 @@ class SpendLog:
             return {account for account, _ in self._known}
 
     def models(self, account: str) -> dict[str, Spent]:
-        """Returns what *account* has spent on each model, by the model's name."""
+        """Returns what *account* has spent on each model. The keys of the result are the models' names."""
         with self._own:
             self._catch_up()
             return {model: Spent() + spent for (whose, model), spent in sorted(self._known.items(), key=repr)

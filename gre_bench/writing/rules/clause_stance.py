@@ -1,8 +1,11 @@
 """Classifies the clauses of a review by stance: appreciates, criticizes, questions, suggests, or none of these.
 
-The classifier is a log-linear model whose shipped weights never change. Most features of a clause are its words, the
-beginnings of its words, and pairs of neighbouring words. Further features are its length, whether it asks, and whether
-it contrasts with the clause before it. The last two are the number of clauses in the review and the kind of section.
+The classifier is a log-linear model whose shipped weights never change. Its features are:
+
+- the words of the clause, the beginnings of these words, and pairs of neighbouring words;
+- the length of the clause, whether the clause asks, and whether it contrasts with the clause before it;
+- the number of clauses in the review, and the kind of section.
+
 The section is only one feature of many, so the same clause gets nearly the same stance in any section.
 """
 

@@ -129,7 +129,7 @@ def _ends_in_s(word: str) -> bool:
 
 
 def _is_third(word: str, before: str, after: str) -> bool:
-    """Whether *word* is used as a verb. By its form, *word* is a verb in the third person or a plural noun.
+    """Whether *word* is used as a verb. By its form, it could be a verb in the third person or a plural noun.
 
     *before* is the word before *word*, and *after* the word after it.
     """
@@ -140,7 +140,7 @@ def _is_third(word: str, before: str, after: str) -> bool:
 
 
 def _is_past(word: str, before: str, after: str) -> bool:
-    """Whether *word* is used as a verb in the past tense. By its form, *word* may also be a participle.
+    """Whether *word* is used as a verb in the past tense. By its form, it could also be a participle.
 
     *before* is the word before *word*, and *after* the word after it.
     """

@@ -48,7 +48,7 @@ _COMPARED = 100
 
 
 def judgments_of(review: str) -> str:
-    """Returns the judgments of *review*, one line for each; empty if there are none.
+    """Returns the judgments of *review*, one on each line; empty if there are none.
 
     Each line begins with "The reviewer" and a stance. If no judgment is found, the review is read again without its
     headings. This helps if the whole review stands under the heading "Summary". If a long review still gives no
