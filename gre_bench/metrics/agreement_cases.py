@@ -81,7 +81,7 @@ def plan_agreement(
     has no grade (`NOT_GRADED`), or if its item has no other review (`NOT_REFERENCED`).
 
     - *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
-    - *ungraded*: whether to score ungraded reviews as well.
+    - *ungraded*: if true, reviews without a grade are scored instead of excluded.
     """
     return [
         planned

@@ -27,7 +27,10 @@ _BREAK = re.compile(r"(?<=[.!?])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Precision, recall and F1 between the pieces of two texts; *f1* is None if it is undefined."""
+    """Precision, recall and F1 between the pieces of two texts.
+
+    *f1* is None if precision and recall differ in sign.
+    """
 
     precision: float
     recall: float

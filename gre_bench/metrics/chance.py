@@ -54,7 +54,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A candidate's response to another paper, which is scored on *paper_id* to show chance.
+    """A candidate's response to another paper. Its score on *paper_id* shows what the candidate scores there by chance.
 
     - *writer*: the writer whose judgments are read, as in a signature.
     - *candidate_id*: the candidate. *response*: its response to the other paper.

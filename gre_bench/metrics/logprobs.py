@@ -97,8 +97,8 @@ def ask(
 ) -> dict[str, SpanLogprob | SpanError]:
     """Returns the answers of *lm* to those *predictions* that have no answer in *known*.
 
-    All three mappings have content addresses as keys. The LM gets the predictions in one call, so that it computes
-    shared texts once.
+    The keys of *predictions*, of *known* and of the result are content addresses. The LM gets the predictions in one
+    call, so that it can compute shared texts once.
     """
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}

@@ -1,9 +1,9 @@
 """Metrics that count words: BLEU, ROUGE-L, and length, which is the baseline that every metric must beat.
 
-They follow Xu et al. 2025, D.1. BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, with case. If two texts share
-no n-gram of some order, NLTK uses 2.2e-308 as the precision of that order. The score is then 1e-77 or less, but not 0,
-and still ranks texts by their shorter n-grams. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004,
-equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
+All three follow Xu et al. 2025, D.1. BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, with case. If two texts
+share no n-gram of some order, NLTK uses 2.2e-308 as the precision of that order. The score is then 1e-77 or less, but
+not 0, and still ranks texts by their shorter n-grams. ROUGE-L is the F-measure of the longest common subsequence (Lin
+2004, equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
 
 NLTK's `word_tokenize` first splits a text into sentences with Punkt, which needs downloaded data. Here
 `review_text.split` does this instead. The words can differ from NLTK's only at the ends of sentences. A final full stop

@@ -3,8 +3,9 @@
 An effect compares the scores of the same pairs before and after a change. Pairs without both scores are left out.
 
 Each effect is also computed with length held fixed. First, the slope b of score on log(words) is fitted by least
-squares to the unchanged human reviews alone. The score s′ of a changed review is then moved to the length of the
-original review: s′ − b·log(words′/words). This removes a fall of the score that length alone explains.
+squares to the unchanged human reviews alone. Then the score s′ of each changed review is moved to the length of the
+original review: s′ − b·log(words′/words). Here words′ is the length of the changed review, and words that of the
+original review. This removes a fall of the score that length alone explains.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def change_effects(
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
     - *by_length*: whether to compute effects with length held fixed as well.
 
-    If no pair allows a change, a change of Xu et al. is undecided, and any other change is left out.
+    A change may be impossible in all pairs. Then a change of Xu et al. gets the verdict ``undecided``, and any other
+    change is left out.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {

@@ -97,7 +97,7 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Holds a lock on *request* within the ``with`` block, so that only one thread asks the LM for its reply.
+        """Holds a lock on *request* within the ``with`` block, so that only one thread asks the LM for the reply.
 
         A second thread or process with the same request waits for the lock, and then finds the reply in the archive.
         """

@@ -107,8 +107,9 @@ class TextWriter(Protocol):
     - `judgments` takes pairs (review id, text of the review) and returns the judgments of each review.
     - `assw` returns, for each paper, the strengths and weaknesses that its authors state.
     - `reviews` returns a review of each paper.
-    - `changed` makes the change *task* to each review, and returns the whole changed text under the item's key.
-    - `identity` describes everything that decides the texts of a task, for use in signatures.
+    - `changed` makes the change *task* to each review, and returns the whole changed text with the item's key as its
+      id.
+    - `identity` returns one line that names everything that decides the texts of a task, for use in signatures.
 
     If a text could not be made, the result holds the reason instead: the code of a `ChangeError` or the outcome of the
     LM's reply.

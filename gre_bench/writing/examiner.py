@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerLM:
-    """An LM that grades texts. *writer* sends its prompts, and *sampling* holds its sampling options."""
+    """An LM that grades texts.
+
+    - *writer*: sends prompts to the LM.
+    - *sampling*: the LM's sampling options.
+    """
 
     writer: HttpWriter
     sampling: Sampling

@@ -63,9 +63,9 @@ class RateLimiter:
             os.close(slot)
 
     def add(self, tokens: int) -> None:
-        """Adds *tokens* to the debt that were not counted when their request started, such as those of the reply.
+        """Corrects the debt for tokens after a request has ended, when the number of its tokens is known.
 
-        *tokens* is negative if too many were counted at the start.
+        *tokens* is this number minus the number counted when the request started. It may be negative.
         """
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)

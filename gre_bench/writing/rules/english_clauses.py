@@ -217,7 +217,7 @@ def _starts_predicate(auxiliary: str, low: Sequence[str], index: int) -> bool:
 
 
 def _stands_after_subject(word: str) -> bool:
-    """Whether a question can begin with "is this", where "this" is the whole subject and *word* follows.
+    """Whether "this" is the whole subject of a question that begins with "is this" and *word*.
 
     True for "correct", as in "is this correct"; false for "proof", as in "is this proof correct".
     """

@@ -267,7 +267,10 @@ def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) ->
 
 
 class _Words:
-    """Words found in the paper: the name of its method, its main terms, the methods it compares with, its data sets."""
+    """Words found in the paper, which the sentences of its review use.
+
+    They are the name of the paper's method, its main terms, the methods it compares with, and its data sets.
+    """
 
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
