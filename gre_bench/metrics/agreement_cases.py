@@ -46,7 +46,8 @@ class ReviewScore:
 
     - *paper_id*: the item.
     - *value*: the mean score over the review's scored pairs; None if no pair has a score.
-    - *pairs*, *planned*: the numbers of scored and of planned pairs of the review.
+    - *pairs*: the number of the review's scored pairs.
+    - *planned*: the number of the review's planned pairs, without excluded pairs.
     - *reason*: the code of the reason why *value* is None.
     """
 

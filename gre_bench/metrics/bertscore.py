@@ -1,13 +1,13 @@
-"""BERTScore: how similar the pieces of a review, its sentences or tokens, are to the nearest pieces of another review.
+"""BERTScore: how similar each piece of a review is to the nearest piece of another review.
 
     P = mean over the candidate's pieces of the largest cosine with a piece of the reference
     R = the same with candidate and reference exchanged
     F1 = 2PR/(P + R), the score
 
-The metric ``bertscore_tokens`` follows Zhang et al. (2019) and the text of Xu et al. (2025, D.1): pieces are tokens in
-their context. The metric ``bertscore`` follows the code of Xu et al. instead: pieces are sentences, which end at blanks
-after ``. ! ?``. There, the embedder's query prompt precedes the candidate's sentences. Neither metric uses weights by
-rarity, a baseline or special tokens.
+Pieces are tokens or sentences. The metric ``bertscore_tokens`` follows Zhang et al. (2019) and the text of Xu et al.
+(2025, D.1): its pieces are tokens in their context. The metric ``bertscore`` follows the code of Xu et al. instead: its
+pieces are sentences, which end at blanks after ``. ! ?``. For ``bertscore``, the embedder's query prompt precedes the
+candidate's sentences. Neither metric uses weights by rarity, a baseline or special tokens.
 """
 
 from __future__ import annotations

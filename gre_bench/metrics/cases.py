@@ -138,7 +138,7 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
     """Returns the name of the writer whose judgments are scored.
 
     The first of these that exists is returned: the writer *requested* by the settings, the writer *in_use* in this run,
-    the only writer of judgments of *responses*. The result is ``none`` if *responses* have no judgments. Raises
+    the only writer whose judgments *responses* hold. The result is ``none`` if *responses* hold no judgments. Raises
     `SettingsError` if there are several writers to choose from, or if the requested writer has no judgments.
     """
     if in_use is not None and requested in (None, in_use):

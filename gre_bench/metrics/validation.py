@@ -35,9 +35,9 @@ ENOUGH = 0.98
 class ChangeResult:
     """The effect of one change on a metric's scores, and the verdicts on it.
 
-    - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper. *p_holm*: *p* corrected for the
-      number of degradations; None for manipulations.
-    - *flat_low*, *flat_high*, *flat_p*: the published interval and p-value, which treat pairs as independent.
+    - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper.
+    - *p_holm*: *p* corrected for the number of degradations; None for manipulations.
+    - *flat_low*, *flat_high*, *flat_p*: interval and p-value as Xu et al. compute them, with pairs as independent.
     - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval.
     - *mean_before*, *mean_after*: the mean scores before and after the change.
     - *pairs*: the number of pairs with a score before and after. *papers*: the number of their papers.

@@ -92,9 +92,10 @@ def by_rule(name: str) -> bool:
 
 
 def writes_reviews(name: str, writer_context: WriterContext) -> bool:
-    """Whether the writer *name* can write reviews: an extractive rule or an LM of the models file.
+    """Whether the writer *name* can write reviews.
 
-    The name of an LM may include a guideline, ``MODEL@GUIDELINE``.
+    Only the extractive rules and the LMs of the models file can. The name of an LM may include a guideline:
+    ``MODEL@GUIDELINE``.
     """
     from gre_bench.catalogs.models import load as load_models
 

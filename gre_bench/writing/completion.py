@@ -169,7 +169,7 @@ def _parsed(body: bytes) -> object:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """Returns the error that *body*, a parsed response, states as a mapping; the mapping is empty if there is no error.
+    """Returns the error in *body*, a parsed response, as a mapping; empty if *body* states no error.
 
     Some servers state the error as an object, some as a text, some as entries at the top level.
     """

@@ -75,7 +75,7 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ) -> Self:
-        """Opens the writer of *model*. The API key is needed only once `write` gets a chat without an archived reply.
+        """Opens the writer of *model*. The API key is needed only when `write` gets a chat without an archived reply.
 
         - *archive*: the reply archive.
         - *again*: whether the LM is asked again if its archived reply has no text.

@@ -1,6 +1,7 @@
-"""Writes texts with an LM, with the prompts of Xu et al. 2025.
+"""Writes texts with an LM and the prompts of Xu et al. 2025.
 
-Appendices C.1, C.3 and C.4 hold the prompts for judgments, reviews and synopses; D.3 and D.4 hold those for changes.
+Appendix C.1 of that paper holds the prompt for judgments, C.3 for reviews and C.4 for synopses. The prompts for changes
+are in D.3 and D.4.
 """
 
 from __future__ import annotations
@@ -201,7 +202,7 @@ def chat_of(task: str, paper: str) -> Chat:
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns the review *item* with two summaries added: one of its *strengths* and one of its *weaknesses*.
+    """Returns the review *item* with two summaries added: *strengths* and *weaknesses*, which an LM wrote.
 
     The token counts of the result cover both summaries. If a summary could not be made, the result states the reason
     instead of a text.

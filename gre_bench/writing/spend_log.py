@@ -109,10 +109,11 @@ class SpendLog:
             **more: Any) -> None:  # fmt: skip
         """Adds one line to the log, complete or not at all.
 
-        - *event*: ``sent``, ``answered`` or ``worked``.
+        - *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for a time at work.
+        - *account*: the account that is charged.
         - *model*: the model's name; None means the run as a whole.
-        - *allowed*: a function that is called when all earlier lines of all processes have been read. If it raises, no
-          line is added.
+        - *allowed*: a function that is called when all earlier lines of all processes have been read. If this function
+          raises, no line is added.
         - *more*: further entries of the line.
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,

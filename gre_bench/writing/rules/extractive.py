@@ -1,9 +1,9 @@
 """Writes reviews by rule, with the help of cue words. The reviews serve as controls that show what a score is worth.
 
 A review of the kind ``full`` reads the whole paper: its claims, its stated limitations and its experiments. Such a
-review also criticizes what the paper never mentions, out of a list: an ablation, error bars, code, cost. A review of
-the kind ``abstract`` reads title and abstract alone. It praises the paper's claims, and asks for details that the
-abstract leaves out.
+review also criticizes that common items are missing, such as an ablation, error bars, code or cost. A review of the
+kind ``abstract`` reads title and abstract alone. It praises the paper's claims, and asks for details that the abstract
+leaves out.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def _manner(adverb: str | None) -> str:
 def _article(thing: str) -> str:
     """Returns the noun phrase *thing* with a small first letter.
 
-    If the first word has a later capital, as "GPU" and "ImageNet" do, the phrase is returned unchanged.
+    The phrase is returned unchanged if its first word has a capital after the first letter, as in "GPU" and "ImageNet".
     """
     first = thing.split(" ", 1)[0]
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
