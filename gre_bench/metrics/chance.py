@@ -131,7 +131,7 @@ def length(response: Response, recipe: Recipe, writer: str) -> int:
 
 
 def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
-    """Returns *reviews* sorted by length, and shuffled within each block of `BLOCK` neighbours.
+    """Returns *reviews* sorted by length, and then shuffled within each block of `BLOCK` reviews.
 
     *seed* decides the shuffling. The result does not depend on the order of *reviews*.
     """

@@ -1,8 +1,8 @@
 """The reply archive stores every final reply of an LM on disk before use, so that no reply is bought twice.
 
-A reply is final if sending the same request again would not change it. Texts, refusals and empty replies are final, and
-so is an error because the prompt is too long. Passing faults such as time-outs are not final. With the archive, all
-texts that were made from an LM's replies can be made again without the LM.
+A reply is final if sending the same request again would not change it. Final are texts, refusals, empty replies, and
+the error that a prompt is too long. Passing faults such as time-outs are not final. With the archive, all texts that
+were made from an LM's replies can be made again without the LM.
 
 The entry of a reply is one file, named by the digest of its request: ``ab/abcdef....json``. The file is written under a
 temporary name, synced to disk and renamed. Its content never changes afterwards. An entry holds the reply and the

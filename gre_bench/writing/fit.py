@@ -54,7 +54,7 @@ Counter = Callable[[str], Tokens]
 
 
 def counter(model: Model) -> tuple[Counter, str]:
-    """Returns (a function that counts the tokens of a text for *model*, a phrase for messages that names the method).
+    """Returns the function that counts the tokens of a text for *model*, and the name of its method for messages.
 
     Raises `LMError` if the models file names a tokenizer that cannot be opened.
     """

@@ -154,9 +154,9 @@ def _is_past(word: str, before: str, after: str) -> bool:
 
 
 def _is_plural(word: str, before: str, after: str) -> bool:
-    """Whether *word*, the base form of a verb, is the verb of a plural subject.
+    """Whether *word*, the base form of a verb, is the verb of a plural subject that ends directly before *word*.
 
-    *before* is the word before *word*, which must end the subject. *after* is the word after *word*.
+    *before* is the word before *word*, and *after* the word after it.
     """
     pronoun = before in ("they", "we", "i", "you", "authors", "which")
     if not (pronoun or (_ends_in_s(before) and not before.endswith("ous"))):

@@ -1,4 +1,4 @@
-"""Turns a clause of a review into a claim: the words after "The reviewer criticizes" or another stance.
+"""Turns a clause of a review into a claim: the words that follow "The reviewer criticizes", "suggests" and so on.
 
 A claim is a noun phrase, a clause with "that", an indirect question or a gerund. The claim is empty if no rule gives a
 correct sentence, because a broken sentence would be worse than none.
@@ -70,7 +70,10 @@ def claim_of(clause: Clause, stance: Stance) -> str:
 
 
 def _bare(text: str) -> str:
-    """Returns the clause *text* without lead-ins, labels, fillers and asides; "I" becomes "the reviewer"."""
+    """Returns the clause *text* without lead-ins, labels, fillers and asides.
+
+    First persons are put into the third person: "I" becomes "the reviewer".
+    """
     text = lexicon.ASIDE.sub("", text).strip(" \t-–—:;,*.?!\"'()[]<>•")
     for _ in range(3):
         text = lexicon.LEAD.sub("", text).strip(" ,:;")
@@ -105,9 +108,9 @@ def _said(text: str, stance: Stance) -> str:
 
 
 def _stated(text: str, stance: Stance) -> str:
-    """Returns the claim for *text*, a statement that no pattern matches; empty if no rule gives a claim.
+    """Returns the claim for *text*, a statement that no row of `claim_patterns` matches.
 
-    In most cases, the claim is "that", followed by the statement.
+    In most cases, the claim is "that", followed by the statement. The claim is empty if no rule gives one.
     """
     first, _, rest = text.partition(" ")
     first = first.lower().strip(",")
