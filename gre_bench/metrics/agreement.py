@@ -1,8 +1,13 @@
 """Computes how well a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1).
 
-Besides the plain coefficient it gives three others: among the reviews of one item, with log length held fixed, and the
-gain over mere length on the same reviews. Items are resampled with all their reviews. The formulas are in
-`gre_bench.stats`.
+Each kind of correlation (Spearman, Kendall, Pearson) is computed in four ways:
+
+- over all reviews together;
+- among the reviews of the same item;
+- with the logarithm of the review's length held fixed;
+- as the gain over the correlation between length and grades.
+
+The intervals resample items, each with all its reviews. `gre_bench.stats` has the formulas.
 """
 
 from __future__ import annotations
@@ -23,12 +28,18 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """One coefficient over *reviews* of *items*; *graded* counts all graded reviews.
+    """One kind of correlation between a metric's scores and the grades.
 
-    *value*: the coefficient over all reviews together. *p* and all intervals resample items; *flat_p* treats reviews as
-    independent. *within*: the coefficient among the reviews of one item. *at_length*: the coefficient with log length
-    held fixed. *over_length*: how far *value* exceeds the coefficient of length alone. *problem* says why there is no
-    value.
+    - *kind*: the kind of correlation.
+    - *value*: the correlation over all reviews together. *p*: its p-value, with items resampled. *flat_p*: its p-value
+      if all reviews are treated as independent.
+    - *within*: the correlation among the reviews of the same item.
+    - *at_length*: the correlation with the logarithm of length held fixed.
+    - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this gain.
+    - *low*, *high* and all fields that end in these words: the ends of 95% intervals, with items resampled.
+    - *reviews*: the number of graded reviews with a score. *items*: the number of their items.
+    - *graded*: the number of all graded reviews, with or without a score.
+    - *problem*: why there is no *value*; else None.
     """
 
     kind: Literal["spearman", "kendall", "pearson"]
@@ -60,10 +71,11 @@ def agreements(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> list[Agreement]:
-    """Returns every coefficient of *scores* with the grades.
+    """Returns the agreement of *scores* with the grades: one `Agreement` for each kind in `KINDS`.
 
-    *words* maps review ids to lengths in words. If *by_length* is false, the *at_length* and *over_length* values are
-    None.
+    - *words*: review id → the review's length in words.
+    - *by_length*: whether to compute the *at_length* and *over_length* values; otherwise they are None.
+    - *resamples*, *seed*: the number of resamples for the intervals, and their random seed.
     """
     scored = [row for row in scores if row.value is not None]
     counts = {"reviews": len(scored), "items": len({row.paper_id for row in scored}), "graded": len(scores)}
@@ -102,7 +114,10 @@ def _agreement(
 
 
 def _result_or_none(made: Callable[[], Result]) -> Result | None:
-    """Calls *made* and returns its result; None if the data define none (one review per group, constant length)."""
+    """Calls *made* and returns its result; None if *made* raises `ValueError`.
+
+    This error means that the data define no result, for example because all reviews have the same length.
+    """
     try:
         return made()
     except ValueError:

@@ -1,9 +1,10 @@
-"""Graded reviews as cases: each review of an item against every other review of it (Xu et al. 2025, §4.1).
+"""Plans the cases of graded reviews: each review of an item is scored against every other review of the same item.
 
     score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
 
-A metric without references is computed once per review. A metric with references gives no score to the only review of
-an item. Ungraded reviews serve as references, but get no score of their own.
+Here f is the metric's score of review x_j with x_k as the reference (Xu et al. 2025, §4.1). A metric without references
+scores each review once. A metric with references gives no score to a review that is the only review of its item.
+Ungraded reviews serve as references, but get no score of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ NOT_GRADED = "no_grade"
 
 @dataclass(frozen=True, slots=True)
 class GradedItem:
-    """An item (*paper*) with its reviews (*responses*); *grades* maps the ids of graded reviews to their grades."""
+    """An item with graded reviews.
+
+    - *paper*: the item. *responses*: its reviews, graded or not.
+    - *grades*: review id → grade, for the graded reviews.
+    - *synopses*: the item's synopses; a `Lack` says why a synopsis is missing.
+    """
 
     paper: Paper
     responses: tuple[Response, ...]
@@ -36,9 +42,13 @@ class GradedItem:
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """A graded review's score: the mean over *pairs* of its *planned* pairs, or None for the *reason* given.
+    """A graded review and its score by one metric.
 
-    *pairs*: the number of scored pairs. *planned*: the number of planned pairs. *paper_id*: the item.
+    - *paper_id*: the item.
+    - *value*: the mean score over the review's scored pairs; None if no pair has a score.
+    - *pairs*: the number of the review's scored pairs.
+    - *planned*: the number of the review's planned pairs, without excluded pairs.
+    - *reason*: the code of the reason why *value* is None.
     """
 
     paper_id: str
@@ -51,9 +61,9 @@ class ReviewScore:
 
 
 def candidate_of(review_id: str) -> Candidate:
-    """Returns the candidate that stands for one graded review.
+    """Returns the candidate that stands for the review *review_id*.
 
-    Each review is a candidate of its own, since an item has several.
+    An item has several graded reviews, so each of them is a candidate of its own.
     """
     return Candidate(f"review:{review_id}", "graded")
 
@@ -66,11 +76,13 @@ def plan_agreement(
     ungraded: bool = False,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns all ordered pairs of different reviews of an item, item by item.
+    """Returns the planned pairs (review, other review of the same item), in the order of *items*.
 
-    If the metric needs no reference, there is one pair per review. *ungraded*: ungraded reviews are scored as well. A
-    review that cannot be scored is excluded with `NOT_REFERENCED` or `NOT_GRADED`, or fails as in
-    `gre_bench.metrics.cases.plan`. *moved*: see that function.
+    If the metric *recipe* needs no reference, there is one pair for each review. A review gets one excluded pair if it
+    has no grade (`NOT_GRADED`), or if its item has no other review (`NOT_REFERENCED`).
+
+    - *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
+    - *ungraded*: if true, reviews without a grade are scored instead of excluded.
     """
     return [
         planned
@@ -81,9 +93,9 @@ def plan_agreement(
 
 
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
-    """Returns each review of *items* that the metric *recipe* can read, moved to another item.
+    """Returns the reviews of *items* that the metric *recipe* can read, each moved to another item.
 
-    `gre_bench.metrics.chance` says how. *writer*: the writer whose judgments are read.
+    `gre_bench.metrics.chance` describes how and why. *writer* is the writer whose judgments are read.
     """
     responses: dict[str, Response] = {}
     placed = []
@@ -109,9 +121,9 @@ def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed
 def review_scores(
     items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
 ) -> list[ReviewScore]:
-    """Returns one row per graded review of *items*: its mean score over the references it was scored against.
+    """Returns one row for each graded review of *items*, with the mean score of the review's pairs.
 
-    If some pairs of a review have no score, its value is the mean of the scored pairs, which *pairs* counts.
+    *planned* holds the pairs of all reviews, and *scores* their scores. Pairs without a score are left out of the mean.
     """
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:

@@ -1,13 +1,13 @@
-"""BERTScore: how similar each sentence or token of one review is to the nearest one of the other.
+"""BERTScore: how similar each piece of a review is to the nearest piece of another review.
 
     P = mean over the candidate's pieces of the largest cosine with a piece of the reference
     R = the same with candidate and reference exchanged
     F1 = 2PR/(P + R), the score
 
-Zhang et al. (2019) match tokens in their context, as Xu et al. (2025, D.1) describe. The authors' code instead matches
-sentences, split at blanks after ``. ! ?``, with the query prompt before the candidate's. ``bertscore`` follows the
-code, ``bertscore_tokens`` the papers. No weighting by rarity, no baseline and no special tokens are used in these two
-metrics.
+Pieces are tokens or sentences. The metric ``bertscore_tokens`` follows Zhang et al. (2019) and the text of Xu et al.
+(2025, D.1): its pieces are tokens in their context. The metric ``bertscore`` follows the code of Xu et al. instead: its
+pieces are sentences, which end at blanks after ``. ! ?``. For ``bertscore``, the embedder's query prompt precedes the
+candidate's sentences. Neither metric uses weights by rarity, a baseline or special tokens.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _BREAK = re.compile(r"(?<=[.!?])\s+")
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Precision, recall and F1 of two lists of pieces; *f1* is None where it is undefined."""
+    """Precision, recall and F1 between the pieces of two texts.
+
+    *f1* is None if precision and recall differ in sign.
+    """
 
     precision: float
     recall: float
@@ -35,9 +38,9 @@ class Match:
 
 
 class BertScore:
-    """Scores cases by embeddings of sentences, or of tokens if *tokens* is true.
+    """Scores cases by embeddings of sentences; if *tokens* is true, by embeddings of tokens.
 
-    Each call embeds each distinct text once.
+    A call of `score` embeds each distinct text once.
     """
 
     needs_reference = True
@@ -48,7 +51,10 @@ class BertScore:
         self.pieces = "tokens" if tokens else "sentences"
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one score or problem for each of *cases*, in order."""
+        """Returns one `Score` for each of *cases*, in order.
+
+        If a case cannot be scored, its `Score` states the problem.
+        """
         vectors = self._of_tokens if self.pieces == "tokens" else self._of_sentences
         given, wanted = [case.candidate for case in cases], [case.reference for case in cases]
         if self.embedder.asymmetric:
@@ -58,14 +64,20 @@ class BertScore:
         return [self._score(case, queries[case.candidate], documents[case.reference]) for case in cases]
 
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns the vectors of the sentences of each text, shape (sentences, dimension)."""
+        """Returns, for each of *texts*, the embeddings of its sentences, shape (sentences, dimension).
+
+        The keys of the result are the texts. *query*: whether to embed the texts with the query prompt.
+        """
         parts = {text: sentences(text) for text in texts}
         rows = {sentence: row for row, sentence in enumerate(_distinct(parts.values()))}
         vectors = self.embedder.embed(list(rows), query=query)
         return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
 
     def _of_tokens(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns the vectors of the tokens of each text, shape (tokens, dimension)."""
+        """Returns, for each of *texts*, the embeddings of its tokens, shape (tokens, dimension).
+
+        The keys of the result are the texts. *query*: whether to embed the texts with the query prompt.
+        """
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self.embedder.embed_tokens(distinct, query=query), strict=True))
 
@@ -85,14 +97,18 @@ class BertScore:
 
 
 def sentences(text: str) -> list[str]:
-    """Splits *text* into sentences as the authors' code does; strips blanks at their ends and drops empty ones."""
+    """Splits *text* into sentences as the code of Xu et al. 2025 does, without white space at their ends.
+
+    Empty sentences are dropped.
+    """
     return [stripped for piece in _BREAK.split(text) if (stripped := piece.strip())]
 
 
 def match(cosines: NDArray[np.float32]) -> Match:
-    """Matches pieces greedily by *cosines*, shape (candidate's pieces, reference's pieces).
+    """Matches each piece with its most similar piece in the other text, and returns precision, recall and F1.
 
-    Cosines can be negative. F1 lies between precision and recall only where both have the same sign.
+    *cosines* holds the similarities, shape (candidate's pieces, reference's pieces). F1 is None if precision and recall
+    differ in sign, because F1 then does not lie between them.
     """
     precision = float(cosines.max(axis=1).mean(dtype=np.float64))
     recall = float(cosines.max(axis=0).mean(dtype=np.float64))

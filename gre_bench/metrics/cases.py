@@ -1,4 +1,4 @@
-"""The planned pairs of an edition: every (paper, candidate, reference), either due or with the reason why it is not."""
+"""Plans the pairs of an edition: every (paper, candidate, reference) is either due or has a reason why it is not."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ from gre_bench.core.records import (
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Why a text is missing: a *reason*, perhaps with a *detail*.
+    """Why a text is missing.
 
-    *waiting*: whether the next run tries again to get the text.
+    - *reason*: a code, such as ``no_judgments``. *detail*: a message for the reader, if there is one.
+    - *waiting*: whether the next run tries again to get the text.
     """
 
     reason: str
@@ -37,9 +38,11 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A review to be scored: its original *text*, and its *judgments* (writer → text).
+    """A review to be scored.
 
-    *lacks* says why the text or the judgments are absent.
+    - *text*: the original review; None if it is missing.
+    - *judgments*: the name of a writer → the judgments that this writer made from the review.
+    - *lacks*: why the original review (key ``review``) or the judgments (key ``judgments``) are missing.
     """
 
     review_id: str
@@ -50,10 +53,12 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A sampled paper: its human response, its references, the other candidates' responses, its synopses.
+    """A sampled paper with its reviews and synopses.
 
-    *human*: the review of the human baseline. *references*: the human reviews to score against. *responses*: by
-    candidate. *synopses*: each text, or why it is missing.
+    - *human*: the review of the human baseline.
+    - *references*: the human reviews that candidates are scored against.
+    - *responses*: candidate id → review, for candidates other than the human baseline.
+    - *synopses*: kind of synopsis → its text, or the reason why the text is missing.
     """
 
     paper: Paper
@@ -77,12 +82,23 @@ def plan(
     generic: str = controls.GENERIC_JUDGMENTS,
     moved: Mapping[tuple[str, str], Response] | None = None,
 ) -> list[Planned]:
-    """Returns all pairs of the first *limit* papers, paper by paper; one per response if the metric needs no reference.
+    """Returns the planned pairs of the papers *entries*, paper by paper.
 
-    *Excluded* pairs lie outside the metric by a rule that treats all candidates alike. Examples are a paper without
-    synopsis, a control without an original review, and a change that the text does not allow. *Failed* pairs lack a
-    text that should exist, and count against the candidate. *generic*: the judgments of the generic control. *moved*:
-    (candidate, paper) → the candidate's response to another paper; only specific metrics need this.
+    If the metric *recipe* needs no reference, there is one pair for each response. A pair that is not due is *waiting*,
+    *excluded* or *failed*:
+
+    - *waiting*: a text is missing that the next run tries to get.
+    - *excluded*: the pair lies outside the metric by a rule that treats all candidates alike. Examples are a paper
+      without a synopsis and a change that the text does not allow.
+    - *failed*: a text is missing that should exist, which counts against the candidate.
+
+    Parameters:
+
+    - *writer*: the writer whose judgments are scored.
+    - *form*: whether judgments are read as written or without stray lines.
+    - *limit*: only the first *limit* papers are planned; None means all.
+    - *generic*: the judgments of the generic control.
+    - *moved*: (candidate id, paper id) → the candidate's response to another paper. Only specific metrics need it.
     """
     candidates = list(candidates)
     return [
@@ -98,9 +114,10 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to another paper; None if there is none.
+    """Returns the response of *candidate* to another paper than that of *entry*; None if there is no such response.
 
-    The generic control says the same of every paper, so its *response* to this paper is returned.
+    *moved* maps (candidate id, paper id) to these responses. The generic control has the same response to every paper,
+    so its *response* to this paper is returned.
     """
     if candidate.candidate_id == controls.GENERIC:
         return response
@@ -108,18 +125,21 @@ def _elsewhere(
 
 
 def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str | None = None) -> str:
-    """Returns the writer whose judgments are scored: `scored_writer_of` for the human responses of *entries*."""
+    """Returns the writer whose judgments are scored, chosen by `scored_writer_of` from the human reviews of *entries*.
+
+    The parameters *requested* and *in_use*, and the errors, are those of `scored_writer_of`.
+    """
     return scored_writer_of(
         [response for entry in entries for response in (entry.human, *entry.references)], requested, in_use
     )
 
 
 def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
-    """Returns the writer whose judgments are scored.
+    """Returns the name of the writer whose judgments are scored.
 
-    That is the *requested* writer, else the writer *in_use* in this run, else the only writer of the judgments. It is
-    ``none`` if there are no judgments. Raises `SettingsError` if the choice is unclear, or if the requested writer has
-    no judgments.
+    The first of these that exists is returned: the writer *requested* by the settings, the writer *in_use* in this run,
+    the only writer whose judgments *responses* hold. The result is ``none`` if *responses* hold no judgments. Raises
+    `SettingsError` if there are several writers to choose from, or if the requested writer has no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use
@@ -135,9 +155,9 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
 def response_of(
     entries: Sequence[Entry], index: int, candidate: Candidate, generic: str = controls.GENERIC_JUDGMENTS
 ) -> Response | None:
-    """Returns the response of *candidate* to the paper at *index*, if there is one.
+    """Returns the response of *candidate* to the paper at *index* of *entries*; None if there is no response.
 
-    *generic*: the judgments of the generic control.
+    *generic* holds the judgments of the generic control.
     """
     if candidate.candidate_id == HUMAN:
         return entries[index].human
@@ -195,14 +215,21 @@ def _synopsis(entry: Entry, kind: SynopsisKind) -> str | Lack | None:
 
 
 def _only_judges(candidate: Candidate) -> bool:
-    """Returns whether *candidate* has judgments but no review: the generic control, or a change of judgments."""
+    """Whether *candidate* has judgments but no original review.
+
+    This holds for the generic control and for candidates made by changing judgments.
+    """
     return candidate.candidate_id == controls.GENERIC or (
         candidate.kind == "change" and candidate.candidate_id == candidate_of(candidate.change or "", "judgments")
     )
 
 
 def _scored(response: Response, source: Source, writer: str, form: Form) -> str | Lack:
-    """Returns the text of *response* that the metric reads, or why that text is missing or holds no judgment."""
+    """Returns the text of *response* that the metric reads; a `Lack` if that text is missing or holds no judgment.
+
+    *source* decides whether the metric reads the original review or the judgments by *writer*. *form* says whether
+    judgments are read as written or without stray lines.
+    """
     if source == "review":
         return response.text or response.lacks.get(source, Lack("no_original_review"))
     text = response.judgments.get(FIXED_WRITER if response.review_id == controls.GENERIC else writer)

@@ -1,11 +1,13 @@
-"""Moves a candidate's reviews to other papers, where their scores show what it scores by chance.
+"""Moves a candidate's reviews to other papers, where their scores show what the candidate scores by chance.
 
-A review of another paper by the same author has the same style and knows nothing of this paper. What a candidate scores
-above chance therefore comes from what it says about the paper itself.
+A candidate's review of another paper has the same style, but says nothing about this paper. So the score above chance
+comes from what the candidate says about the paper itself.
 
-Two reviews exchange papers, so each is used once: p's review stands for chance on q, and q's on p. An effect of the
-review alone, or of the paper alone, cancels within the pair. Pairs share no paper, so their means are independent and a
-t test over them keeps its level (`gre_bench.stats.chance`).
+The reviews of two papers p and q exchange places: p's review is scored on q, and q's review is scored on p. The score
+of p's review on q shows what the candidate scores on q by chance. The score of q's review on p shows the same for p.
+Each review is used once, so an effect of one review alone, or of one paper alone, cancels within the exchange.
+Exchanges share no paper, so their means are independent, and a t test over them keeps its significance level
+(`gre_bench.stats.chance`).
 """
 
 from __future__ import annotations
@@ -26,10 +28,11 @@ BLOCK = 8
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A review at its paper.
+    """A review that can be moved.
 
-    *key*: the review's id. *item*: the paper's id. *about*: the ids of all items that the review may describe. *words*:
-    the review's length.
+    - *key*: the review's id. *item*: the id of the paper for which the review is scored.
+    - *about*: the ids of all papers that the review may describe. The review must not be moved to any of them.
+    - *words*: the review's length in words.
     """
 
     key: str
@@ -40,9 +43,9 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The review *source* stands for chance in place of the review *key*; *swap* is the id of their exchange.
+    """One move: the review *source* is scored in place of the review *key*, on the paper of *key*.
 
-    Moves with the same *swap* belong to one exchange.
+    *swap* is the id of the exchange of reviews; all moves of one exchange have the same *swap*.
     """
 
     key: str
@@ -52,9 +55,11 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A response of *candidate_id* to another paper, scored on *paper_id* for chance; *swap* is the exchange's id.
+    """A candidate's response to another paper. Its score on *paper_id* shows what the candidate scores there by chance.
 
-    *writer*: the writer whose judgments are read, as in a signature.
+    - *writer*: the writer whose judgments are read, as in a signature.
+    - *candidate_id*: the candidate. *response*: its response to the other paper.
+    - *swap*: the id of the exchange of reviews that this response belongs to.
     """
 
     writer: str
@@ -65,10 +70,11 @@ class Moved:
 
 
 def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
-    """Returns a move for each of *reviews* that can be moved, in their order: random by *seed*, similar in length.
+    """Returns one move for each of *reviews* that can be moved, in the order of *reviews*.
 
-    Two reviews exchange places; if their number is odd, three of them exchange in a ring. No review moves to an item
-    that it may be about. A single review, or reviews of one item alone, have no move.
+    Two reviews of similar length, sampled with *seed*, exchange papers. If one review is left over, it joins two
+    others, and the three exchange papers in a ring. No review moves to a paper that it may describe. If all reviews
+    belong to one paper, there are no moves.
     """
     swaps = _swaps(_shuffled(reviews, seed))
     source = {
@@ -82,11 +88,14 @@ def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
 def moved_responses(
     entries: Sequence[Entry], candidates: Iterable[Candidate], recipe: Recipe, writer: str, seed: int
 ) -> list[Moved]:
-    """Returns the responses of *candidates* to *entries* that *recipe* can read, each moved to another paper.
+    """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
-    The generic control says the same of every paper, so it has no other response. Changed reviews exchange places
-    exactly as the human baseline's reviews do. A difference between the scores of changed and unchanged reviews is
-    therefore due to the change alone.
+    Responses that the metric *recipe* cannot read are left out. So are those of the generic control, because it has the
+    same response to every paper. Changed reviews exchange papers exactly as the human baseline's reviews do. A
+    difference between the scores of changed and unchanged reviews is therefore due to the change alone.
+
+    - *writer*: the writer whose judgments are read.
+    - *seed*: the random seed of the exchanges.
     """
     moved: list[Moved] = []
     as_human: list[Move] = []
@@ -113,13 +122,19 @@ def moved_responses(
 
 
 def length(response: Response, recipe: Recipe, writer: str) -> int:
-    """Returns the number of words in the text that *recipe* reads of *response*; 0 if there is none."""
+    """Returns the length in words of the text that the metric *recipe* reads of *response*; 0 if that text is missing.
+
+    *writer* is the writer whose judgments are read.
+    """
     text = response.text if recipe.source == "review" else response.judgments.get(writer)
     return len((text or "").split())
 
 
 def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
-    """Sorts *reviews* by length and shuffles them within blocks of `BLOCK`; the input order does not matter."""
+    """Returns *reviews* sorted by length, and then shuffled within each block of `BLOCK` reviews.
+
+    *seed* decides the shuffling. The result does not depend on the order of *reviews*.
+    """
     ordered = sorted(reviews, key=lambda review: (review.words, review.key))
     draw = random.Random(seed)
     blocks = [ordered[start : start + BLOCK] for start in range(0, len(ordered), BLOCK)]
@@ -129,9 +144,10 @@ def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
 
 
 def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
-    """Groups *reviews* that exchange places: each with the first waiting one that may exchange places with it.
+    """Groups *reviews* into exchanges of two or three reviews.
 
-    A review left over joins a pair, so that three exchange places. If the review fits no pair, it is in no group.
+    Each review exchanges papers with the first earlier review that is still free and may exchange with it. A review
+    left over joins an exchange of two. If it may not join any, it belongs to no exchange.
     """
     waiting: list[Placed] = []
     swaps: list[tuple[Placed, ...]] = []

@@ -1,8 +1,8 @@
 """LMExaminer: an LM reads the whole paper and one review of it, and grades the review (Xu et al. 2025, D.1).
 
-The score is the number inside ``<overall_score>``, 0 to 10. If this number cannot be read, the authors' code silently
-uses 5.0. Here the LM is asked again with another seed, at most twice. If no reply has a readable number, the score is
-missing, and the reason is stored.
+The score is the number from 0 to 10 inside the reply's ``<overall_score>``. If this number cannot be read, the code of
+Xu et al. silently uses 5.0. Here the LM is asked again with another seed, at most twice. If still no number can be
+read, the score is missing, and the reason is stored.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]+)?)(?:\s?/\s?10)?")
 
 
 class LMExaminer:
-    """Scores cases with an LM, the *writer*.
+    """Scores cases with an LM that grades the candidate's review. *writer* sends the prompts to this LM.
 
-    A case's synopsis is the full text of its paper; its reference is not read.
+    The synopsis of a case must be the full text of its paper. The reference of a case is not read.
     """
 
     needs_reference = False
@@ -39,7 +39,10 @@ class LMExaminer:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one score or problem for each of *cases*, in order."""
+        """Returns one `Score` for each of *cases*, in order.
+
+        If a case cannot be scored, its `Score` states the problem.
+        """
         results: dict[int, float | Problem] = {}
         due = {}
         for index, case in enumerate(cases):
@@ -73,10 +76,10 @@ def chat(case: Case) -> Chat:
 
 
 def overall_score(text: str) -> float:
-    """Returns the number inside the last ``<overall_score>`` of *text*, ignoring the thinking in *text*.
+    """Returns the number inside the last ``<overall_score>`` of the reply *text*, ignoring the LM's thinking.
 
-    ``7``, ``7.5`` and ``7/10`` are numbers, and no words may stand beside them. An unclosed tag counts as empty,
-    because its number may be cut off. Raises `ReplyError` if there is no number.
+    The number may be written as ``7``, ``7.5`` or ``7/10``, without words beside it. A tag without its end tag does not
+    count, because its number may be cut off. Raises `ReplyError` if there is no number from 0 to 10.
     """
     inside = _TAG.findall(without_thinking(text)[0])
     if not inside:
@@ -103,7 +106,7 @@ def _unparsable(result: float | Problem) -> bool:
 
 
 def _lack(case: Case) -> Problem | None:
-    """Returns why the examiner cannot grade *case*; None if it can."""
+    """Returns why the examiner cannot grade *case*; None if the examiner can grade it."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

@@ -1,18 +1,23 @@
-"""Metrics made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a reply.
+"""Metrics made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a review.
 
-GEM and its variants (Xu et al. 2025, §3): log P(y | x, synopsis) − log P(y | absent, synopsis), never divided by the
-length of y.
+In the formulas, x is the candidate's review, y is the reference, and x' is the candidate's review of another paper.
 
-The specific form replaces "absent" by x', the candidate's own review of another paper: log P(y | x, synopsis) − log P(y
-| x', synopsis). It measures how much more a review tells than what its author says of any paper. If the LM knows the
-candidate's distribution and there is no synopsis, the mean is I(X; Y) + L(X; Y). This is mutual plus lautum information
-(Palomar & Verdú 2008), which garbling never raises. With one LM for all candidates, as on a board, that guarantee holds
-for GEM alone. In simulations with known answers (``tests/simulations``), exchanging a review for a more informative one
-can gain a little.
+    GEM and its variants (Xu et al. 2025, §3):  log P(y | x, synopsis) − log P(y | absent, synopsis)
+    their specific forms:                       log P(y | x, synopsis) − log P(y | x', synopsis)
+    BARTScore (Yuan et al. 2021; Xu et al., D.1):
+        recall = log P(y | x), precision = log P(x | y), F1 = (recall + precision)/2
 
-BARTScore (Yuan et al. 2021; Xu et al. 2025, D.1), with GEM's prompt and no synopsis: recall = log P(y | x), precision =
-log P(x | y), F1 = their mean. Equal predictions are computed once, whichever metrics and candidates need them. GEM's
-marginal does not depend on the candidate, and BARTScore-recall is the first term of GEM-raw.
+No score is divided by the length of y. The variants of GEM differ in the synopsis, and in whether they read judgments
+or original reviews. BARTScore uses GEM's prompt without a synopsis.
+
+A specific form measures how much more a review tells than what its author says of any paper. Without a synopsis, and
+with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y). This is mutual plus lautum
+information (Palomar & Verdú 2008), which garbling a review never raises. On a board, one LM scores all candidates. Then
+only GEM keeps the guarantee that garbling never raises the mean. In simulations with known answers
+(``tests/simulations``), the specific form can rise a little when one review is exchanged for another.
+
+Predictions that several metrics or candidates need are computed once. For example, GEM's second term does not depend on
+the candidate, and BARTScore's recall is the first term of GEM-raw.
 """
 
 from __future__ import annotations
@@ -39,10 +44,16 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions that make the score of *case*.
+    """Returns the predictions whose log-probabilities make the score of *case*.
 
-    pmi: the conditional and the marginal. specific: the conditional, then the same given the review of another paper.
-    recall and precision: one prediction. f1: recall, then precision.
+    They depend on the formula of *recipe*. Here x is the candidate's review, y the reference, and x' the candidate's
+    review of another paper.
+
+    - ``pmi``: y given x, then y given no review.
+    - ``specific``: y given x, then y given x'.
+    - ``recall``: y given x.
+    - ``precision``: x given y.
+    - ``f1``: y given x, then x given y.
     """
     x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
     given = _folded(case.synopsis, settings) if case.synopsis is not None else None
@@ -58,33 +69,43 @@ def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Predic
 
 
 def value(recipe: Recipe, totals: Sequence[float]) -> float:
-    """Returns the score, in nats, from the log-probabilities of its `terms`."""
+    """Returns the score of a case in nats.
+
+    *totals* holds the log-probabilities of the case's predictions, in the order of `terms`.
+    """
     return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns the `terms` of *case*, each with its content address, a digest of prompt and reply."""
+    """Returns pairs (content address, prediction) for the predictions that make the score of *case* (`terms`).
+
+    A content address is a digest of the prediction's prompt and texts.
+    """
     return tuple((address(term), term) for term in terms(recipe, case, settings))
 
 
 def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
-    """Returns all predictions that *cases* need, without duplicates, by content address."""
+    """Returns all predictions that the scores of *cases* need, without duplicates.
+
+    The keys of the result are the predictions' content addresses.
+    """
     return dict(part for case in cases for part in addressed(recipe, case, settings))
 
 
 def ask(
     lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
 ) -> dict[str, SpanLogprob | SpanError]:
-    """Returns answers by address to those *predictions* that are not *known*.
+    """Returns the answers of *lm* to those *predictions* that have no answer in *known*.
 
-    The LM gets all of them in one call, so that shared texts are computed once.
+    The keys of *predictions*, of *known* and of the result are content addresses. The LM gets the predictions in one
+    call, so that it can compute shared texts once.
     """
     due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
     return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
 
 
 class LogprobMetric:
-    """Scores cases with an evaluation LM."""
+    """Scores cases by the metric *recipe*, with the log-probabilities of the evaluation LM *lm*."""
 
     def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
         self.recipe = recipe
@@ -93,9 +114,10 @@ class LogprobMetric:
         self.signature_id = signature_id
 
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
-        """Returns one score or problem for each of *cases*, in order.
+        """Returns one `Score` for each of *cases*, in order.
 
-        Predictions whose answers are *known* (by address) are not computed again.
+        If a case cannot be scored, its `Score` states the problem. *known* maps content addresses to answers that need
+        not be computed again.
         """
         parts = [addressed(self.recipe, case, self.settings) for case in cases]
         answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
@@ -106,7 +128,11 @@ class LogprobMetric:
 
 
 def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
-    """Returns the score of *case* from the *answers* to its *parts* (`addressed`), or a problem in its place."""
+    """Returns the `Score` of *case*. If the case cannot be scored, its `Score` states the problem.
+
+    - *parts*: the predictions that make the score, as `addressed` returns them.
+    - *answers*: content address → the LM's answer, for all of *parts*.
+    """
     ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
     if empty := _empty(recipe, parts):
         what = f"{case.name}: {empty} is empty after it was cut and folded"
@@ -121,9 +147,10 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns which text of a pair is blank once prepared: the candidate's or the reference; None if neither is.
+    """Returns a phrase that names the text in *parts* that is blank; None if no text is blank.
 
-    Such a pair is missing data, not a score of zero.
+    The text is the candidate's, the candidate's on another paper, or the reference's. A case with a blank text gets a
+    problem, not a score of 0.
     """
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)

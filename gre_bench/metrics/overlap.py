@@ -1,14 +1,14 @@
-"""Metrics that count words: BLEU, ROUGE-L, and length, the baseline that every metric must beat (Xu et al. 2025, D.1).
+"""Metrics that count words: BLEU, ROUGE-L, and length, which is the baseline that every metric must beat.
 
-BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, case kept. If two texts share no n-gram of some order, NLTK
-uses 2.2e-308 for that precision. The score is then not quite 0 (1e-77 or less) and still ranks texts by their shorter
-n-grams; this is kept. ROUGE-L is the F-measure of the longest common subsequence (Lin 2004, equations 2-4 with β = 1)
-on the stemmed words of rouge-score.
+All three follow Xu et al. 2025, D.1. BLEU is NLTK's sentence BLEU: up to 4-grams, unsmoothed, with case. If two texts
+share no n-gram of some order, NLTK uses 2.2e-308 as the precision of that order. The score is then 1e-77 or less, but
+not 0, and still ranks texts by their shorter n-grams. ROUGE-L is the F-measure of the longest common subsequence (Lin
+2004, equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
 
-NLTK's `word_tokenize` first finds sentences with Punkt, which needs a download of trained data; `review_text.split`
-replaces it. Results can differ only for words at sentence ends: a final full stop is a separate word, one inside a
-sentence stays with its word. Our splitter also ends sentences at headings, paragraphs and list marks ("1.", "- "), and
-knows abbreviations from a list.
+NLTK's `word_tokenize` first splits a text into sentences with Punkt, which needs downloaded data. Here
+`review_text.split` does this instead. The words can differ from NLTK's only at the ends of sentences. A final full stop
+is a word of its own, and a full stop inside a sentence belongs to the word before it. `review_text.split` also ends
+sentences at headings, paragraphs and list marks ("1.", "- "). It knows abbreviations from a list.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ Words = Sequence[str]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A measure of word overlap: how it splits a text into words, and how it compares candidate and reference.
+    """A measure of word overlap.
 
-    *words* splits a text; *compare* takes the words of candidate and reference. *identity*: libraries, versions and
-    options as one text, for the signature.
+    - *words*: splits a text into words.
+    - *compare*: takes the words of candidate and reference, and returns the score.
+    - *identity*: libraries, versions and options as one text, for the signature.
     """
 
     name: str
@@ -43,7 +44,11 @@ class Measure:
     identity: str
 
     def score(self, candidate: str, reference: str = "") -> float:
-        """Returns the measure of two texts; raises `ValueError` if a text that it reads has no words."""
+        """Returns the measure's score of two texts.
+
+        Raises `ValueError` if *candidate* has no words. Raises it too if the measure needs a reference and *reference*
+        has no words.
+        """
         x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
         if not x or (self.needs_reference and not y):
             raise ValueError(f"{self.name}: no words to compare")
@@ -51,7 +56,7 @@ class Measure:
 
 
 class Overlap:
-    """Scores cases by a measure; a text without words is a problem, not a score of 0."""
+    """Scores cases by *measure*. A text without words gives a problem, not a score of 0."""
 
     def __init__(self, measure: Measure, signature_id: str):
         self.measure = measure
@@ -59,7 +64,10 @@ class Overlap:
         self.needs_reference = measure.needs_reference
 
     def score(self, cases: Sequence[Case]) -> list[Score]:
-        """Returns one score or problem for each of *cases*, in order; splits each distinct text once."""
+        """Returns one `Score` for each of *cases*, in order; splits each distinct text into words once.
+
+        If a case cannot be scored, its `Score` states the problem.
+        """
         read = {case.candidate for case in cases}
         if self.needs_reference:
             read |= {case.reference for case in cases}
@@ -78,13 +86,13 @@ class Overlap:
 
 
 def bleu_words(text: str) -> Words:
-    """Returns the words of *text* by NLTK's tokenizer, sentence by sentence; keeps case and punctuation."""
+    """Returns the words of *text* by NLTK's tokenizer, sentence by sentence, with case and punctuation."""
     tokenizer = _nltk_tokenizer()
     return [word for piece in _pieces(text) for word in tokenizer.tokenize(piece)]
 
 
 def bleu(candidate: Words, reference: Words) -> float:
-    """Returns NLTK's unsmoothed sentence BLEU, 0 to 1 (Papineni et al. 2002)."""
+    """Returns NLTK's unsmoothed sentence BLEU of two texts, 0 to 1 (Papineni et al. 2002)."""
     from nltk.translate.bleu_score import sentence_bleu
 
     with warnings.catch_warnings():
@@ -94,26 +102,27 @@ def bleu(candidate: Words, reference: Words) -> float:
 
 
 def rouge_words(text: str) -> Words:
-    """Returns the words of *text* by rouge-score: lower case, ASCII letters and digits only.
+    """Returns the words of *text* by the library rouge-score, in lower case.
 
-    Words of more than 3 characters are stemmed.
+    Only ASCII letters and digits are kept. Words of more than 3 characters are stemmed.
     """
     return _rouge_tokenizer().tokenize(text)
 
 
 def rouge_l(candidate: Words, reference: Words) -> float:
-    """Returns 2PR/(P + R), 0 to 1.
+    """Returns the ROUGE-L of two texts: 2PR/(P + R), 0 to 1.
 
-    P and R are the lengths of the longest common subsequence divided by those of the candidate and the reference.
+    P is the length of the longest common subsequence divided by the length of *candidate*. R is the same length divided
+    by the length of *reference*.
     """
     # 2PR/(P + R) = 2L/(n + m), without a case for L = 0.
     return 2 * common_subsequence(candidate, reference) / (len(candidate) + len(reference))
 
 
 def common_subsequence(x: Words, y: Words) -> int:
-    """Returns the length of the longest common subsequence.
+    """Returns the length of the longest common subsequence of *x* and *y*, in words.
 
-    The bits of one integer hold a row of the table (Hyyrö 2004), so a row takes one step.
+    This is Hyyrö's algorithm (2004): one integer holds, as bits, a whole row of the dynamic programming table.
     """
     positions: dict[str, int] = {}
     for position, word in enumerate(x):
@@ -162,6 +171,6 @@ LENGTH = Measure("length", False, str.split, _length, "words between blanks")
 
 
 def measure_of(recipe: Recipe) -> Measure:
-    """Returns the measure of *recipe*, a metric that needs no LM, as ``core.metrics`` names it."""
+    """Returns the measure that *recipe* names in its field ``measure``; *recipe* is a metric that needs no LM."""
     module, _, name = (recipe.measure or "").partition(":")
     return getattr(import_module(f"gre_bench.metrics.{module}"), name)

@@ -1,4 +1,4 @@
-"""Plots the effects of changes: one panel per change, one line per metric; colours show the verdicts."""
+"""Plots the effects of changes: a panel for each change, a line for each metric, colours for the verdicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _MISSING = "altair is not installed: pip install 'gre-bench[plots]'"
 
 
 def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
-    """Writes the plot of *effects* (metric, change, d, low, high, verdict) to *path* (.svg or .png) in one step."""
+    """Plots *effects* and writes the plot to *path*, an .svg or .png file; returns *path*.
+
+    The file appears only when it is complete. Each row of *effects* is the effect of a change on a metric. Its keys are
+    ``metric``, ``change``, ``family`` (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
+    """
     drawable(path)
     beside = path.with_name(f".{os.getpid()}-{path.name}")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -32,9 +36,9 @@ def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
 
 
 def drawable(path: Path) -> None:
-    """Raises `SettingsError` if *path* is no .svg or .png file, or altair is not installed.
+    """Raises `SettingsError` if *path* is not an .svg or .png file, or if altair is not installed.
 
-    Callers ask before they score for hours.
+    Callers check this before they start to score, which can take hours.
     """
     if path.suffix not in (".svg", ".png"):
         raise SettingsError(f"{path}: a picture is a .svg or .png file")
@@ -43,9 +47,10 @@ def drawable(path: Path) -> None:
 
 
 def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
-    """Returns the plot of d with its 95% interval for each change and metric.
+    """Returns the plot of *effects*: the effect d with its 95% interval, for each change and metric.
 
-    Degradations must lie left of zero; manipulations must not lie right of it.
+    The effect should be below zero for a degradation, and not above zero for a manipulation. `draw` describes the rows
+    of *effects*.
     """
     try:
         import altair

@@ -1,4 +1,4 @@
-"""Scores the cases of several metrics; predictions for an evaluation LM are computed together, paper by paper."""
+"""Scores the cases of several metrics; the evaluation LM gets all predictions of a paper together."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from gre_bench.metrics.logprobs import addressed, ask, score_of
 
 
 class Metric(Protocol):
-    """Scores cases: one score or problem for each, in order."""
+    """A metric that can score cases: `score` returns one `Score` for each case, in order."""
 
     def score(self, cases: Sequence[Case]) -> list[Score]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class MetricWork:
-    """The cases of one metric that are due."""
+    """The due cases of one metric: *metric* is its name, *signature_id* identifies the signature of its scores."""
 
     metric: str
     signature_id: str
@@ -33,9 +33,11 @@ class MetricWork:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """The score of each case, and the log-probabilities (*spans*) computed for these, by content address.
+    """The result of scoring.
 
-    *remarks*: what the evaluation LM did differently from its settings.
+    - *scores*: one score for each case.
+    - *spans*: content address → log-probability, for the predictions computed in this call.
+    - *remarks*: how the evaluation LM deviated from its settings.
     """
 
     scores: list[Score]
@@ -50,10 +52,12 @@ def score(
     other: Callable[[Recipe, str], Metric],
     known: Mapping[str, SpanLogprob],
 ) -> Scored:
-    """Returns the scores of all *works*; predictions whose answers are *known* (by address) are not computed again.
+    """Returns the scores of all *works*.
 
-    *evaluation_lm* opens the LM if a metric needs it. The LM gets all predictions of a paper in one call, so it may
-    compute shared texts once. *other* opens any other metric from its recipe and signature.
+    - *evaluation_lm*: opens the evaluation LM, if a metric needs it. The LM gets all predictions of a paper in one
+      call, so it may compute shared texts once.
+    - *other*: opens a metric that needs no evaluation LM, from its recipe and signature id.
+    - *known*: content address → log-probability, for predictions that need not be computed again.
     """
     by_logprobs = [work for work in works if recipe_of(work.metric).formula]
     scored = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
@@ -66,7 +70,10 @@ def score(
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:
-    """Returns *case* with its texts as *settings* ask: folded to ASCII or not, and judgments in their form."""
+    """Returns *case* with its texts as a metric reads them.
+
+    If *settings* say so, the texts are folded to ASCII, and stray lines are removed from judgments.
+    """
     form = settings.form if case.source == "judgments" else "as_written"
     texts = {name: prepared(getattr(case, name), form, settings.ascii_fold) for name in ("candidate", "reference")}
     return replace(case, **texts)

@@ -1,4 +1,4 @@
-"""The signature of a metric's scores: everything that they depend on except their texts."""
+"""Makes the signature of a metric's scores: everything that the scores depend on except the texts."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def signature(
     writer: str,
     assw_writer: str | None = None,
 ) -> Signature:
-    """Returns the signature of *recipe*.
+    """Returns the signature of the scores of the metric *recipe*.
 
-    *scorer* identifies what computes its scores: an evaluation LM, an embedder, an examiner or a rule. *writer*: who
-    wrote the judgments. *assw_writer*: who wrote the ASSW synopses.
+    - *scorer*: the identity of the evaluation LM, embedder, examiner or rule that computes the scores.
+    - *writer*: the writer of the judgments.
+    - *assw_writer*: the writer of the ASSW synopses; None if there are none.
     """
     reads_judgments = recipe.source == "judgments"
     by_logprobs = recipe.formula is not None
@@ -55,7 +56,10 @@ def signature(
 
 
 def signed_writer(recipe: Recipe, writer: str) -> str:
-    """Returns the writer whose judgments *recipe* reads, in the form used in signatures."""
+    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures.
+
+    If the metric reads original reviews, the result says so instead.
+    """
     return writer if recipe.source == "judgments" else "none (original reviews)"
 
 

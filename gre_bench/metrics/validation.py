@@ -1,8 +1,11 @@
-"""Computes the effects of changes on a metric, from the pairs scored both before and after (Xu et al. 2025, §4.2).
+"""Computes how changes of reviews affect the scores of a metric (Xu et al. 2025, §4.2).
 
-Each effect is also given with length held fixed. Only the unchanged human reviews decide how a score depends on length:
-b = least-squares slope of score on log(words). A changed review's score s′ is then moved to the length of the original
-review, s′ − b·log(words′/words). This removes a fall that length alone explains.
+An effect compares the scores of the same pairs before and after a change. Pairs without both scores are left out.
+
+Each effect is also computed with length held fixed. First, the slope b of score on log(words) is fitted by least
+squares to the unchanged human reviews alone. Then the score s′ of each changed review is moved to the length of the
+original review: s′ − b·log(words′/words). Here words′ is the length of the changed review, and words that of the
+original review. This removes a fall of the score that length alone explains.
 """
 
 from __future__ import annotations
@@ -30,13 +33,18 @@ ENOUGH = 0.98
 
 @dataclass(frozen=True, slots=True)
 class ChangeResult:
-    """The effect *d* of one change and its verdicts, or the *problem* that leaves *d* None.
+    """The effect of one change on a metric's scores, and the verdicts on it.
 
-    *low*, *high* and *p* are the interval of d and its p-value, clustered by paper; *p_holm* is corrected over all
-    degradations. *flat_low*, *flat_high* and *flat_p* are the published interval and its p-value, which treat pairs as
-    independent. *length_d*, *length_low* and *length_high* are d and its interval with length held fixed. *pairs*
-    counts the pairs scored before and after, *planned* the planned pairs. *method*: how the interval was computed.
-    *paper_verdict* follows the paper's rule.
+    - *d*, *low*, *high*, *p*: the effect, its interval and p-value, clustered by paper.
+    - *p_holm*: *p* corrected for the number of degradations; None for manipulations.
+    - *flat_low*, *flat_high*, *flat_p*: interval and p-value as Xu et al. compute them, with pairs as independent.
+    - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval.
+    - *mean_before*, *mean_after*: the mean scores before and after the change.
+    - *pairs*: the number of pairs with a score before and after. *papers*: the number of their papers.
+    - *planned*: the number of planned pairs of the change.
+    - *method*: how the interval was computed.
+    - *verdict*: by this project's rule. *paper_verdict*: by the rule of Xu et al.
+    - *problem*: why there is no effect; else None. Without an effect, *verdict* is ``undecided``.
     """
 
     d: float | None
@@ -63,10 +71,13 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The scores before and after a change, and its effect, or the *problem* that leaves the effect None.
+    """The scores before and after a change, and its effect.
 
-    *plain*: the effect. *at_length*: the effect with length held fixed. *lost* counts pairs that were scored before but
-    not after, although the change could be made.
+    - *planned*: the number of planned pairs of the change.
+    - *lost*: the number of pairs that were scored before but not after, although the change could be made.
+    - *before*, *after*: the scores of the pairs that were scored both times. *papers*: the number of their papers.
+    - *plain*: the effect. *at_length*: the effect with length held fixed.
+    - *problem*: why there is no effect; else None.
     """
 
     planned: int
@@ -86,11 +97,16 @@ def change_effects(
     settings: ValidationSettings,
     by_length: bool = True,
 ) -> dict[str, ChangeResult]:
-    """Returns the effect of each change, by name.
+    """Returns the effect of each change on the metric's scores. The keys of the result are the names of the changes.
 
-    *before*, *after*: planned pairs (candidate_id, paper_id, reference_id, state, value, reason) of the human candidate
-    and of each change. *words*: the length of each pair's candidate text. A change of our own that no pair allows is
-    left out. A change of the paper that no pair allows is undecided.
+    - *before*: the planned pairs of the human baseline. Each pair has the keys candidate_id, paper_id, reference_id,
+      state, value and reason.
+    - *after*: the name of a change → the planned pairs of its changed reviews.
+    - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
+    - *by_length*: whether to compute effects with length held fixed as well.
+
+    A change may be impossible in all pairs. Then a change of Xu et al. gets the verdict ``undecided``, and any other
+    change is left out.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {
@@ -108,7 +124,10 @@ def change_effects(
 
 
 def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
-    """Returns the number of words of each case's candidate text, by candidate, paper and reference."""
+    """Returns the number of words in the candidate's text of each of *cases*.
+
+    The keys of the result are (candidate id, paper id, reference id).
+    """
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
 
 
@@ -148,7 +167,12 @@ def _key(row: Row) -> tuple[str, str]:
 def _at_length(
     humans: Iterable[Row], both: Sequence[tuple[Row, Row]], words: Mapping[PairKey, int], settings: ValidationSettings
 ) -> Effect | None:
-    """Returns the effect with length held fixed; None if the data do not determine it."""
+    """Returns the effect with length held fixed; None if the data do not determine it.
+
+    - *humans*: the scored pairs of the human baseline.
+    - *both*: (pair before, pair after), for the pairs with a score before and after the change.
+    - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
+    """
 
     def log_words(row: Row) -> float:
         return math.log(max(1, words[row["candidate_id"], row["paper_id"], row["reference_id"]]))

@@ -1,11 +1,12 @@
-"""The reply archive: every final reply of an LM is stored on disk before use, so that none is bought twice.
+"""The reply archive stores every final reply of an LM on disk before use, so that no reply is bought twice.
 
-A reply is final if a repeated request would not change it: texts, refusals, empty replies, prompts that are too long.
-With the archive, everything made from an LM's replies can be made again without the LM.
+A reply is final if sending the same request again would not change it. Final are texts, refusals, empty replies, and
+the error that a prompt is too long. Passing faults such as time-outs are not final. With the archive, all texts that
+were made from an LM's replies can be made again without the LM.
 
-Each entry is one file named by the digest of its request: ``ab/abcdef....json``. An entry is written to a temporary
-file, synced and renamed, and never changed afterwards. It holds the digest of the chat but not the chat: papers are
-long, and the store has them.
+The entry of a reply is one file, named by the digest of its request: ``ab/abcdef....json``. The file is written under a
+temporary name, synced to disk and renamed. Its content never changes afterwards. An entry holds the reply and the
+request's digest. It does not hold the chat, because chats contain whole papers, which the store already has.
 """
 
 from __future__ import annotations
@@ -30,17 +31,16 @@ _FIELDS = {field.name for field in fields(Reply)}
 
 
 def request_digest(identity: str, chat: Chat, sampling: Sampling) -> str:
-    """Returns the SHA-256 (hex) of everything that decides a reply: the model's *identity*, messages, sampling."""
+    """Returns the SHA-256 digest (hex) of all that decides a reply: the model's *identity*, *chat* and *sampling*."""
     return digest({"model": identity, "system": chat.system, "user": chat.user, "sampling": asdict(sampling)})
 
 
 class ReplyArchive:
-    """The archive of replies in *folder*, by the digest of their requests (`request_digest`).
+    """The archive of LM replies in *folder*.
 
-    Several processes may share a folder. `damaged` counts the entries that this process found damaged and renamed. All
-    methods raise `StoreError` if the folder cannot be used.
-
-    A *request* is always such a digest.
+    The parameter *request* of every method is the digest of a request, as `request_digest` returns it. The entry of a
+    request is the file with its reply. Several processes may share a folder. `damaged` counts the entries that this
+    process found damaged and renamed. All methods raise `StoreError` if the folder cannot be used.
     """
 
     def __init__(self, folder: Path):
@@ -66,7 +66,7 @@ class ReplyArchive:
                 return None
 
     def set_aside(self, request: str) -> None:
-        """Renames the entry of *request*, so that the LM is asked again; the old reply stays on disk."""
+        """Renames the entry of *request*, so that the next call asks the LM again; the old reply stays on disk."""
         path = self._path(request)
         with self._storing(), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
@@ -97,9 +97,9 @@ class ReplyArchive:
 
     @contextmanager
     def asking(self, request: str) -> Iterator[None]:
-        """Locks *request* within the block, so that only one thread of all processes asks the LM for it.
+        """Holds a lock on *request* within the ``with`` block, so that only one thread asks the LM for the reply.
 
-        Another process or thread with the same request waits, and then finds the reply in the archive.
+        A second thread or process with the same request waits for the lock, and then finds the reply in the archive.
         """
         path = self._path(request).with_suffix(".asking")
         with self._storing():
@@ -121,7 +121,10 @@ class ReplyArchive:
             os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
 
     def _make_folder(self, path: Path) -> None:
-        """Makes the folder of the file *path* if needed, and flushes it to the disk in case of a power cut."""
+        """Creates the parent folder of the file *path* if it does not exist.
+
+        Also syncs the archive's folder to disk, so that the new folder survives a power cut.
+        """
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)
@@ -135,7 +138,10 @@ class ReplyArchive:
 
 
 def _locked(path: Path) -> int:
-    """Waits for an exclusive lock on the file *path* and returns its descriptor; the system unlocks it on any exit."""
+    """Waits until this thread holds an exclusive lock on the file *path*; returns the file's descriptor.
+
+    The operating system releases the lock when the descriptor is closed or the process ends.
+    """
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -154,7 +160,7 @@ def _sync(folder: Path) -> None:
 
 
 def _reply(entry: Any, request: str) -> Reply:
-    """Returns the reply in the archive's *entry* for *request*.
+    """Returns the reply that *entry*, the parsed content of an archive file, holds for *request*.
 
     Raises `ValueError`, `KeyError` or `TypeError` if the entry is damaged or belongs to another request.
     """

@@ -14,8 +14,8 @@ class Batch:
     """The state that the threads of one call of `HttpWriter.write` share.
 
     - `over`: an event that is set when the batch stops.
-    - `stopped`: the reply that every unanswered chat then gets; None before.
-    - `bound`: the budget limit that stopped the batch; None if no limit did.
+    - `stopped`: after a stop, the reply for every unanswered chat; None while the batch runs.
+    - `bound`: the error that names the budget limit at which the batch stopped; None if no limit stopped it.
     """
 
     def __init__(self, retry_policy: RetryPolicy):
@@ -28,29 +28,36 @@ class Batch:
         self.bound: BudgetReached | None = None
 
     def stop(self, reply: Reply) -> None:
-        """Stops the batch; every unanswered chat gets *reply*."""
+        """Stops the batch; every unanswered chat gets *reply*. Only the first call decides the reply."""
         with self._lock:
             self.stopped = self.stopped or reply
         self.over.set()
 
     def pause(self, bound: BudgetReached, reply: Reply) -> None:
-        """Stops the batch because the limit *bound* allows no further request; unanswered chats get *reply*."""
+        """Stops the batch because a limit of the budget is reached; every unanswered chat gets *reply*.
+
+        *bound* is the error that names the limit.
+        """
         with self._lock:
             self.bound = self.bound or bound
         self.stop(reply)
 
     def ready(self) -> bool:
-        """Waits until a request may be sent to the endpoint; returns False if the batch stops first."""
+        """Waits until a request may be sent to the endpoint, and returns True; returns False if the batch stops.
+
+        A request may not be sent during a pause that the endpoint asked for.
+        """
         while (left := self._not_before - time.monotonic()) > 0:
             if self.over.wait(left):
                 break
         return not self.over.is_set()
 
     def wait(self, seconds: float, stated_s: float | None) -> None:
-        """Waits *seconds* before this thread sends its request again; returns early if the batch stops.
+        """Waits before this thread repeats its request; returns early if the batch stops.
 
-        *stated_s* is the waiting time that the endpoint asked for, in seconds (None: it stated none). During that time,
-        no thread sends anything.
+        - *seconds*: how long this thread waits.
+        - *stated_s*: the pause in seconds that the endpoint asked for; None if it asked for none. No thread of the
+          batch sends a request during this pause.
         """
         if stated_s is not None:
             with self._lock:
@@ -58,14 +65,14 @@ class Batch:
         self.over.wait(seconds)
 
     def answered(self) -> None:
-        """Notes that the endpoint answered a chat: the count of failed chats in a row starts again at 0."""
+        """Resets the count of failed chats in a row to 0, because the endpoint answered a chat."""
         with self._lock:
             self._lost = 0
 
     def given_up(self, reply: Reply) -> None:
         """Counts a chat that failed after all retries, and stops the batch with *reply* if the endpoint seems down.
 
-        The endpoint counts as down if as many chats in a row failed as there are threads (at least two).
+        The endpoint seems down after N failed chats in a row. N is the number of threads, but at least 2.
         """
         with self._lock:
             self._lost += 1

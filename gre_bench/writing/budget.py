@@ -1,6 +1,7 @@
-"""Keeps one LM within a budget: its limits are checked before each request, and the cost is recorded afterwards.
+"""Keeps the requests to one LM within a budget.
 
-The number of requests never exceeds its limit. Tokens, money and hours can exceed theirs by the requests in flight.
+The limits are checked before each request, and the cost is recorded after the answer. The number of requests never
+exceeds its limit. The tokens, the money and the hours can exceed their limits by what the requests in flight add.
 """
 
 from __future__ import annotations
@@ -26,7 +27,11 @@ _UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_token
 
 
 class ModelBudget:
-    """Charges requests to *model* to the *account* in *spend_log*, and enforces the limits of *budget*.
+    """Charges the requests to the LM *model*, and enforces the limits of *budget* on them.
+
+    - *spend_log*: the log in which requests and costs are recorded.
+    - *account*: the account of the log that is charged, usually an edition.
+    - *budget*: the limits of the whole account, and those of each model.
 
     Raises `SettingsError` if the budget limits money and the model has no prices.
     """
@@ -43,7 +48,7 @@ class ModelBudget:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Counts the time within the block towards the model's hours."""
+        """Measures how long the ``with`` block takes, and adds this time to the model's hours in the spend log."""
         self._began = time.monotonic()
         try:
             yield
@@ -56,7 +61,7 @@ class ModelBudget:
         self.spend_log.add("sent", self.account, self.model.name, self._allowed)
 
     def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
-        """Records the outcome and the cost of the request that sent *chat* and got *reply* after *seconds*."""
+        """Records the outcome, tokens and cost of the request that sent *chat*, got *reply* and took *seconds*."""
         guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
         prompt, written = tokens_of(chat, reply)
         self.spend_log.add(
@@ -78,9 +83,9 @@ def estimated(text: str) -> int:
 
 
 def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
-    """Returns the numbers of tokens that the LM read and wrote, as the endpoint states them.
+    """Returns (prompt tokens, reply tokens) of a request, as the endpoint states them.
 
-    If the LM answered, a number that the endpoint does not state is estimated. If the LM did not answer, such a number
+    A number that the endpoint does not state is estimated if the LM answered. If the LM did not answer, such a number
     is 0.
     """
     if reply.outcome not in ANSWERED:
@@ -93,17 +98,21 @@ def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
 
 
 def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
-    """Returns the cost in USD of tokens read and written, at the prices of *model*; None if the prices are unknown."""
+    """Returns the cost in USD of *prompt_tokens* read and *reply_tokens* written by *model*.
+
+    The result is None if the model has no prices.
+    """
     if model.price_in is None or model.price_out is None:
         return None
     return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
 
 
 def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
-    """Raises `BudgetReached` if *spent*, the spending of *account*, has reached one of the limits *bounds*.
+    """Raises `BudgetReached` if an account has reached a limit. The error's message names the setting to raise.
 
-    *model* names the model to which the limits apply; None means the whole account. The error's message names the
-    setting to raise.
+    - *bounds*: the limits.
+    - *spent*: what *account* has spent, in total or on *model*.
+    - *model*: the model to which the limits apply; None if they apply to the whole account.
     """
     for name, unit in _UNITS.items():
         bound, used = getattr(bounds, name), getattr(spent, name)
@@ -126,7 +135,11 @@ def said(spent: Spent) -> str:
 
 
 def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
-    """Returns how much each limit in *bounds* still allows after *spent*, never below 0; limits of None are absent."""
+    """Returns how much of each limit in *bounds* is left after *spent*, at least 0.
+
+    The result maps the name of a limit, such as ``usd``, to a number in the limit's unit. Limits that are None are left
+    out.
+    """
     given = {name: getattr(bounds, name) for name in _UNITS}
     return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
 

@@ -1,6 +1,6 @@
-"""Writers by name: a built-in rule or an LM of the models file.
+"""Opens writers by name: a built-in rule or an LM of the models file.
 
-A writer makes judgments, synopses, reviews and changes of reviews, or some of these.
+Each writer can make some or all of four kinds of texts: judgments, synopses, reviews, and changed reviews.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class WriterContext:
     """Everything needed to open a writer.
 
     - *archive*: the folder of the reply archive.
-    - *models*: the models file; None means the shipped one.
-    - *again*: whether an LM is asked again if its archived reply is a refusal, empty or unusable.
-    - *domain*: the kind of reviewed item.
+    - *models*: the models file; None means the shipped file.
+    - *again*: whether the LM is asked again if its archived reply is an error, a refusal, empty or cannot be parsed.
+    - *domain*: the name of the domain, the kind of reviewed item.
     - *account*: the account of the spend log to which requests are charged.
-    - *budget*: the limits of that account and of each model.
-    - *sampling*: name of a model → options that override those of the models file.
-    - *over_long*: whether a paper that does not fit an LM's context is refused or cut.
+    - *budget*: the limits of *account*, and those of each model.
+    - *sampling*: the name of a model → its sampling options that override those of the models file.
+    - *over_long*: whether to refuse or to truncate a paper that does not fit an LM's context.
     """
 
     archive: Path
@@ -65,7 +65,7 @@ class WriterContext:
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
-        """Opens a writer of the class *kind* for *model*; nothing is sent until the writer is asked to write."""
+        """Opens a writer of the class *kind* for *model*; sends nothing to the LM yet."""
         from gre_bench.writing.archive import ReplyArchive
 
         rate_limiters = self.archive.parent / RATE_LIMITERS
@@ -79,9 +79,9 @@ class WriterContext:
 
 
 def study_account(kind: str, name: str) -> str:
-    """Returns ``studies/KIND/NAME``, the account to which the study *name* of the type *kind* is charged.
+    """Returns ``studies/KIND/NAME``: the account to which the study *name* of the type *kind* is charged.
 
-    No account of an edition has the same name, because the key of an edition contains no slash.
+    No edition has an account of this name, because the key of an edition contains no slash.
     """
     return f"{STUDIES}/{kind}/{name}"
 
@@ -92,9 +92,10 @@ def by_rule(name: str) -> bool:
 
 
 def writes_reviews(name: str, writer_context: WriterContext) -> bool:
-    """Whether the writer *name* can write reviews: an extractive rule or an LM of the models file.
+    """Whether the writer *name* can write reviews.
 
-    The name of an LM may include a guideline, ``MODEL@GUIDELINE``.
+    Only the extractive rules and the LMs of the models file can. The name of an LM may include a guideline:
+    ``MODEL@GUIDELINE``.
     """
     from gre_bench.catalogs.models import load as load_models
 
@@ -102,15 +103,17 @@ def writes_reviews(name: str, writer_context: WriterContext) -> bool:
 
 
 class TextWriter(Protocol):
-    """A writer, by rule or with an LM: each method returns one text for each item, in the same order.
+    """A writer, by rule or with an LM. Each method but `identity` returns one result for each item, in the same order.
 
-    - `judgments` takes pairs (id, text of a review) and returns the judgments of each review.
-    - `assw` returns the strengths and weaknesses that the authors of each paper state.
+    - `judgments` takes pairs (review id, text of the review) and returns the judgments of each review.
+    - `assw` returns, for each paper, the strengths and weaknesses that its authors state.
     - `reviews` returns a review of each paper.
-    - `changed` returns the whole text of each changed review, under the item's key.
+    - `changed` makes the change *task* to each review, and returns the whole changed text with the item's key as its
+      id.
+    - `identity` returns one line that names everything that decides the texts of a task, for use in signatures.
 
-    If a text could not be made, its place holds the reason: the code of a `ChangeError` or the outcome of the LM's
-    reply. `identity` states all that decides the texts of a task, and goes into signatures.
+    If a text could not be made, the result holds the reason instead: the code of a `ChangeError` or the outcome of the
+    LM's reply.
     """
 
     def identity(self, task: str) -> str: ...
@@ -125,17 +128,19 @@ class TextWriter(Protocol):
 
 
 def text_writer(name: str, writer_context: WriterContext) -> TextWriter:
-    """Opens the writer *name*: a rule, an LM of the models file, or ``MODEL@GUIDELINE``.
+    """Opens the writer *name*: a rule, ``MODEL`` or ``MODEL@GUIDELINE``.
 
-    An LM with a guideline follows it when it writes reviews. Raises `SettingsError`, which lists the known names.
+    ``MODEL`` is an LM of the models file. With ``@GUIDELINE``, the LM follows this guideline when it writes reviews.
+    Raises `SettingsError` if *name* is unknown; the message lists the known names.
     """
     return RuleTextWriter(name) if by_rule(name) else lm_text_writer(name, writer_context)[0]
 
 
 def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWriter, Model]:
-    """Opens the writer *name* of an LM; returns the writer, and the LM's entry in the models file with its sampling.
+    """Opens the LM writer *name*, which is ``MODEL`` or ``MODEL@GUIDELINE``; returns the writer and the model.
 
-    Raises `SettingsError`, which lists the known names, if *name* is no LM of the models file.
+    The returned model is the LM's entry in the models file, with the sampling options of *writer_context* applied.
+    Raises `SettingsError` if the models file has no such model; the message lists the known names.
     """
     from gre_bench.catalogs.models import load as load_models
     from gre_bench.writing.http_writer import HttpWriter

@@ -1,4 +1,4 @@
-"""Functions that all writers of changes share: which texts can be changed, and which replies are usable."""
+"""Helpers for all writers that change reviews: they check which reviews can be changed and which replies are usable."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ Outside this range, the reply is a stub or a comment.
 def answered(
     task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
 ) -> list[Written]:
-    """Calls *write* with those of *items* that *task* can change; returns one result for each item, in their order.
+    """Changes those of *items* that *task* can change; returns one result for each item, in their order.
 
-    The result of an item that cannot be changed is the reason: the code and message of its `ChangeError`.
+    *write* changes the items that it gets, and returns one result for each. An item that cannot be changed gets the
+    code and the message of its `ChangeError` as its result.
     """
     change = next(change.name for change in CHANGES.values() if change.task == task)
     results: dict[int, Written] = {}
@@ -48,7 +49,7 @@ def answered(
 
 
 def one_line(reply: str) -> str:
-    """Returns the summary in *reply* without its final full stop, for use within a sentence.
+    """Returns the LM's summary *reply* without its final full stop, so that it can stand within a sentence.
 
     Raises `ReplyError` if the summary is not one line of at most `LONGEST_SUMMARY` words.
     """
@@ -59,9 +60,10 @@ def one_line(reply: str) -> str:
 
 
 def rephrased(reply: str, text: str) -> str:
-    """Returns *reply*, the rephrasing of *text*, without white space around it.
+    """Returns *reply*, which rephrases *text*, without white space at its ends.
 
-    Raises `ReplyError` if *reply* has far fewer or far more words than *text*, as refusals and comments have.
+    Raises `ReplyError` if *reply* has less than a third or more than three times the words of *text*. Such a reply is
+    probably a refusal or a comment.
     """
     share = len(reply.split()) / max(1, len(text.split()))
     if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:

@@ -1,4 +1,7 @@
-"""Reads the answer of an OpenAI-compatible chat endpoint as a `Reply`; any of its fields may be absent or malformed."""
+"""Reads the response of an OpenAI-compatible chat endpoint as a `Reply`.
+
+Any field of the response may be absent or malformed.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,9 @@ _NO_QUOTA = "insufficient_quota"
 class CompletionResult:
     """The reply to a request, and what the client should do next.
 
-    - *again*: the request should be repeated.
-    - *wait_s*: the seconds to wait before that; None if the endpoint states none.
-    - *stop*: every other request to the endpoint would fail too.
+    - *again*: whether to repeat the request.
+    - *wait_s*: the seconds to wait before the repeat; None if the endpoint states none.
+    - *stop*: whether to stop all requests to the endpoint, because every other request would fail too.
     """
 
     reply: Reply
@@ -54,16 +57,19 @@ class CompletionResult:
 def trouble(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns the result of a request to which the LM gave no answer, for the reason *detail*.
+    """Returns the result of a request to which the LM gave no answer.
 
-    The result's reply has the outcome *outcome* and is not final, so a later run asks again. *again*, *stop* and
-    *wait_s* mean the same as in `CompletionResult`.
+    The reply in the result is not final, so a later run sends the request again.
+
+    - *detail*: the reason, as text for the reply.
+    - *outcome*: the outcome that the reply states.
+    - *again*, *stop*, *wait_s*: the fields of `CompletionResult`.
     """
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
 
 def read_completion(body: bytes) -> CompletionResult:
-    """Returns the result that the *body* of a response with status 200 states."""
+    """Reads *body*, the content of a response with HTTP status 200; the content may still state an error."""
     tree = _parsed(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
@@ -80,9 +86,11 @@ def read_completion(body: bytes) -> CompletionResult:
 
 
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
-    """Returns the result that an error response states; *wait_s* is the value of its Retry-After header in seconds.
+    """Reads an error response. If the prompt was refused or too long, the reply is final.
 
-    *body* is the raw or the parsed content. A refused or too long prompt gives a final reply.
+    - *status*: the HTTP status. If a response with status 200 states an error, *status* is the code of that error.
+    - *body*: the content of the response, as bytes or parsed.
+    - *wait_s*: the waiting time in seconds that the Retry-After header states; None if there is no such header.
     """
     if isinstance(body, bytes):
         body = _parsed(body)
@@ -137,14 +145,14 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> C
 
 
 def _content(content: object) -> str:
-    """Returns the text of a message's *content*, which is a text or a list of parts; leaves out parts without text."""
+    """Returns the text of a message's *content*: a text, or a list of parts. Parts without text are left out."""
     if isinstance(content, list):
         return "".join(_content(part.get("text")) for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
 
 
 def _sound(text: str) -> str:
-    """Returns *text* with each lone surrogate replaced by ``?``, because files cannot hold them."""
+    """Returns *text* with each lone surrogate replaced by ``?``, because files cannot hold lone surrogates."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -161,7 +169,7 @@ def _parsed(body: bytes) -> object:
 
 
 def _error(body: object) -> Mapping[str, Any]:
-    """Returns the error in *body*, a parsed response, as a mapping; the mapping is empty if there is no error.
+    """Returns the error in *body*, a parsed response, as a mapping; empty if *body* states no error.
 
     Some servers state the error as an object, some as a text, some as entries at the top level.
     """

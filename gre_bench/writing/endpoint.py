@@ -1,4 +1,4 @@
-"""Checks whether a model's endpoint answers, by a request for its list of models, which costs nothing."""
+"""Checks whether a model's endpoint answers. The check requests the endpoint's list of models, which costs nothing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LARGEST_LIST = 4 * 2**20
 class Look:
     """The answer of an endpoint to a check.
 
-    - *status*: the HTTP status; None means no answer.
-    - *trouble*: why there was no answer.
-    - *lists*: the names of the endpoint's models; None if it does not state them.
-    - *ahead_s*: seconds by which this machine's clock is ahead of the endpoint's; None if unknown.
+    - *status*: the HTTP status; None if the endpoint did not answer.
+    - *trouble*: the name of the error if the endpoint did not answer, else empty.
+    - *lists*: the names of the endpoint's models; None if the endpoint did not list them.
+    - *ahead_s*: the seconds by which this machine's clock is ahead of the endpoint's clock; None if unknown.
     """
 
     status: int | None
@@ -31,7 +31,7 @@ class Look:
 
 
 def look(model: Model) -> Look:
-    """Requests ``GET /models`` from the endpoint of *model* with its key, and returns the answer.
+    """Sends ``GET /models`` with the API key to the endpoint of *model*, and returns the answer.
 
     Raises `LMError` if the key is missing.
     """
@@ -52,7 +52,7 @@ def look(model: Model) -> Look:
 
 
 def _listed(answer: Any) -> tuple[str, ...] | None:
-    """Returns the names of the models in *answer*, a parsed response; None if *answer* is no list of models."""
+    """Returns the names of the models in *answer*, an HTTP response; None if *answer* holds no list of models."""
     if answer.status_code != 200 or len(answer.content) > LARGEST_LIST:
         return None
     try:

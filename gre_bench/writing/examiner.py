@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ExaminerLM:
-    """An LM that grades texts: its *writer* and its *sampling*."""
+    """An LM that grades texts.
+
+    - *writer*: sends prompts to the LM.
+    - *sampling*: the LM's sampling options.
+    """
 
     writer: HttpWriter
     sampling: Sampling
 
     def identity(self, prompt: str) -> LMIdentity:
-        """Returns the identity of this LM with the prompt named *prompt*, for signatures."""
+        """Returns the identity of this LM and of the prompt named *prompt*, for use in signatures."""
         return LMIdentity(
             self.writer.identity, "as its endpoint states", f"sampling {digest(asdict(self.sampling))[:8]}",
             dtype="not stated", quantisation="not stated", attention="not stated",
@@ -32,7 +36,7 @@ class ExaminerLM:
 
 
 def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
-    """Opens the LM *name* of the models file as an examiner; nothing is sent until it grades.
+    """Opens the LM *name* of the models file as an examiner; sends nothing to the LM yet.
 
     Raises `SettingsError` if *name* is None or unknown.
     """

@@ -1,8 +1,9 @@
-"""Checks before any spending whether a paper, its prompt and the longest reply fit an LM's context.
+"""Checks whether a paper, the prompt around it and the longest reply fit together into an LM's context.
 
-The tokens are counted with the tokenizer that the models file names, if that is on this machine. Otherwise they are
-estimated from the number of characters, as a range. On 114 papers of ICLR 2022, a tokenizer of 49,152 tokens had 2.9 to
-4.0 characters per token (5% to 95%); larger vocabularies have more.
+The check comes before any request is paid for. If the models file names a tokenizer for the LM, the tokens are counted
+with this tokenizer. Otherwise the number of tokens is estimated, as a range, from the number of characters. For 114
+papers of ICLR 2022, a tokenizer with a vocabulary of 49,152 had 2.9 to 4.0 characters per token (5th to 95th
+percentile). Larger vocabularies have more characters per token.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NUMBERED = re.compile(r"(?:\d|[IVX])")
 class Tokens:
     """The number of tokens of a text, as a range from *fewest* to *most*.
 
-    Both numbers are equal if a tokenizer counted the tokens.
+    If a tokenizer counted the tokens, *fewest* equals *most*.
     """
 
     fewest: int
@@ -53,7 +54,7 @@ Counter = Callable[[str], Tokens]
 
 
 def counter(model: Model) -> tuple[Counter, str]:
-    """Returns a function that counts the tokens of a text for *model*, and a phrase that names the method.
+    """Returns the function that counts the tokens of a text for *model*, and the name of its method for messages.
 
     Raises `LMError` if the models file names a tokenizer that cannot be opened.
     """
@@ -64,12 +65,12 @@ def counter(model: Model) -> tuple[Counter, str]:
 
 
 def estimated(text: str) -> Tokens:
-    """Returns the range of tokens of *text*, estimated from its characters."""
+    """Returns the number of tokens of *text* as a range, estimated from its number of characters."""
     return Tokens(int(len(text) / FEWEST), int(len(text) / MOST) + 1)
 
 
 def room(model: Model, reply: int) -> int | None:
-    """Returns how many tokens of the context of *model* are left for a prompt; None if the context is unknown.
+    """Returns how many tokens a prompt for *model* may have; None if the size of the model's context is unknown.
 
     *reply* is the number of tokens reserved for the reply.
     """
@@ -77,17 +78,23 @@ def room(model: Model, reply: int) -> int | None:
 
 
 def verdict(tokens: Tokens, left: int | None) -> Verdict:
-    """Says whether a prompt of *tokens* fits into *left* tokens; ``unknown`` if *left* is None."""
+    """Returns whether a prompt of *tokens* fits into *left* tokens; ``unknown`` if *left* is None.
+
+    The result is ``may_not_fit`` if the lower end of the range *tokens* fits but the upper end does not.
+    """
     if left is None:
         return "unknown"
     return "fits" if tokens.most <= left else "does_not_fit" if tokens.fewest > left else "may_not_fit"
 
 
 def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) -> Paper | None:
-    """Returns *paper* without as many of its last sections as needed for its prompt to have at most *left* tokens.
+    """Drops the last sections of *paper* until its prompt has at most *left* tokens; returns the shortened paper.
 
-    *chat* makes the prompt from the paper's text, and *count* counts the tokens of the prompt. If the first section
-    alone is too long, the paper is cut after one of its paragraphs. Returns None if no paragraph fits.
+    If the first section alone is too long, the paper is cut after one of its paragraphs. Returns None if even the first
+    paragraph is too long.
+
+    - *chat*: makes the prompt from the paper's text.
+    - *count*: counts the tokens of a text.
     """
 
     def fits(text: str) -> bool:
@@ -105,13 +112,16 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
 
 
 def sections(text: str) -> list[int]:
-    """Returns the index in *text* at which each section after the first begins: a heading on its own line."""
+    """Returns the indices in *text* at which sections begin, in ascending order; the index 0 is left out.
+
+    A section begins with a heading on a line of its own.
+    """
     starts = [match.start() for match in re.finditer(r"^.{1,90}$", text, re.MULTILINE) if _is_heading(match[0].strip())]
     return [start for start in starts if start]
 
 
 def paragraphs(text: str) -> list[int]:
-    """Returns the index in *text* at which each paragraph but the last ends."""
+    """Returns the indices in *text* at which paragraphs end, in ascending order; the last paragraph is left out."""
     return [match.start() for match in re.finditer(r"\n\s*\n", text)]
 
 
@@ -123,7 +133,11 @@ def _is_heading(line: str) -> bool:
 
 
 def _last(borders: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """Returns the largest of the ascending *borders* that *fits* accepts, by bisection; None if it accepts none."""
+    """Returns the largest of *borders* that the function *fits* accepts; None if it accepts none.
+
+    *borders* must be in ascending order. The search is by bisection, so *fits* must accept every border below an
+    accepted one.
+    """
     low, high = 0, len(borders)
     while low < high:
         middle = (low + high) // 2

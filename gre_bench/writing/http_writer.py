@@ -1,12 +1,12 @@
-"""A writer that asks a real LM: any OpenAI-compatible chat endpoint, through the `openai` client.
+"""A writer that sends chats to a real LM: any OpenAI-compatible chat endpoint, through the `openai` client.
 
-The client's own retries are off. This module repeats only requests with a transient fault (`gre_bench.http.retry`). It
-waits as long as the endpoint says, and gives up after a bounded number of attempts with a `Reply` that is not final. A
-fault that every chat would meet (a refused key, an unknown model, a dead endpoint) stops the batch.
+The client's own retries are off. This module repeats a request only after a transient fault (`gre_bench.http.retry`),
+and waits as long as the endpoint asks. After a bounded number of attempts it returns a `Reply` that is not final. The
+whole batch stops after a fault that every chat would meet: a refused key, an unknown model, a dead endpoint.
 
-Nothing is sent for a chat whose reply is in the archive, and every final reply is archived before `write` returns.
-Before it is sent, each request waits for the endpoint's rate limiter and is counted in the budget. At a limit of the
-budget, requests in flight end normally and `BudgetReached` is raised.
+A chat whose reply is in the archive is not sent. Every final reply is archived before `write` returns. Each request
+first waits for the endpoint's rate limiter and is then counted in the budget. When the budget reaches a limit, the
+requests in flight end normally, and then `BudgetReached` is raised.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ LARGEST_BODY = 32 * 2**20
 
 
 class HttpWriter:
-    """A `Writer` that asks the LM *model*, one entry of the models file; `open` explains the options."""
+    """A `Writer` that sends chats to the LM *model*, an entry of the models file; `open` explains the options."""
 
     def __init__(
         self,
@@ -75,13 +75,12 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ) -> Self:
-        """Opens the writer of *model*.
+        """Opens the writer of *model*. The API key is needed only when `write` gets a chat without an archived reply.
 
-        Nothing is sent, and no key is needed, until `write` has a chat whose reply is not in the archive.
-
-        - *again*: an archived reply without text does not count as a reply.
-        - *model_budget*: the budget that is charged; None means that nothing is counted.
-        - *rate_limiters*: the folder of the rate limiters, one for each endpoint; None means no rate limiter.
+        - *archive*: the reply archive.
+        - *again*: whether the LM is asked again if its archived reply has no text.
+        - *model_budget*: the budget to which requests are charged; None means that requests are not counted.
+        - *rate_limiters*: the folder that holds a rate limiter for each endpoint; None means no rate limiter.
         """
         return cls(model, archive, again=again, model_budget=model_budget, rate_limiters=rate_limiters)
 
@@ -90,14 +89,14 @@ class HttpWriter:
 
     @property
     def identity(self) -> str:
-        """The identity of the model, which is part of every request's digest and of signatures."""
+        """The identity of the model. It is part of signatures and of the digest of every request."""
         return self.model.identity
 
     def write(self, chats: Sequence[Chat], sampling: Sampling) -> list[Reply]:
-        """Returns one reply for each of *chats*, in the same order; equal chats are sent once.
+        """Returns one reply for each of *chats*, in the same order; sends equal chats only once.
 
-        Raises `LMError` before sending if the key is missing, and `StoreError` if the archive cannot be read. Raises
-        `BudgetReached` if a limit of the budget stopped the batch; replies received until then are archived.
+        Before sending, raises `LMError` if the API key is missing, and `StoreError` if the archive cannot be read.
+        Raises `BudgetReached` if a limit of the budget stopped the batch; the replies received before are archived.
         """
         sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
@@ -120,7 +119,7 @@ class HttpWriter:
         return [cast(Reply, replies[request]) for request in requests]
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
-        """Returns for each of *chats* whether `write` would take its reply from the archive; sends nothing."""
+        """Returns, for each of *chats*, whether the archive holds a reply that `write` would use; sends nothing."""
         requests = [request_digest(self.identity, Chat(_sound(chat.system), _sound(chat.user)), sampling)
                     for chat in chats]  # fmt: skip
         replies = [self.archive.get(request) for request in requests]
@@ -140,9 +139,9 @@ class HttpWriter:
         return reply
 
     def _answer(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """Returns the reply to *chat* from the archive or from the LM; *request* is the digest of the request.
+        """Returns the reply to *chat*, from the archive or from the LM. *request* is the digest of the request.
 
-        If the batch was stopped or the archive fails, the returned reply states that and is not final.
+        If the batch was stopped or the archive fails, returns a reply that states the reason and is not final.
         """
         reply = batch.stopped
         if reply is not None:
@@ -158,7 +157,7 @@ class HttpWriter:
         return reply
 
     def _ask(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """Sends requests until the LM answers *chat* or another attempt is pointless; returns the last reply."""
+        """Sends *chat* until the LM answers or no further attempt is worthwhile; returns the last reply."""
         empty = False
         for attempt in range(self.retry_policy.attempts):
             if not batch.ready():
@@ -185,10 +184,10 @@ class HttpWriter:
         raise AssertionError("the last attempt has no wait")
 
     def _given_up(self, request: str, answer: CompletionResult, attempt: int, batch: Batch) -> Reply:
-        """Returns the reply to a chat whose last attempt ended with *answer*; *attempt* is the attempt's index, from 0.
+        """Returns the reply to a chat after its last attempt, which ended with *answer*.
 
-        If no further attempt can change the reply, it is archived. Otherwise the reply states why the writer gives up,
-        and the chat counts as failed.
+        *attempt* is the index of the last attempt, from 0. A final reply is archived. If the reply is not final, its
+        detail states why the writer gives up, and the chat counts as failed.
         """
         if answer.reply.final:
             self._archive(request, answer.reply, batch)
@@ -206,9 +205,9 @@ class HttpWriter:
     def _passed(
         self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
     ) -> CompletionResult | None:
-        """Waits for the rate limiter, sends one request and returns the result; None if the batch stops first.
+        """Waits for the rate limiter, sends one request and returns the result; None if the batch stops while waiting.
 
-        *empty* says that an earlier attempt got an empty reply. A second empty reply is final.
+        *empty* is true if an earlier attempt for this chat got an empty reply. A second empty reply is final.
         """
         prompt_tokens = estimated(chat.system + chat.user)
         passing: AbstractContextManager[bool] = nullcontext(True)
@@ -223,7 +222,10 @@ class HttpWriter:
         return answer
 
     def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> CompletionResult:
-        """Sends one request and charges it to the budget; raises `BudgetReached` if the budget allows no request."""
+        """Sends one request, archives its reply if that is final, and charges the request to the budget.
+
+        If a limit of the budget is already reached, raises `BudgetReached` and sends nothing.
+        """
         if self.model_budget is None:
             return self._kept(request, self._send(chat, sampling), batch, empty)
         self.model_budget.take()
@@ -238,10 +240,11 @@ class HttpWriter:
         return answer
 
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
-        """Returns *answer* without the API key, and archives its reply if that is final.
+        """Masks the API key in *answer*, archives the reply if the reply is final, and returns the masked answer.
 
-        The archive is written before the spend log. A kill between the two loses a cost from the log, but never a
-        bought reply.
+        *empty* is true if an earlier attempt for this chat got an empty reply. A second empty reply is final. The reply
+        is archived before its cost is logged. If the process is killed between these two steps, the log lacks a cost,
+        but no paid reply is lost.
         """
         answer = replace(answer, reply=self._without_key(answer.reply))
         if answer.reply.outcome == "empty":
@@ -251,14 +254,14 @@ class HttpWriter:
         return answer
 
     def _archive(self, request: str, reply: Reply, batch: Batch) -> None:
-        """Archives *reply*; if the archive cannot be written, stops the batch, so that nothing more is bought."""
+        """Archives *reply*. If the archive cannot be written, stops the batch, so that no further reply is bought."""
         try:
             self.archive.put(request, reply)
         except StoreError as error:
             batch.stop(trouble(str(error)).reply)
 
     def _send(self, chat: Chat, sampling: Sampling) -> CompletionResult:
-        """Sends one request and returns the result; a transport fault is a result too, not an exception."""
+        """Sends one request and returns the result. Transport faults raise no error; the result states them."""
         import httpx2
         import openai
 
@@ -284,7 +287,10 @@ class HttpWriter:
         return self._completion(self._keyless(body))
 
     def _completion(self, body: bytes) -> CompletionResult:
-        """Reads the *body* of a response with status 200; a subclass that requests more than text overrides this."""
+        """Reads *body*, the content of a response with HTTP status 200.
+
+        Subclasses that request more than text override this method.
+        """
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
@@ -297,9 +303,10 @@ class HttpWriter:
         return {name: value for name, value in parameters.items() if value is not None}
 
     def _open(self) -> None:
-        """Opens the client if it is not open.
+        """Opens the client if it is not yet open.
 
-        An OpenAI organisation or project that the environment names is sent to OpenAI's own endpoint only.
+        The environment may name an OpenAI organisation and project. The client sends their names to OpenAI's own
+        endpoint only.
         """
         if self._client is not None:
             return
@@ -330,16 +337,19 @@ class HttpWriter:
         )
 
     def _keyless(self, body: bytes) -> bytes:
-        """Returns *body* with the API key masked, in case the endpoint repeats the key.
+        """Returns *body* with the API key masked, because an endpoint may repeat the key in its response.
 
-        The key must be masked before any text is shortened, because a part of a key would not be found.
+        The key must be masked before any text is shortened. A key that was cut in half would not be found.
         """
         if not self._secret():
             return body
         return masked(body.decode("latin-1"), [self._key or ""], "[key]").encode("latin-1")
 
     def _without_key(self, reply: Reply) -> Reply:
-        """Returns *reply* with the API key masked in its texts, in case JSON escapes hid the key in the body."""
+        """Returns *reply* with the API key masked in its texts.
+
+        JSON escapes in the response can hide the key from `_keyless`, which reads the raw bytes.
+        """
         if not self._secret():
             return reply
         clean = {
@@ -354,7 +364,7 @@ class HttpWriter:
 
 
 def _without_text(reply: Reply) -> bool:
-    """Whether *reply* holds no text (refused, empty or failed), so that another request might bring one."""
+    """Whether *reply* holds no text: the LM refused, the reply is empty, or the request failed."""
     return reply.outcome in ("refused", "empty", "failed")
 
 
@@ -364,9 +374,9 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
 
 
 def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
-    """Returns the body that *chunks* make up together; None if the body exceeds `LARGEST_BODY`.
+    """Returns the *chunks* of a response joined; None if they exceed `LARGEST_BODY` bytes.
 
-    Raises `TimeoutError` if the body is incomplete at the time *until*, in seconds of ``time.monotonic``.
+    Raises `TimeoutError` if the response is incomplete at the time *until*, in seconds of ``time.monotonic``.
     """
     body = bytearray()
     for chunk in chunks:
@@ -379,5 +389,5 @@ def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
 
 
 def _sound(text: str) -> str:
-    """Returns *text* with each lone surrogate replaced by ``?``, because no request can hold them."""
+    """Returns *text* with each lone surrogate replaced by ``?``, because requests cannot hold lone surrogates."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,8 @@
-"""Writes texts with an LM and the prompts of Xu et al. 2025: C.1, C.3 and C.4, and D.3 and D.4 for changes."""
+"""Writes texts with an LM and the prompts of Xu et al. 2025.
+
+Appendix C.1 of that paper holds the prompt for judgments, C.3 for reviews and C.4 for synopses. The prompts for changes
+are in D.3 and D.4.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +29,14 @@ RETRIES = 1
 
 
 class LMTextWriter:
-    """A `TextWriter` that asks the LM behind *writer*, with *sampling*.
+    """A `TextWriter` that uses an LM.
 
-    - *condition*: the guideline for writing reviews; None means the prompt without one.
-    - *judging*: the name of the domain's prompt for judgments.
+    - *writer*: sends the chats to the LM.
+    - *sampling*: the LM's sampling options.
+    - *condition*: the guideline that the LM follows when it writes reviews; None means no guideline.
+    - *judging*: the name of the prompt for judgments, which depends on the domain.
     - *model*: the LM whose context a paper must fit; None means that the length is not checked.
-    - *over_long*: whether a paper that does not fit is refused or cut.
+    - *over_long*: whether to refuse or to truncate a paper that does not fit.
     """
 
     def __init__(
@@ -49,7 +55,7 @@ class LMTextWriter:
         self.prompts = {"judgments": (judging,), **PROMPTS}
 
     def identity(self, task: str) -> str:
-        """Returns the LM, the prompt and the sampling of *task* as one line, for signatures."""
+        """Returns one line that names the LM, the prompt and the sampling of *task*, for use in signatures."""
         if task == "review" and self.condition:
             prompt = f"{self.condition.name} {self.condition.sha256[:8]}"
         else:
@@ -62,7 +68,7 @@ class LMTextWriter:
         return self.condition.chat if task == "review" and self.condition else partial(chat_of, task)
 
     def _cut_to(self) -> int | None:
-        """Returns the number of tokens to which long prompts are cut; None if they are not cut."""
+        """Returns the largest number of tokens that a prompt may have; None if long papers are not truncated."""
         return room(self.model, self.sampling.max_tokens) if self.model and self.over_long == "truncate" else None
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
@@ -112,10 +118,10 @@ class LMTextWriter:
         return [done.get(paper.paper_id) or Written(paper.paper_id, None, "no_text") for paper in papers]
 
     def _fitting(self, paper: Paper, chat_of_text: Callable[[str], Chat], lost: dict[str, Written]) -> Paper | None:
-        """Returns *paper*, cut if necessary, so that its prompt fits the LM's context; sends nothing.
+        """Returns *paper*, truncated if necessary, so that its prompt fits the LM's context; sends nothing.
 
-        *chat_of_text* makes the prompt from the paper's text. If the paper cannot be made to fit, the method returns
-        None and puts the reason into *lost* under the paper's id.
+        If the paper cannot be made to fit, returns None and adds the reason to *lost* under the paper's id.
+        *chat_of_text* makes the prompt from the paper's text.
         """
         left = room(self.model, self.sampling.max_tokens) if self.model else None
         if self.model is None or left is None:
@@ -155,10 +161,12 @@ class LMTextWriter:
     def _asked(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[Written]:
-        """Returns the text of the reply to each of *chats*, in their order.
+        """Sends *chats* to the LM and returns the parsed replies, in the same order.
 
-        *items* holds an id for each chat, and *reads* the function that parses each chat's reply. If the writer was
-        opened with ``again``, the LM is asked again where an archived reply cannot be parsed.
+        - *items*: an id for each chat.
+        - *reads*: for each chat, the function that parses its reply.
+
+        If the writer was opened with ``again``, a chat whose archived reply cannot be parsed is sent again.
         """
         answers = self.writer.write(chats, sampling)
         results = [_read(*parts) for parts in zip(items, answers, reads, strict=True)]
@@ -172,10 +180,10 @@ class LMTextWriter:
 
 
 def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns the function *read* with two checks before it, which raise `ReplyError`.
+    """Returns a function that checks the reply to *chat* and then parses the reply with *read*.
 
-    The error's code ``prompt_echoed`` means that the reply repeats the instructions of *chat*. ``repeats_itself`` means
-    that the reply ends in a loop.
+    The function raises `ReplyError` with the code ``prompt_echoed`` if the reply repeats the instructions of *chat*. It
+    raises `ReplyError` with the code ``repeats_itself`` if the reply ends in a loop.
     """
 
     def own(text: str) -> str:
@@ -189,14 +197,15 @@ def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
 
 
 def chat_of(task: str, paper: str) -> Chat:
-    """Returns the prompt of *task* (``review`` or ``assw``) for *paper*, the text of a paper."""
+    """Returns the prompt of *task* (``review`` or ``assw``) for a paper; *paper* is the text of that paper."""
     return fill(task, paper=paper)
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns the review *item* with the summaries of its *strengths* and *weaknesses* added.
+    """Returns the review *item* with two summaries added: *strengths* and *weaknesses*, which an LM wrote.
 
-    The result counts the tokens of both summaries. If one of the summaries failed, that summary is returned instead.
+    The token counts of the result cover both summaries. If a summary could not be made, the result states the reason
+    instead of a text.
     """
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
@@ -216,10 +225,10 @@ def _sum(first: int | None, second: int | None) -> int | None:
 
 
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
-    """Returns the text that *read* parses from *reply*, under the id *item*.
+    """Returns the text that the function *read* parses from *reply*, under the id *item*.
 
-    If *read* raises `ReplyError`, the outcome is ``unparsable``. A reply that was cut at the token limit is used as it
-    is.
+    If *read* raises `ReplyError`, the result has no text and the outcome ``unparsable``. A reply that was cut at the
+    token limit is parsed like any other.
     """
     more = {
         "thinking": reply.thinking,

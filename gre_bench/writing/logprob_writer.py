@@ -1,8 +1,8 @@
-"""A writer that also returns the log-probabilities of the reply's tokens and of the likeliest alternatives.
+"""A writer that also returns log-probabilities: of the reply's tokens, and of the likeliest alternatives to each token.
 
-The text of a reply is then a JSON document, which the reply archive stores like any other text: ``{"text": the reply,
-"tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``. The endpoint decides whether its
-log-probabilities are those before or after temperature.
+The `text` of each reply is a JSON document, which the reply archive stores like any other text: ``{"text": the reply,
+"tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``. Whether the sampling temperature
+affects the log-probabilities depends on the endpoint.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ TOP = 20
 
 
 class LogprobWriter(HttpWriter):
-    """An `HttpWriter` whose replies are JSON documents of text and tokens, as the module describes."""
+    """An `HttpWriter` whose replies are JSON documents with the text, its tokens and their log-probabilities.
+
+    The module's docstring shows the form of these documents.
+    """
 
     @property
     def identity(self) -> str:
@@ -43,7 +46,10 @@ class LogprobWriter(HttpWriter):
 
 
 def _tokens(tree: Any) -> list[dict[str, Any]]:
-    """Returns the tokens of the parsed completion *tree*, with log-probabilities; empty if an entry is unusable."""
+    """Returns the tokens of *tree*, a parsed response, in the form of the list ``tokens`` in the module's docstring.
+
+    The list is empty if any entry is unusable.
+    """
     try:
         content = tree["choices"][0]["logprobs"]["content"]
         return [
@@ -65,9 +71,10 @@ def _text(token: object) -> str:
 
 
 def _logprob(value: object) -> float:
-    """Returns *value* as a number from -9999, which endpoints write for an impossible token, to about 0.
+    """Returns the log-probability *value* as a float; values below -9999 become -9999.
 
-    Raises `ValueError` if it is no log-probability.
+    Endpoints write -9999 for an impossible token. Raises `ValueError` if *value* is not a number, or is above 0 by more
+    than a rounding error.
     """
     number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     if not number <= 1e-6:

@@ -1,10 +1,12 @@
-"""The rate limiter of one endpoint: how many requests run at once, and when the next may start.
+"""The rate limiter of an endpoint: it decides how many requests run at once, and when the next request may start.
 
-All models behind an endpoint share it, in all processes that use the same state. Each running request holds a lock on a
-file, which the system releases when its process ends. The pace is a debt in seconds, kept on disk, so a restarted run
-neither hurries nor waits too long. Each request adds ``60 / requests_per_minute`` seconds to the debt, each token
-``60 / tokens_per_minute``. The next request starts when the debt has run out. This is a leaky bucket without burst,
-as in ITU-T I.371.
+All models behind an endpoint share its rate limiter, in all processes that use the same state. Each running request
+holds a lock on a file. The operating system releases the lock if the process ends.
+
+Two debts, in seconds, set the pace: each request adds ``60 / requests_per_minute`` to the first, and each token adds
+``60 / tokens_per_minute`` to the second. Debts shrink as time passes. A request starts when the debts of all earlier
+requests have run out. The debts are stored on disk, so a restarted run neither hurries nor waits too long. This is a
+leaky bucket without burst, as in ITU-T I.371.
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ _WHOLE = {"at": 0.0, "requests": 0.0, "tokens": 0.0}
 
 
 class RateLimiter:
-    """The rate limiter of *endpoint*, with its files in *folder*.
+    """The rate limiter of the URL *endpoint*; *folder* holds the files of all rate limiters.
 
-    At most *concurrency* requests run at once, unless *limits* state another number. All methods raise `StoreError` if
-    the folder cannot be used.
+    The endpoint's *limits* may state how many requests run at once. If they do not, at most *concurrency* requests run
+    at once. All methods raise `StoreError` if the folder cannot be used.
     """
 
     def __init__(self, endpoint: str, limits: Limits, folder: Path, concurrency: int):
@@ -46,10 +48,10 @@ class RateLimiter:
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
-        """Waits until a request with a prompt of *tokens* may start; the request counts as running within the block.
+        """Waits until a request with a prompt of *tokens* may start.
 
-        Yields True if the request may be sent. Yields False if the event *over* was set first; the request must then
-        not be sent.
+        The request counts as running until the ``with`` block ends. Yields True if the request may be sent. Yields
+        False if the event *over* was set first; the request must then not be sent.
         """
         slot = self._slot(over)
         if slot is None:
@@ -61,15 +63,15 @@ class RateLimiter:
             os.close(slot)
 
     def add(self, tokens: int) -> None:
-        """Counts tokens that were unknown when their request started, such as those of the reply.
+        """Corrects the debt for tokens after a request has ended, when the number of its tokens is known.
 
-        *tokens* is negative if too many were assumed.
+        *tokens* is this number minus the number counted when the request started. It may be negative.
         """
         if self.limits.tokens_per_minute:
             self._owe(0, tokens)
 
     def hold(self, seconds: float) -> None:
-        """Lets no request start during the next *seconds*, as the endpoint demanded."""
+        """Lets no request start within the next *seconds*, because the endpoint asked for this pause."""
         self._owe(0, 0, seconds)
 
     def _slot(self, over: threading.Event) -> int | None:
@@ -87,10 +89,11 @@ class RateLimiter:
         return None
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
-        """Adds *requests* and *tokens* to the debt; returns the debt before, the seconds that a request must wait.
+        """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
 
-        *at_least_s* is the smallest debt of requests afterwards, in seconds. If the clock is set back, the debt lasts
-        longer; if it is set forward, the debt ends early.
+        The new request waits for the larger of the two debts before the addition. *at_least_s* raises the debt for
+        requests to at least this many seconds. If the machine's clock is set back, the debts last longer; if it is set
+        forward, they end early.
         """
         handle = self._opened("pace.json")
         try:
@@ -123,7 +126,10 @@ class RateLimiter:
 
 
 def _read(content: bytes) -> dict[str, float]:
-    """Returns the debt that *content*, the bytes of its file, states; no debt if a crash interrupted the write."""
+    """Returns the debts that *content*, the bytes of the debt file, states.
+
+    All debts are 0 if a crash left the file incomplete.
+    """
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
     except (ValueError, KeyError, TypeError):

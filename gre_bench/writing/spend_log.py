@@ -1,8 +1,8 @@
-"""The spend log: one line before each request to an LM and one after its answer; lines are never changed.
+"""The spend log: a file with one line before each request to an LM and one line after its answer.
 
-It lies beside the reply archive, and all processes that use the same state share it. The requests of a killed process
-stay counted; the cost of their answers is unknown, and `Spent.unanswered` counts them. Each line ends with a checksum
-of the rest (CRC-32), so a damaged line is noticed.
+Lines are only added, never changed. The log lies beside the reply archive, and all processes that use the same state
+share it. If a process is killed, its requests stay counted, in `Spent.unanswered`, but the cost of their answers is
+unknown. Each line ends with a checksum (CRC-32), by which a damaged line is recognized.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ Key = tuple[str, str | None]
 
 @dataclass(slots=True)
 class Spent:
-    """Totals of an account or of one of its models.
+    """What an account has spent, on all models or on one of them.
 
-    - *hours*: the hours during which the account or the model was at work, waiting included.
+    - *requests*: the number of requests sent.
+    - *hours*: how long the account's runs or the model were at work, waiting included.
     - *answered*: the number of requests that were answered.
     - *estimated*: the number of answers whose tokens the endpoint did not state.
-    - *outcomes*: the number of answers with each outcome.
+    - *outcomes*: the outcome of a reply → the number of answers with it.
     """
 
     requests: int = 0
@@ -58,10 +59,10 @@ class Spent:
 
 
 class SpendLog:
-    """The spend log in the file *path*; each query first reads the lines that were added since the last query.
+    """The spend log in the file *path*. Each query first reads the lines added since the last query.
 
-    `damaged` counts unreadable lines, whose events are missing in all totals. All methods raise `StoreError` if the
-    file cannot be read or written.
+    `damaged` counts the unreadable lines; no total includes them. All methods raise `StoreError` if the file cannot be
+    read or written.
     """
 
     def __init__(self, path: Path):
@@ -72,13 +73,19 @@ class SpendLog:
         self._own = threading.RLock()
 
     def spent(self, account: str, model: str | None = None) -> Spent:
-        """Returns the totals of *account* for *model*; without a model, only the hours of its runs."""
+        """Returns what *account* has spent on *model*.
+
+        If *model* is None, the result holds only the hours of the account's runs; all other totals are 0.
+        """
         with self._own:
             self._catch_up()
             return Spent() + self._known.get((account, model), Spent())
 
     def whole(self, account: str) -> Spent:
-        """Returns the totals of *account* over all models; the hours are those of its runs, not those of its models."""
+        """Returns what *account* has spent on all models together.
+
+        The hours are those of the account's runs, not the sum over the models.
+        """
         with self._own:
             total = sum((spent for _, spent in self.models(account).items()), Spent())
             total.hours = self.spent(account).hours
@@ -92,7 +99,7 @@ class SpendLog:
             return {account for account, _ in self._known}
 
     def models(self, account: str) -> dict[str, Spent]:
-        """Returns the totals of *account* for each model."""
+        """Returns what *account* has spent on each model. The keys of the result are the models' names."""
         with self._own:
             self._catch_up()
             return {model: Spent() + spent for (whose, model), spent in sorted(self._known.items(), key=repr)
@@ -100,10 +107,14 @@ class SpendLog:
 
     def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
             **more: Any) -> None:  # fmt: skip
-        """Adds one line, complete or not at all: the *event*, the *account*, the *model* and the entries *more*.
+        """Adds one line to the log, complete or not at all.
 
-        *allowed* is called once all earlier lines of all processes are read. If *allowed* raises, the line is not
-        added.
+        - *event*: ``sent`` for a request, ``answered`` for its answer, ``worked`` for a time at work.
+        - *account*: the account that is charged.
+        - *model*: the model's name; None means the run as a whole.
+        - *allowed*: a function that is called when all earlier lines of all processes have been read. If this function
+          raises, no line is added.
+        - *more*: further entries of the line.
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
@@ -130,7 +141,7 @@ class SpendLog:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _catch_up(self) -> None:
-        """Reads the complete lines added since the last read."""
+        """Reads the complete lines that were added since the last read, and updates the totals."""
         with self._storing():
             try:
                 with self.path.open("rb") as file:
@@ -158,7 +169,10 @@ class SpendLog:
 
 @cache
 def spend_log_of(state: Path) -> SpendLog:
-    """Returns the spend log in the folder *state*; each call returns the same object, so lines are read once."""
+    """Returns the spend log in the folder *state*.
+
+    All calls with the same folder return the same object, so that each line is read once.
+    """
     return SpendLog(state / FILE)
 
 
@@ -167,9 +181,9 @@ def _sum(entry: Mapping[str, Any]) -> str:
 
 
 def _checked(entry: Any) -> dict[str, Any]:
-    """Returns *entry* without its checksum; raises `ValueError` if the checksum is wrong.
+    """Returns *entry*, a parsed line, without its checksum; raises `ValueError` if the checksum is wrong.
 
-    Old lines have no checksum and are accepted.
+    A line without a checksum is accepted.
     """
     kept = {name: value for name, value in entry.items() if name != "crc"}
     if entry.get("crc", _sum(kept)) != _sum(kept):

@@ -1,4 +1,4 @@
-"""Runs requests to an endpoint in threads; a stopped run waits only briefly for slow requests."""
+"""Runs requests to an endpoint in threads; after a stop, waits only briefly for slow requests."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ R = TypeVar("R")
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], None]) -> list[R]:
     """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
 
-    If *work* raises in a thread, *stop* is called, and the first error is raised when the threads have ended. If a
-    signal interrupts the call, *stop* is called and the threads get `GRACE_S` seconds to end. A thread that still runs
-    after that ends with the process and never keeps the process alive.
+    - If *work* raises, *stop* is called. When all threads have ended, the first error is raised.
+    - If a signal interrupts the call, *stop* is called, and the threads get `GRACE_S` seconds to end. Threads that
+      still run then do not keep the process alive.
     """
     todo = list(items)
     indices = iter(range(len(todo)))

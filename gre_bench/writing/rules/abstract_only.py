@@ -1,7 +1,8 @@
-"""Writes a review from title and abstract alone, in the form of ICLR 2023, by rule.
+"""Writes a review from a paper's title and abstract alone, by rule. The review has the form of reviews at ICLR 2023.
 
-It is the built-in replacement for an LM with the prompt of Xu et al. 2025, D.3.3. The first two sections of the review
-come from the extractive rule for abstracts (`extractive`). The other two say only what holds for any abstract.
+This is the built-in replacement for an LM with the prompt of Xu et al. 2025, D.3.3. The first two sections of the
+review come from the rule `extractive`, which reads the abstract. The last two sections say only what holds for any
+abstract.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _VERDICT = (
 
 
 def review_of(title: str, abstract: str) -> str:
-    """Returns a review in four sections; empty if the extractive rule finds nothing in *abstract*."""
+    """Returns a review in four sections; empty if the rule `extractive` finds nothing in *abstract*."""
     parts: dict[Kind, Section] = {part.kind: part for part in split(extracted(title, abstract, None, "abstract"))}
     if not parts:
         return ""

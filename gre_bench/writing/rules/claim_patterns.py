@@ -1,15 +1,15 @@
-"""Patterns of clauses that judge, with the claims that they become after "The reviewer criticizes" and the like.
+"""Patterns that turn a clause into a claim: the words that follow "The reviewer criticizes", "suggests" and so on.
 
-Each row holds a pattern of the whole clause, the claim, and the kind of words that the pattern's group ``X`` must
-match. If ``X`` matches words of another kind, the row does not apply. The kinds are:
+Each row holds a pattern of a whole clause, the claim that the clause becomes, and a kind of words. The row applies only
+if the pattern's group ``X`` matches words of this kind. The kinds are:
 
 - ``noun``: words without a verb of their own;
 - ``clause``: words with a verb;
-- ``verb``: words that begin with a base form, which becomes a gerund;
+- ``verb``: words that begin with the base form of a verb, which becomes a gerund;
 - ``wh``: a question such as "how it works" or "whether it works";
 - ``any``: any words.
 
-`judgment_claims` fits ``X`` into the claim.
+`judgment_claims` puts the words of ``X`` into the claim.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Part = Literal["noun", "clause", "verb", "wh", "any"]
 class Form(NamedTuple):
     """One row of the patterns.
 
-    - *pattern*: matches a clause, and has a group ``X``.
-    - *made*: the claim that the clause becomes, a format string with the field ``X``.
+    - *pattern*: matches a whole clause, and has a group ``X``.
+    - *made*: the claim that the clause becomes, as a format string with the field ``X``.
     - *part*: the kind of words that ``X`` must match.
     """
 

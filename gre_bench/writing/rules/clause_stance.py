@@ -1,8 +1,12 @@
-"""Classifies the clauses of a review by stance, with a log-linear model whose weights were learned once.
+"""Classifies the clauses of a review by stance: appreciates, criticizes, questions, suggests, or none of these.
 
-The features of a clause are its words, their first letters, pairs of neighbouring words, its length, "?" and contrast.
-The number of clauses in the review and the kind of section count too. The section is one feature of many, so a clause
-is classified nearly alike wherever it stands.
+The classifier is a log-linear model whose shipped weights never change. Its features are:
+
+- the words of the clause, the beginnings of these words, and pairs of neighbouring words;
+- the length of the clause, whether the clause asks, and whether it contrasts with the clause before it;
+- the number of clauses in the review, and the kind of section.
+
+The section is only one feature of many, so the same clause gets nearly the same stance in any section.
 """
 
 from __future__ import annotations
@@ -38,10 +42,11 @@ _LENGTHS = (8, 16, 24, 32, 40, 48, 56)
 
 @dataclass(frozen=True, slots=True)
 class StanceModel:
-    """The weights of a log-linear model of five classes: the four stances, and none of them.
+    """The weights of a log-linear model with five classes: the four stances, and no stance.
 
-    *weights* has the shape (features, 5), and *rows* maps the name of a feature to its row in *weights*. The weights
-    are whole numbers, `SCALE` times the true ones, so their sums are exact in any order of the features.
+    - *rows*: the name of a feature → its row in *weights*.
+    - *weights*: shape (features, 5). They are whole numbers, `SCALE` times the true weights. Their sums are therefore
+      exact, whatever the order of the features.
     """
 
     rows: dict[str, int]
@@ -50,7 +55,7 @@ class StanceModel:
     def probabilities(self, clauses: Sequence[Clause]) -> np.ndarray:
         """Returns the probability of each class for each of *clauses*, shape (clauses, 5).
 
-        *clauses* must be all clauses of one review, because their number is a feature.
+        *clauses* must be all clauses of one review, because the number of clauses is a feature.
         """
         scores = np.zeros((len(clauses), NONE + 1))
         for row, clause in enumerate(clauses):
@@ -77,9 +82,10 @@ def shipped() -> StanceModel:
 
 
 def load(path: Path) -> StanceModel:
-    """Reads a model from the file *path*: after a header, one line for each feature, its name and five whole numbers.
+    """Reads a model from *path*, a text file with columns separated by tabs.
 
-    Tabs separate the columns. Raises `SourceError` if the file cannot be read.
+    After a header line, each line holds the name of a feature and five whole numbers, its weights. Raises `SourceError`
+    if the file cannot be read.
     """
     try:
         rows = [line.split("\t") for line in path.read_text("utf-8").splitlines()[1:]]

@@ -1,7 +1,7 @@
-"""Replaces deleted sentences of a review, by rule, with vague sentences that fit any review.
+"""Replaces the deleted sentences of a review, by rule, with vague sentences that fit any review.
 
-It is the built-in replacement for an LM with the prompt of Xu et al. 2025, D.3.2. The vague sentences neither praise
-nor criticise nor name anything. They restore the length of the review but not its content.
+This is the built-in replacement for an LM with the prompt of Xu et al. 2025, D.3.2. The vague sentences do not praise
+or criticise, and they name nothing. They restore the length of the review but not its content.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ VAGUE = (
 
 
 def completed(material: ChangeInput) -> str:
-    """Returns the review of *material* with a vague sentence in place of each deleted one.
+    """Returns the review in *material* with a vague sentence in place of each deleted sentence.
 
-    No vague sentence repeats until all have been used.
+    No vague sentence is repeated before all of them have been used.
     """
     chance = material.chance("completion")
     pieces = blanked(material).split(MISSING)

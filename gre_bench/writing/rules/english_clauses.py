@@ -1,7 +1,7 @@
 """Finds the verb of an English clause, and turns questions into statements.
 
-It uses only lists of words and their endings. Where these do not decide, the functions return a value that means
-"unknown", and callers then write nothing rather than a broken sentence.
+The functions use only lists of words and the endings of words. If these do not suffice, a function returns -1, 0 or an
+empty text, which means "unknown". The callers then write nothing rather than a broken sentence.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from gre_bench.writing.rules.english_forms import (
 def finite(text: str) -> int:
     """Returns the index of the first word of *text* that is a finite verb after its subject; -1 if there is none.
 
-    The verb of a relative or subordinate clause ("that", "which" and the like) does not count, because such a clause is
-    no sentence by itself.
+    A comma, semicolon or colon counts as a word. Verbs of clauses that begin with "that", "which" and the like are
+    skipped, because such a clause is not a sentence by itself.
     """
     words = WORD.findall(text)
     low = [word.lower().replace("’", "'") for word in words]
@@ -62,10 +62,7 @@ _RELATIVES = listed("that which who whom whose where whether how why what when i
 
 
 def dangles(text: str) -> bool:
-    """Whether *text* ends in an unfinished clause, which a word such as "which", "how" or "why" opens.
-
-    A clause is unfinished if no verb follows that word.
-    """
+    """Whether *text* ends in an unfinished clause: no verb follows its last "which", "how", "why" or similar word."""
     low = [word.lower() for word in WORD.findall(text)]
     opened = max((index for index, word in enumerate(low) if word in _OPENING and index), default=-1)
     if opened < 0 or low[opened + 1 : opened + 2] == ["to"]:
@@ -80,7 +77,10 @@ _OPENING = listed("which who whom whose where how why what whether because if wh
 
 
 def _is_verb(low: Sequence[str], index: int) -> bool:
-    """Whether the word at *index* of the lower-case words *low* is likely a finite verb after its subject."""
+    """Whether the word at *index* of *low* is probably a finite verb after its subject.
+
+    *low* holds the words of a clause in lower case.
+    """
     word, before = low[index], _subject_end(low, index)
     after = low[index + 1] if index + 1 < len(low) else ""
     if not before or before == "to":
@@ -103,7 +103,10 @@ def _is_verb(low: Sequence[str], index: int) -> bool:
 
 
 def _subject_end(low: Sequence[str], index: int) -> str:
-    """Returns the last word before *index* that is no adverb; empty if *index* is 0."""
+    """Returns the word that could end the subject of a verb at *index*; empty if *index* is 0.
+
+    This is the last word before *index* that is not an adverb. *low* holds the words of a clause in lower case.
+    """
     earlier = index - 1
     while earlier > 0 and (low[earlier] in _ADVERBS or low[earlier].endswith("ly")):
         earlier -= 1
@@ -126,9 +129,9 @@ def _ends_in_s(word: str) -> bool:
 
 
 def _is_third(word: str, before: str, after: str) -> bool:
-    """Whether *word* is a verb in the third person; by its form, it could also be a plural noun.
+    """Whether *word* is used as a verb. By its form, it could be a verb in the third person or a plural noun.
 
-    *before* and *after* are the words around *word*.
+    *before* is the word before *word*, and *after* the word after it.
     """
     opens, adjective = _opens_object(after), bool(ADJECTIVE.match(before))
     if after == "of" or (adjective and not opens):
@@ -137,9 +140,9 @@ def _is_third(word: str, before: str, after: str) -> bool:
 
 
 def _is_past(word: str, before: str, after: str) -> bool:
-    """Whether *word* is a finite verb in the past tense; by its form, it could also be a participle.
+    """Whether *word* is used as a verb in the past tense. By its form, it could also be a participle.
 
-    *before* and *after* are the words around *word*.
+    *before* is the word before *word*, and *after* the word after it.
     """
     if before in _AGENTS or word in _LINKING:
         return True
@@ -151,9 +154,9 @@ def _is_past(word: str, before: str, after: str) -> bool:
 
 
 def _is_plural(word: str, before: str, after: str) -> bool:
-    """Whether *word*, the base form of a verb, is the verb of the plural subject *before*.
+    """Whether *word*, the base form of a verb, is the verb of a plural subject that ends directly before *word*.
 
-    *before* and *after* are the words around *word*.
+    *before* is the word before *word*, and *after* the word after it.
     """
     pronoun = before in ("they", "we", "i", "you", "authors", "which")
     if not (pronoun or (_ends_in_s(before) and not before.endswith("ous"))):
@@ -162,9 +165,9 @@ def _is_plural(word: str, before: str, after: str) -> bool:
 
 
 def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
-    """Returns a question as a statement: "the bound is tight" for the auxiliary "is" and the rest "the bound tight".
+    """Turns a question into a statement: *auxiliary* "is" and *rest* "the bound tight" give "the bound is tight".
 
-    If *negated*, the statement contains "not". Returns an empty text if the end of the subject cannot be found.
+    If *negated*, the statement contains "not". The result is empty if the end of the subject cannot be found.
     """
     words, low = rest.split(), [word.lower().strip(",") for word in rest.split()]
     auxiliary = auxiliary.lower()
@@ -186,13 +189,16 @@ def stated(auxiliary: str, rest: str, negated: bool = False) -> str:
 def _predicate(auxiliary: str, low: Sequence[str]) -> int:
     """Returns the index in *low* at which the predicate starts; 0 if the start cannot be found.
 
-    *low* holds the lower-case words of a question after its *auxiliary*: the subject and the predicate.
+    *low* holds the words of a question after its *auxiliary*, in lower case: first the subject, then the predicate.
     """
     return next((index for index in range(1, min(len(low), 16)) if _starts_predicate(auxiliary, low, index)), 0)
 
 
 def _starts_predicate(auxiliary: str, low: Sequence[str], index: int) -> bool:
-    """Whether the predicate can start at *index* of *low*, the words of a question after its *auxiliary*."""
+    """Whether the predicate of a question can start at *index* of *low*.
+
+    *low* holds the words of the question after its *auxiliary*, in lower case.
+    """
     word, before = low[index], low[index - 1]
     pronoun = index == 1 and before in PRONOUNS
     if before in PREPOSITIONS or (before in DETERMINERS and not pronoun) or before in ("and", "or"):
@@ -211,12 +217,15 @@ def _starts_predicate(auxiliary: str, low: Sequence[str], index: int) -> bool:
 
 
 def _stands_after_subject(word: str) -> bool:
-    """Whether "this" before *word* is the whole subject ("this correct"), not a determiner ("this proof correct")."""
+    """Whether "this" is the whole subject of a question that begins with "is this" and *word*.
+
+    True for "correct", as in "is this correct"; false for "proof", as in "is this proof correct".
+    """
     return word in DETERMINERS | PREPOSITIONS | VERBS or bool(_SAID.match(word))
 
 
 def _is_adjective(word: str, following: str) -> bool:
-    """Whether *word* is an adjective or participle without a noun after it; *following* is the next word."""
+    """Whether *word* is an adjective or participle that no noun follows; *following* is the next word."""
     if not (_SAID.match(word) or word in PARTICIPLES):
         return False
     if not following or following in PREPOSITIONS | DETERMINERS | _AFTER or following.endswith("ly"):

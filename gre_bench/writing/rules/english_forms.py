@@ -1,4 +1,4 @@
-"""Lists of English words, and the forms of verbs by their endings, with which `english_clauses` finds verbs."""
+"""Lists of English words, and functions that form verbs by their endings. `english_clauses` uses both to find verbs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 
 def listed(words: str) -> frozenset[str]:
-    """Returns the set of the words in *words*, which blanks separate."""
+    """Returns the set of the words in *words*, a text with blanks between the words."""
     return frozenset(words.split())
 
 
@@ -84,7 +84,7 @@ WORD = re.compile(r"[^\s,;:()\"]+|[,;:]")
 
 
 def third(verb: str) -> str:
-    """Returns the third person of the base form *verb*: ``compares`` for ``compare``."""
+    """Returns the third person singular of the base form *verb*: ``compares`` for ``compare``."""
     if verb in ("have", "be", "do", "go"):
         return {"have": "has", "be": "is", "do": "does", "go": "goes"}[verb]
     if verb.endswith("y") and verb[-2:-1] not in "aeiou":
@@ -134,7 +134,7 @@ _BASES = {past(verb): verb for verb in VERBS if verb not in ("be", "have", "do")
 
 
 def participle_of(word: str) -> str:
-    """Returns the base form of the verb whose past participle is *word*; empty if none is known."""
+    """Returns the base form of the verb whose past tense or past participle is *word*; empty if no verb is known."""
     return _BASES.get(word, "")
 
 
@@ -143,17 +143,20 @@ PAST = {past(verb): verb for verb in VERBS if verb not in ("be", "have", "do", "
 
 
 def ends_with_verb(text: str) -> bool:
-    """Whether the last word of *text* is a verb, so that *text* seems to lack its object."""
+    """Whether the last word of *text* is a verb, which suggests that the verb's object is missing."""
     last = text.split()[-1].lower()
     return last in AUXILIARIES or ((last in THIRD or last in VERBS) and last not in AMBIGUOUS)
 
 
 def is_noun(word: str) -> bool:
-    """Whether *word*, a form of a verb, is used as a noun about as often (`AMBIGUOUS`)."""
+    """Whether *word*, a form of a verb, is as often a noun as a verb, such as "results" (`AMBIGUOUS`)."""
     return word in AMBIGUOUS
 
 
 def lowered(text: str) -> str:
-    """Returns *text* with a small first letter, unless its first word is an acronym or has a capital inside."""
+    """Returns *text* with a small first letter.
+
+    *text* is returned unchanged if its first word is an acronym or has a capital after the first letter.
+    """
     first = text.split(" ", 1)[0].split("-")[0].strip(",")
     return text[0].lower() + text[1:] if len(first) == 1 or first[1:].islower() or "'" in first else text

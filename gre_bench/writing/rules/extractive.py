@@ -1,8 +1,9 @@
-"""Writes reviews by rule, from cue words; they serve as controls that show what a score is worth.
+"""Writes reviews by rule, with the help of cue words. The reviews serve as controls that show what a score is worth.
 
-The kind ``full`` reads the whole paper: its claims, its stated limitations, the experiments it reports, and common
-items it never mentions (an ablation, error bars, code, cost). The kind ``abstract`` reads title and abstract alone. It
-praises their claims and asks for details that they leave out.
+A review of the kind ``full`` reads the whole paper: its claims, its stated limitations and its experiments. Such a
+review also criticizes that common items are missing, such as an ablation, error bars, code or cost. A review of the
+kind ``abstract`` reads title and abstract alone. It praises the paper's claims, and asks for details that the abstract
+leaves out.
 """
 
 from __future__ import annotations
@@ -239,10 +240,10 @@ _COMMON = frozenset(
 
 
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:
-    """Returns a review of the paper in four sections, each a list of sentences.
+    """Returns a review in four sections, each a list of sentences. *text* is the body of the paper.
 
-    The kind ``full`` reads *text*. The kind ``abstract`` reads *abstract* and never *text*. The review is empty if the
-    part that *kind* reads is absent.
+    The kind ``full`` reads all of the paper. The kind ``abstract`` does not read *text*. The review is empty if *text*
+    (kind ``full``) or *abstract* (kind ``abstract``) is absent.
     """
     if not (text if kind == "full" else abstract):
         return ""
@@ -266,7 +267,10 @@ def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) ->
 
 
 class _Words:
-    """The paper's own words: the name of its method, its main terms, its rival methods and its data sets."""
+    """Words found in the paper, which the sentences of its review use.
+
+    They are the name of the paper's method, its main terms, the methods it compares with, and its data sets.
+    """
 
     def __init__(self, title: str, abstract: str | None, body: str):
         lead = f"{title}. {abstract or ''}"
@@ -291,10 +295,10 @@ class _Words:
 
 
 def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns strengths, weaknesses and questions, found by cue words in *body*, the text of the paper.
+    """Returns (strengths, weaknesses, questions) for the review, found by cue words in *body*, the text of the paper.
 
-    *admitted* holds the weaknesses that the authors state themselves. The first four of them become weaknesses of the
-    review.
+    *admitted* holds the sentences in which the authors admit weaknesses. The first four of them become weaknesses in
+    the review.
     """
     present = {cue for cue, pattern in _CUES.items() if pattern.search(body)}
     strengths = [words.put(sentence) for cue, sentence in _PRESENT.items() if cue in present]
@@ -324,7 +328,7 @@ def _judged(words: _Words, body: str, admitted: Sequence[str]) -> tuple[list[str
 
 
 def _guessed(words: _Words) -> tuple[list[str], list[str], list[str]]:
-    """Returns strengths, weaknesses and questions that can be written from title and abstract alone."""
+    """Returns (strengths, weaknesses, questions) for the review, made from title and abstract alone."""
     second = words.terms[1] if len(words.terms) > 1 else words.term
     strengths = [f"The problem of {words.term} is important and interesting."]
     if words.data:
@@ -347,7 +351,10 @@ def _novelty(words: _Words) -> str:
 
 
 def _ranked(abstract: str | None, body: str, strong: Sequence[str]) -> list[str]:
-    """Returns the claims *strong*, the strongest first; if *strong* is empty, the first two sentences of the paper."""
+    """Returns *strong*, the sentences that claim strengths of the paper, from the strongest to the weakest.
+
+    If *strong* is empty, returns the first two sentences of the paper, which consists of *abstract* and *body*.
+    """
     read = list(statements(abstract, body))
     weights = {statement.text: strength_weight(statement) for statement in reversed(read)}
     first = [statement.text for statement in read[:2]]

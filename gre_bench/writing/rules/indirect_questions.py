@@ -1,6 +1,7 @@
-"""Turns questions into indirect ones, for use after "The reviewer questions": "how it scales" for "How does it scale?".
+"""Turns questions into indirect questions that can follow "The reviewer questions".
 
-A question whose subject and verb cannot be found is left out.
+For example, "How does it scale?" becomes "how it scales". If the subject or the verb of a question cannot be found, the
+result is empty.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _LEADS = re.compile(r"(?:in|for|on|at|from|if|when|with|under|during|after) [^,]
 
 
 def indirect(text: str) -> str:
-    """Returns the question *text* as an indirect question.
+    """Returns the question *text* as an indirect question: "how it scales" for "how does it scale".
 
     The result is empty if *text* is no question or its subject cannot be found.
     """
@@ -76,7 +77,7 @@ def indirect(text: str) -> str:
 
 
 def _inverted(word: str, verb: str, rest: str, negated: bool) -> str:
-    """Returns the indirect question of *word* ("how"), *verb* ("does") and *rest* ("it scale"): "how it scales".
+    """Returns the indirect question "how it scales" for *word* "how", *verb* "does" and *rest* "it scale".
 
     If *negated*, the indirect question contains "not". The result is empty if the subject cannot be found.
     """

@@ -1,7 +1,7 @@
-"""Turns a clause of a review into a claim, the words after "The reviewer criticizes" and the like.
+"""Turns a clause of a review into a claim: the words that follow "The reviewer criticizes", "suggests" and so on.
 
-A claim is a noun phrase, a clause with "that", an indirect question or a gerund. If no rule gives a correct sentence,
-the claim is empty: a broken sentence would be worse than none.
+A claim is a noun phrase, a clause with "that", an indirect question or a gerund. The claim is empty if no rule gives a
+correct sentence, because a broken sentence would be worse than none.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PREDICATE = re.compile(
 
 
 def claim_of(clause: Clause, stance: Stance) -> str:
-    """Returns the claim of *clause*, the words that follow "The reviewer" and the verb *stance*.
+    """Returns the claim that *clause* makes: the words that follow "The reviewer" and *stance*, such as "criticizes".
 
     The claim is empty if no rule gives a correct sentence.
     """
@@ -70,7 +70,10 @@ def claim_of(clause: Clause, stance: Stance) -> str:
 
 
 def _bare(text: str) -> str:
-    """Returns *text* without lead-ins, labels, fillers and asides, and with the reviewer in the third person."""
+    """Returns the clause *text* without lead-ins, labels, fillers and asides.
+
+    First persons are put into the third person: "I" becomes "the reviewer".
+    """
     text = lexicon.ASIDE.sub("", text).strip(" \t-–—:;,*.?!\"'()[]<>•")
     for _ in range(3):
         text = lexicon.LEAD.sub("", text).strip(" ,:;")
@@ -89,7 +92,7 @@ def _third_person(adverb: str, verb: str) -> str:
 
 
 def _said(text: str, stance: Stance) -> str:
-    """Returns the claim of the statement *text*; empty if no rule gives a claim."""
+    """Returns the claim for *text*, a clause that is a statement; empty if no rule gives a claim."""
     noun = request_of(text) if stance == "suggests" else noun_of(text, stance) or act_of(text, stance)
     if noun:
         return noun
@@ -105,7 +108,10 @@ def _said(text: str, stance: Stance) -> str:
 
 
 def _stated(text: str, stance: Stance) -> str:
-    """Returns the claim of a statement that no pattern matches: mostly "that" and the statement; may be empty."""
+    """Returns the claim for *text*, a statement that no row of `claim_patterns` matches.
+
+    In most cases, the claim is "that", followed by the statement. The claim is empty if no rule gives one.
+    """
     first, _, rest = text.partition(" ")
     first = first.lower().strip(",")
     if first in ("because", "since", "if", "while", "although", "when", "as", "though") and "," not in text:
@@ -124,10 +130,10 @@ def _stated(text: str, stance: Stance) -> str:
 
 
 def _without_subject(text: str, first: str, rest: str) -> str | None:
-    """Returns the claim of *text* if *text* starts with its verb and lacks a subject; "the paper" becomes the subject.
+    """Returns the claim for *text*, a statement that lacks a subject: "that the paper is clear" for "is clear".
 
-    *first* is the first word of *text*, and *rest* the other words. Returns None if *text* does not start with its
-    verb, and an empty text if nothing follows the verb.
+    *first* is the first word of *text*, and *rest* holds the other words. Returns None if *text* does not start with
+    its verb. The result is empty if no words follow the verb.
     """
     if first in AUXILIARIES or (first in THIRD and finite(text) < 0 and not rest.startswith("of ")):
         return f"that the paper {lowered(text)}" if rest else ""
@@ -139,7 +145,7 @@ def _without_subject(text: str, first: str, rest: str) -> str | None:
 
 
 def _asked(text: str, stance: Stance) -> str:
-    """Returns the claim of the question *text*; empty if no rule gives a claim."""
+    """Returns the claim for *text*, a clause that is a question; empty if no rule gives a claim."""
     if stance in ("suggests", "questions"):
         for pattern, made, part in FORMS[stance]:
             if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
@@ -155,10 +161,12 @@ def _asked(text: str, stance: Stance) -> str:
 
 
 def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
-    """Returns *text* in the form that words of the kind *part* need in a claim; empty if *text* is of another kind.
+    """Returns *text* in the form in which a claim can contain it; empty if *text* is not of the kind *part*.
 
-    *open_article* puts "the" before a noun that needs an article. *inner* says that *text* does not begin its clause; a
-    capital first letter then stays, except in a determiner.
+    - *part*: a kind of words, as `claim_patterns` describes.
+    - *open_article*: whether to put "the" before a noun that needs an article.
+    - *inner*: whether *text* comes from the middle of its clause. A capital first letter is then kept, except in a
+      determiner such as "The".
     """
     text = text.strip(" ,")
     first, _, rest = text.partition(" ")
@@ -243,9 +251,9 @@ _OPENERS = frozenset(
 
 
 def _parallel(text: str) -> str:
-    """Returns *text*, the words after a gerund, with base forms after "and" or "or" turned into gerunds.
+    """Turns base forms of verbs after "and" or "or" in *text* into gerunds. *text* holds the words after a gerund.
 
-    "a study and compare it" after "adding" thus becomes "a study and comparing it".
+    In "adding a study and compare it", the words after "adding" become "a study and comparing it".
     """
     words = text.split()
     for index, (one, two) in enumerate(pairwise(words)):
@@ -258,9 +266,9 @@ def _parallel(text: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    """Returns the claim *text*; if it is too long or broken, the claim is cut where a phrase ends.
+    """Returns the claim *text* as it is, or cut at the end of a phrase if the claim is too long or broken.
 
-    The result is empty if no cut gives a sound claim.
+    The result is empty if every cut leaves a broken claim.
     """
     words = text.split()
     if len(words) <= LONGEST_LINE and (whole := _checked(text)):
@@ -275,10 +283,10 @@ def _shortened(text: str) -> str:
 
 
 def _checked(text: str, cut: bool = False) -> str:
-    """Returns the claim *text* without final words that cannot end a claim.
+    """Returns the claim *text* without trailing words that cannot end a sentence, such as "the".
 
-    The result is empty if the claim would make a broken sentence. *cut* says that *text* is the beginning of a longer
-    claim.
+    The result is empty if the claim would still make a broken sentence. *cut* is true if *text* is only the beginning
+    of a claim.
     """
     words = text.split()
     asks = bool(WH.match(text))

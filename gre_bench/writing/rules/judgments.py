@@ -1,9 +1,9 @@
 """Writes the judgments of a review by rule: without an LM, and with the same lines every time.
 
-It is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1. Each judgment in the review becomes one
-line. A log-linear model of a clause's words decides whether the reviewer appreciates, criticizes, questions or suggests
-something in it, or only describes. The content words of the clause are kept, because they carry the information. First
-persons, connectives and citations are left out. List marks and line breaks have no effect.
+This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.1. The review is split into clauses, and
+each clause that makes a judgment becomes one line. A log-linear model finds the stance of each clause: appreciates,
+criticizes, questions, suggests, or none of these. The line keeps the content words of the clause, because they carry
+the information. First persons, connectives and citations are left out. List marks and line breaks have no effect.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ _COMPARED = 100
 
 
 def judgments_of(review: str) -> str:
-    """Returns the judgments of *review*, one on each line, each with one of the four openings; empty if there are none.
+    """Returns the judgments of *review*, one on each line; empty if there are none.
 
-    If no judgment is found, as in a review that is all under the heading "Summary", the review is read again without
-    its headings. If that finds nothing in a long review, less certain judgments count as well.
+    Each line begins with "The reviewer" and a stance. If no judgment is found, the review is read again without its
+    headings. This helps if the whole review stands under the heading "Summary". If a long review still gives no
+    judgment, less certain judgments are accepted too.
     """
     model, clauses = shipped(), clauses_of(review)
     if lines := _lines(model, clauses, _SURE):
@@ -62,9 +63,10 @@ def judgments_of(review: str) -> str:
 
 
 def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[str]:
-    """Returns the lines of *clauses* in their order; *sure* is the smallest probability at which a stance counts.
+    """Returns the lines of those *clauses* that make a judgment, in the order of *clauses*.
 
-    Of lines that say nearly the same, only the one with the most probable stance is kept.
+    *sure* is the smallest probability at which a clause counts as having a stance. Of several lines that say nearly the
+    same, only the line with the most probable stance is kept.
     """
     found = []
     for clause, chances in zip(clauses, model.probabilities(clauses), strict=True):
@@ -87,10 +89,12 @@ def _same(words: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozenset[str]] | None:
-    """Returns the line of *clause* and the content words of its claim; None if the clause judges nothing.
+    """Returns the line of *clause* and the content words of its claim; None if the clause makes no judgment.
 
-    *chances* holds the probability of each class. The line takes the most probable stance that gives a correct
-    sentence, among the stances with a probability of at least *sure*.
+    - *chances*: the probability of each of the five classes of `StanceModel`.
+    - *sure*: the smallest probability at which a stance counts.
+
+    Among the stances that count and give a correct sentence, the line takes the most probable stance.
     """
     stances = [int(stance) for stance in np.argsort(-chances[:NONE], kind="stable") if chances[stance] >= sure]
     if APPRECIATES in stances and chances[APPRECIATES] < _PLAIN and lexicon.BLAMES.search(clause.text):

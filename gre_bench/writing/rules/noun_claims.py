@@ -1,6 +1,7 @@
 """Turns clauses into noun phrases: "the proofs are long" into "the long proofs", "X is not shown" into "the lack of X".
 
-Judgments are usually worded as noun phrases. The functions return an empty text for a clause of another form.
+Judgments are usually worded as noun phrases. Each function handles one form of clauses, which an example in its
+docstring shows. For clauses of another form, the function returns an empty text.
 """
 
 from __future__ import annotations
@@ -103,9 +104,9 @@ _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", r
 
 
 def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
-    """Returns ``the long proofs`` for ``the proofs are long``; empty if *text* is not of the form "subject is ...".
+    """Returns ``the long proofs`` for the clause ``the proofs are long``; empty if *text* has another form.
 
-    *stance* decides which forms are allowed: only criticism may be a negation.
+    *stance* restricts the forms: a clause with "not" gives a noun phrase only if the stance is ``criticizes``.
     """
     found = _SAYS.fullmatch(text)
     if not found:
@@ -133,9 +134,9 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
 
 
 def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
-    """Returns ``the exploration of four tasks`` for ``the authors explore four tasks``.
+    """Returns ``the exploration of four tasks`` for the clause ``the authors explore four tasks``.
 
-    The result is empty if *text* has another form or *stance* is neither praise nor criticism.
+    The result is empty if *text* has another form, or if *stance* is ``questions`` or ``suggests``.
     """
     found = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
     if not found or (found["N"] and stance == "appreciates"):
@@ -152,9 +153,10 @@ def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", 
 
 
 def _undone(subject: str, whole: str, said: str) -> str:
-    """Returns the claim of "*subject* is not *said*", such as ``the unclear proof``; empty if no rule gives a claim.
+    """Returns the noun phrase for the clause "*subject* is not *said*"; empty if no rule gives one.
 
-    *whole* is the subject with its article.
+    For example, "the proof is not clear" gives ``the unclear proof``. *subject* has no article, and *whole* is the
+    subject with its article.
     """
     if said in _UNDONE:
         return f"the lack of {whole}"
@@ -170,7 +172,10 @@ def _undone(subject: str, whole: str, said: str) -> str:
 
 
 def _manner(adverb: str | None) -> str:
-    """Returns the adjective of *adverb* and a blank, ``clear `` for ``clearly``; empty if there is no adverb."""
+    """Returns the adjective of *adverb* with a blank after it: ``clear `` for ``clearly``.
+
+    The result is empty if *adverb* is None, "only" or "also".
+    """
     word = (adverb or "").strip().lower()
     if word in ("", "only", "also"):
         return ""
@@ -180,14 +185,17 @@ def _manner(adverb: str | None) -> str:
 def _article(thing: str) -> str:
     """Returns the noun phrase *thing* with a small first letter.
 
-    The capital stays if the first word has another one, as in "GPU" and "ImageNet".
+    The phrase is returned unchanged if its first word has a capital after the first letter, as in "GPU" and "ImageNet".
     """
     first = thing.split(" ", 1)[0]
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
 
 def describes(said: str) -> bool:
-    """Whether *said* can stand before a noun: its words are adjectives, joined by commas, "and", "but" and the like."""
+    """Whether the words *said* can stand before a noun, such as "clear and short".
+
+    All words must be adjectives, joined by commas, "and", "but" and the like.
+    """
     words = re.split(r"[ ,]+", said.lower())
     if not words or len(words) > 7 or words[-1] in _DEGREE:
         return False
@@ -198,9 +206,10 @@ def describes(said: str) -> bool:
 
 
 def _thing(subject: str) -> str:
-    """Returns *subject* without its article.
+    """Returns the noun phrase *subject* without its article.
 
-    The result is empty if *subject* is a pronoun, or more than a noun with attributes before it.
+    The result is empty if *subject* is a pronoun, or if it contains more than a noun and the attributes before that
+    noun.
     """
     words = subject.split()
     while words and words[0].lower() in _ARTICLES:
@@ -228,7 +237,7 @@ _SHOULD = re.compile(
 
 
 def request_of(text: str) -> str:
-    """Returns ``moving the proofs to an appendix`` for ``the proofs should be moved to an appendix``.
+    """Returns ``moving the proofs to an appendix`` for the clause ``the proofs should be moved to an appendix``.
 
     The result is empty if *text* has another form.
     """

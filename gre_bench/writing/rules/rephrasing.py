@@ -1,8 +1,9 @@
-"""Rephrases a review by rule in two styles (the built-in replacement for the two LMs of Xu et al. 2025, D.4.1).
+"""Rephrases a review by rule in two styles, as a built-in replacement for the two LMs of Xu et al. 2025, D.4.1.
 
-In each sentence, phrases are replaced by others of the same meaning (`rephrasing_lexicon`). Some clauses move:
-"Although A, B." becomes "B, although A.", or "B because A." becomes "Because A, B.". Headings, list marks, formulas and
-line breaks stay, and so does the meaning of each judgment. Text that no rule covers stays as it is.
+In each sentence, phrases are replaced by other phrases with the same meaning (`rephrasing_lexicon`). Some clauses are
+moved. Style 1 turns "Although A, B." into "B, although A."; style 2 turns "B because A." into "Because A, B.".
+Headings, list marks, formulas and line breaks do not change, nor does the meaning of any judgment. Text that no rule
+covers does not change either.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NAME = re.compile(r"I\b|[A-Z]\w*[A-Z\d]")
 
 
 def rephrased(review: str, style: int) -> str:
-    """Returns *review* rephrased in *style* 1 or 2; white space between sentences stays as it is."""
+    """Returns *review* rephrased in *style* 1 or 2; keeps the white space between sentences."""
     sections = split(review)
     return join(
         replace(
@@ -52,9 +53,9 @@ def _sentence(text: str, style: int) -> str:
 
 
 def _reordered(text: str, style: int) -> str:
-    """Returns *text* with one of its two clauses moved: to the end in style 1, to the front in style 2.
+    """Returns the sentence *text* with its subordinate clause moved: to the end in style 1, to the front in style 2.
 
-    A sentence without two clauses stays as it is.
+    A sentence without such a clause is returned unchanged.
     """
     if ". " in text:
         return text
@@ -78,7 +79,10 @@ def _to_the_front(match: re.Match[str]) -> str:
 
 @cache
 def _phrases() -> re.Pattern[str]:
-    """Returns a pattern that matches any phrase of the lexicon, longest first, with the article before it."""
+    """Returns a pattern that matches any phrase of the lexicon, and also an "a" or "an" directly before the phrase.
+
+    If several phrases match, the longest is taken.
+    """
     longest = sorted((phrase for phrase, _, _ in PHRASES), key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 
@@ -109,5 +113,9 @@ def _capital(text: str) -> str:
 
 
 def _small(text: str) -> str:
-    """Returns *text* with a small first letter, for the middle of a sentence; keeps names, acronyms and "I"."""
+    """Returns *text* with a small first letter, so that it can stand inside a sentence.
+
+    *text* is returned unchanged if it begins with "I" or a name. A word with a capital after the first letter, such as
+    an acronym, counts as a name.
+    """
     return text if _NAME.match(text) else text[:1].lower() + text[1:]

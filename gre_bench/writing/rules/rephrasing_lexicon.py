@@ -1,7 +1,7 @@
-"""The lexicon of `gre_bench.writing.rules.rephrasing`: phrases of reviews with a replacement in each of two styles.
+"""The lexicon of `gre_bench.writing.rules.rephrasing`: phrases of reviews, each with its replacements in two styles.
 
-Every row is a phrase (lower case, whole words) with its replacements in the first and the second style. A replacement
-has the same part of speech and number, so the sentence around it stays correct.
+Each row is (phrase, replacement in style 1, replacement in style 2). A phrase is in lower case and matches whole words
+only. Its replacements have the same part of speech and number, so the sentence around them stays correct.
 """
 
 from __future__ import annotations

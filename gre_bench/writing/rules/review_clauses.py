@@ -1,7 +1,7 @@
-"""Splits a review into clauses, each with the facts by which its stance is classified.
+"""Splits a review into clauses, each with the facts from which `clause_stance` classifies it.
 
-A clause is a sentence, or a part of one between words such as "but" and "although". Lists, prose and headings within a
-line give the same clauses, because list marks and line breaks hardly matter.
+A clause is a sentence, or a part of a sentence that ends before a word such as "but" or "although". List marks and line
+breaks hardly matter: a list gives the same clauses as the same words in prose.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _LONGEST_SENTENCE = 2000
 class Clause:
     """A clause of a review.
 
-    - *text*: the clause without citations and markup.
-    - *kind*: the kind of the section in which it stands.
-    - *contrast*: whether a word such as "but" sets it against the clause before.
+    - *text*: the words of the clause, without citations and markup.
+    - *kind*: the kind of the section in which the clause stands, such as ``strengths``.
+    - *contrast*: whether a word such as "but" sets the clause against the clause before it.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Clause:
 
 
 def clauses_of(review: str) -> list[Clause]:
-    """Returns the clauses of *review* in order; leaves out those in its list of references."""
+    """Returns the clauses of *review* in their order, except those in the review's list of references."""
     return [clause for section in split(review) if section.kind != "references" for clause in _clauses(section)]
 
 
@@ -74,9 +74,9 @@ def _cleaned(text: str) -> str:
 
 
 def _cited(citation: re.Match[str]) -> str:
-    """Returns the text that replaces a *citation*: nothing, or a placeholder if a preposition precedes the citation.
+    """Returns the text that replaces the *citation*: a placeholder if a preposition stands before it, else nothing.
 
-    No judgment contains the placeholder: a clause that would need it gives none.
+    Claims never contain the placeholder: a claim is cut before the placeholder or left out.
     """
     before = citation.string[max(0, citation.start() - 12) : citation.start()].split()
     return " ¤" if before and before[-1].lower() in PREPOSITIONS else ""
@@ -85,15 +85,18 @@ def _cited(citation: re.Match[str]) -> str:
 def _symbol(math: str) -> str:
     """Returns the text that replaces the formula *math*.
 
-    A short formula loses its dollar signs and backslashes; a longer one becomes a placeholder. No judgment contains the
-    placeholder.
+    A short formula only loses its dollar signs and backslashes. A long formula becomes a placeholder. Claims never
+    contain the placeholder: a claim is cut before the placeholder or left out.
     """
     inner = re.sub(r"[\\$]", "", math)
     return inner if len(inner) <= 12 else "¤"
 
 
 def _parts(text: str) -> list[tuple[str, bool]]:
-    """Splits the sentence *text* into clauses; returns pairs (clause, whether it contrasts with the clause before)."""
+    """Splits the sentence *text* into clauses.
+
+    Returns pairs (clause, whether the clause contrasts with the clause before it).
+    """
     if (label := lexicon.LABEL.match(text)) and len(label[0].split()) > 1:
         return [(label[0].strip(" :)."), False), *_parts(text[label.end() :])]
     if text.endswith("?"):

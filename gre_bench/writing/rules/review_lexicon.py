@@ -1,6 +1,6 @@
-"""Patterns by which the rule for judgments splits a review into clauses and cleans them.
+"""Patterns with which the rule for judgments splits a review into clauses and cleans the clauses.
 
-`review_clauses` and `judgment_claims` use them and describe their effect.
+`review_clauses` and `judgment_claims` use the patterns and describe their effect.
 """
 
 from __future__ import annotations

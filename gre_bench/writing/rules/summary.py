@@ -1,8 +1,8 @@
-"""Sums up the strengths of a review in one phrase and its weaknesses in another, by rule.
+"""Sums up a review by rule in two phrases: one for its strengths and one for its weaknesses.
 
-It is the built-in replacement for an LM with the prompts of Xu et al. 2025, D.4.2. The first phrase joins the first two
-claims that the review appreciates, according to its judgments by rule. The second joins the first two that it
-criticizes. Long claims are cut.
+This is the built-in replacement for an LM with the prompts of Xu et al. 2025, D.4.2. The rule for judgments first finds
+the claims that the review appreciates and those that it criticizes. The first phrase joins the first two appreciated
+claims. The second phrase joins the first two criticized claims. Long claims are cut.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LONGEST = 12
 
 
 def summaries_of(review: str) -> tuple[str, str]:
-    """Returns two phrases: the strengths and the weaknesses that *review* states; each is empty if there are none.
+    """Returns (phrase of strengths, phrase of weaknesses) of *review*; a phrase is empty if there is nothing to sum up.
 
-    If the review criticizes nothing, its suggestions count as weaknesses. If it suggests nothing either, its questions
-    do.
+    If the review criticizes nothing, its suggestions count as weaknesses. If it has no suggestions either, its
+    questions count as weaknesses.
     """
     lines = [line.removeprefix("The reviewer ").rstrip(".").split(" ", 1) for line in judgments_of(review).splitlines()]
     claims = {stance: [claim for said, claim in lines if said == stance] for stance in {said for said, _ in lines}}

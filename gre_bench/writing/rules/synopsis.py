@@ -1,8 +1,8 @@
 """Finds by rule the strengths and weaknesses that the authors of a paper state themselves.
 
-It is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.4. A strength is a sentence that claims a
-contribution or result of the authors. A weakness is one that states a limitation or leaves something to future work.
-They are the paper's own sentences without citations and connectives.
+This is the built-in replacement for an LM with the prompt of Xu et al. 2025, C.4. A strength is a sentence in which the
+authors claim a contribution or a result. A weakness is a sentence in which they state a limitation or leave something
+to future work. Strengths and weaknesses are the paper's own sentences without citations and connectives.
 """
 
 from __future__ import annotations
@@ -106,8 +106,9 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z-]+")
 class Statement:
     """A sentence of a paper.
 
-    - *heading*: the heading above the sentence in lower case; empty before the first heading.
-    - *text*: the sentence, as `trimmed` returns it.
+    - *heading*: the heading above the sentence, in lower case; ``abstract`` in the abstract, empty before the first
+      heading.
+    - *text*: the sentence, cleaned by `trimmed`.
     """
 
     heading: str
@@ -115,9 +116,10 @@ class Statement:
 
 
 def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
-    """Returns the strengths and the weaknesses that the authors state, each at most `MOST` sentences.
+    """Returns (strengths, weaknesses) that the authors state, each a list of at most `MOST` sentences.
 
-    The sentences are in the paper's order and without near repeats.
+    *text* is the body of the paper. The sentences are in the paper's order. Of sentences that say nearly the same, only
+    one is returned.
     """
     candidates = list(statements(abstract, text))
     weak = _best(candidates, [weakness_weight(statement) for statement in candidates])
@@ -128,15 +130,12 @@ def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
-    """Returns *strengths* and *weaknesses* as the text of a synopsis, one point on each line.
-
-    An empty line separates the strengths from the weaknesses.
-    """
+    """Returns the text of a synopsis: *strengths*, an empty line, then *weaknesses*, with one point on each line."""
     return "\n".join(strengths) + "\n\n" + "\n".join(weaknesses)
 
 
 def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
-    """Yields the sentences of *abstract*, then those of the body *text* before its references.
+    """Yields the sentences of *abstract*, then the sentences of *text*, the paper's body, up to the list of references.
 
     Tables, captions and formulas are left out.
     """
@@ -156,9 +155,10 @@ def statements(abstract: str | None, text: str | None) -> Iterator[Statement]:
 
 
 def trimmed(sentence: str) -> str:
-    """Returns *sentence* without citations, list mark and opening connectives, cut to about `LONGEST_POINT` words.
+    """Returns *sentence* without citations, list mark and opening connectives, cut to `LONGEST_POINT` words.
 
-    The result is empty if *sentence* is a caption or mostly formulas, or if it is too short or far too long.
+    The result is empty if *sentence* is a caption, is mostly formulas, is too short, or has more than twice
+    `LONGEST_POINT` words.
     """
     text = " ".join(_CITATION.sub("", sentence[:2000]).replace("**", "").split())
     text = _LEAD.sub("", _LIST_MARK.sub("", text)).strip(" ,;:")
@@ -205,9 +205,10 @@ def weakness_weight(statement: Statement) -> float:
 
 
 def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str]:
-    """Returns at most `MOST` of *statements*, those with the largest positive *weights*, in the paper's order.
+    """Returns the texts of at most `MOST` of *statements*, those with the largest positive *weights*.
 
-    Of statements that say nearly the same, only the one with the largest weight is returned.
+    The texts are in the paper's order. Of statements that say nearly the same, only the one with the largest weight is
+    returned.
     """
     kept: dict[int, frozenset[str]] = {}
     for index in sorted(range(len(statements)), key=lambda index: (-weights[index], index)):
@@ -224,7 +225,7 @@ def _heading_weight(heading: str) -> int:
 
 
 def _paragraphs(text: str) -> Iterator[str]:
-    """Yields the paragraphs of *text*, each on one line; headings start with "#"."""
+    """Yields the headings and paragraphs of *text*, each on one line; each heading starts with "#"."""
     lines: list[str] = []
     for line in [*text.split("\n"), ""]:
         heading = _HEADING.match(line[:200]) if len(line) < 200 else None

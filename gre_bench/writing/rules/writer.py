@@ -1,7 +1,10 @@
 """Writers by rule: they need no LM, cost nothing and write the same text every time.
 
-``rule`` writes everything except reviews. ``extractive-full`` and ``extractive-abstract`` write reviews. ``rule-2``
-rephrases in another style than ``rule``. They replace LMs where none is available.
+They replace LMs where no LM is available.
+
+- ``rule`` writes everything except reviews.
+- ``rule-2`` only rephrases, in another style than ``rule``.
+- ``extractive-full`` and ``extractive-abstract`` write reviews.
 """
 
 from __future__ import annotations
@@ -38,9 +41,9 @@ _IDENTITIES = {
 
 
 class RuleTextWriter:
-    """A `TextWriter` by rule; *name* is one of `NAMES`.
+    """A `TextWriter` by rule. *name* is one of `NAMES`.
 
-    `identity`, `reviews` and `changed` raise `SettingsError` for a task that this writer cannot do.
+    `identity`, `reviews` and `changed` raise `SettingsError` if this writer cannot do the task.
     """
 
     def __init__(self, name: str):
