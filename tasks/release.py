@@ -23,7 +23,7 @@ def show_leaderboard(edition: str, rows: Sequence[Mapping[str, Any]]) -> None:
     from prefect.artifacts import create_table_artifact
 
     key = "leaderboard-" + "".join(mark if mark.isalnum() else "-" for mark in edition.lower())
-    create_table_artifact(key=key, table=artifact_rows(rows), description=f"GRE-bench {edition}: mean scores in nats")
+    create_table_artifact(key=key, table=artifact_rows(rows), description=f"GRE-bench {edition}: mean scores")
 
 
 @task(
@@ -39,7 +39,8 @@ def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     from prefect.artifacts import create_table_artifact
 
     key = "history-" + "".join(mark if mark.isalnum() else "-" for mark in venue.lower())
-    create_table_artifact(key=key, table=artifact_rows(rows), description=f"GRE-bench {venue}: differences in nats")
+    what = f"GRE-bench {venue}: differences to the human baseline"
+    create_table_artifact(key=key, table=artifact_rows(rows), description=what)
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -15,13 +15,12 @@ def tables_page() -> str:
     """Every table and view of an edition's database with its grain and its columns."""
     import duckdb
 
-    from gre_bench.store.schema import add_tables, remake_views
+    from gre_bench.store.schema import define
 
     notes, columns = _described(ROOT / "sql")
     meanings = tomllib.loads((ROOT / "docs" / "columns.toml").read_text(encoding="utf-8"))
     with duckdb.connect() as run:
-        add_tables(run)
-        remake_views(run)
+        define(run)
         found = run.sql("select table_type, table_name from information_schema.tables order by all").fetchall()
         described = {name: run.sql(f'describe "{name}"').fetchall() for _, name in found}
     lines = ["# Tables and views", "", '`gre-bench sql EDITION "from leaderboard"` reads them.', ""]

@@ -26,6 +26,8 @@ from gre_bench.reports.comparisons.candidates import leads
 from gre_bench.reports.comparisons.studies import run_study
 from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, from_interval, judge_claim
 from gre_bench.store import Row, Store, no_edition
+from gre_bench.store.binding import QueryRow
+from gre_bench.store.queries import Query
 from gre_bench.store.queries.board import LEADERBOARD
 from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
 from gre_bench.store.queries.score import CANDIDATE_PAIRS
@@ -60,8 +62,9 @@ def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence
     metric, the verdict, the n that would decide, the reason, and the contrasts.
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
+    rows = _Rows(store)
     return [
-        _row(claim, metric, _on_edition(store, by_metric[metric], claim, by_metric) if metric in by_metric else None)
+        _row(claim, metric, _on_edition(rows, by_metric[metric], claim, by_metric) if metric in by_metric else None)
         for claim in claims
         if claim.test not in ON_STUDIES
         for metric in claim.metrics
@@ -123,11 +126,25 @@ def _row(claim: Claim, metric: str, answer: ClaimResult | None) -> dict[str, Any
     }  # fmt: skip
 
 
+class _Rows:
+    """Reads each query with the same parameters once from *store*, because many claims ask the same."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._found: dict[tuple[str, str], Any] = {}
+
+    def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+        key = query.name, repr(parameters)
+        if key not in self._found:
+            self._found[key] = self._store.read(query, **parameters)
+        return self._found[key]
+
+
 def _on_edition(
-    store: Store, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
+    store: _Rows, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
 ) -> ClaimResult:
     if claim.test in ("larger", "newer", "human_leads", "human_is_passed"):
-        return _on_board(store, signature, claim)
+        return _on_board(store, signature, claim, signatures)
     if claim.test in ("agrees", "agrees_more"):
         return _on_grades(store, claim, signature["metric"], signatures)
     ids = [signature["signature_id"]]
@@ -135,8 +152,12 @@ def _on_edition(
     return _on_effects(effects, claim)
 
 
-def _on_board(store: Store, signature: SignatureRow, claim: Claim) -> ClaimResult:
-    rows = store.read(LEADERBOARD, signature_ids=[signature["signature_id"]])
+def _on_board(
+    store: _Rows, signature: SignatureRow, claim: Claim, signatures: Mapping[str, SignatureRow]
+) -> ClaimResult:
+    signature_id = signature["signature_id"]
+    boards = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures.values()])
+    rows = [row for row in boards if row["signature_id"] == signature_id]
     known = load_models()
     models, manner = dict[str, Model](), dict[str, str]()
     for row in rows:
@@ -160,7 +181,7 @@ def _on_board(store: Store, signature: SignatureRow, claim: Claim) -> ClaimResul
         lacking = "no model here" if not named else "no human baseline here"
     scored = [
         row
-        for row in store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=[HUMAN, *named])
+        for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[HUMAN, *named])
         if row["state"] == "scored"
     ]
     contrasts = [
@@ -236,7 +257,7 @@ def _difference(name: str, one: Row, other: Row) -> Contrast:
     return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), min(first.n, second.n))
 
 
-def _on_grades(store: Store, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:
+def _on_grades(store: _Rows, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:
     rows = {
         row["metric"]: row
         for row in store.read(AGREEMENTS, signature_ids=[row["signature_id"] for row in signatures.values()])

@@ -23,6 +23,7 @@ from gre_bench.store.binding import Row, fetch
 from gre_bench.store.database import interrupted, of_statement
 from gre_bench.store.edition import ReadCopy, Store, find_editions, no_edition, now
 from gre_bench.store.frozen import Frozen, frozen
+from gre_bench.store.read_copy import kept_open
 from gre_bench.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS
 from gre_bench.store.statements import statement
 
@@ -40,6 +41,7 @@ __all__ = [
     "find_editions",
     "frozen",
     "interrupted",
+    "kept_open",
     "no_edition",
     "now",
     "of_statement",

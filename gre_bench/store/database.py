@@ -40,7 +40,7 @@ class Database:
             yield
         finally:
             self._held = False
-            self._let_go()
+            self.let_go()
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -56,7 +56,7 @@ class Database:
                 yield run
         except (duckdb.Error, StoreError):
             # After some faults (a full disk) DuckDB refuses every statement until the file is opened again.
-            self._let_go()
+            self.let_go()
             raise
         except RuntimeError as error:
             if not interrupted(error):
@@ -90,7 +90,7 @@ class Database:
         try:
             connection.execute("checkpoint")
         except duckdb.Error as error:
-            self._let_go()
+            self.let_go()
             raise self.fault(file, error) from None
         except RuntimeError as error:
             if not interrupted(error):
@@ -99,7 +99,8 @@ class Database:
         finally:
             connection.close()
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """Closes the file that `held` keeps open; the next transaction opens it again."""
         if self._open is not None:
             self._open.close()
             self._open = None

@@ -83,11 +83,10 @@ class Store:
             self._sweep()
             if not self.exists:
                 self._make()
-            self._migrate()
             with self._database.held():
+                self._migrate()
                 with self._database.transaction() as run:
-                    schema.add_tables(run)
-                    schema.remake_views(run)
+                    schema.define(run)
                 yield
 
     def is_being_written(self) -> bool:
@@ -107,7 +106,7 @@ class Store:
         for file in (beside, self.folder / ".new.duckdb.wal"):
             file.unlink(missing_ok=True)
         with self._database.transaction_of(beside) as run:
-            schema.add_tables(run)
+            schema.define(run)
             made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
             run.execute(statement("queries", "start_meta"), made)
             run.execute(statement("queries", "add_student_t"), columns(student_quantiles(1000)))
@@ -126,6 +125,7 @@ class Store:
         schema.check_version(version, self.key)
         if version == schema.SCHEMA_VERSION:
             return
+        self._database.let_go()
         beside = self.folder / ".migrated.duckdb"
         for file in (beside, self.folder / ".migrated.duckdb.wal"):
             file.unlink(missing_ok=True)
@@ -133,6 +133,7 @@ class Store:
         with self._database.transaction_of(beside) as run:
             schema.migrate(run, version)
         self._database.checkpoint(beside)
+        self._database.let_go()
         kept = self.file.with_suffix(f".v{version}.duckdb")
         with putting(self.key, kept, kept, beside):
             shutil.copyfile(self.file, kept)

@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +31,34 @@ SETTLED_NS = 100_000_000
 """Nanoseconds within which a file may change twice and keep the same times, so that its digest must be read again."""
 _CLONE = 0x40049409
 Stamp = tuple[int, int, int, int, int]
+
+
+class _Kept(threading.local):
+    """The connections that `kept_open` keeps in this thread, by file; None outside of it."""
+
+    by_file: dict[Path, tuple[Stamp, duckdb.DuckDBPyConnection]] | None = None
+
+
+_KEPT = _Kept()
+
+
+@contextmanager
+def kept_open() -> Iterator[None]:
+    """Within this context, copies for readers stay open between queries, until they are replaced or the context ends.
+
+    Opening a copy takes longer than most queries. A nested context changes nothing. Threads that start within it open
+    their own connections.
+    """
+    if _KEPT.by_file is not None:
+        yield
+        return
+    kept = _KEPT.by_file = {}
+    try:
+        yield
+    finally:
+        _KEPT.by_file = None
+        for _, connection in kept.values():
+            connection.close()
 
 
 class CopyForReaders:
@@ -62,6 +91,24 @@ class CopyForReaders:
 
         Raises `StoreError` if the copy is missing or damaged, has a log beside it, or is replaced too fast.
         """
+        kept = _KEPT.by_file
+        if kept is None:
+            _, connection = self._connected()
+        else:
+            self._refuse_logs()
+            stamp, connection = kept.pop(self.file, (None, None))
+            if connection is None or stamp != self._stamp():
+                if connection is not None:
+                    connection.close()
+                stamp, connection = self._connected()
+            kept[self.file] = stamp, connection
+            connection = connection.cursor()
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def _connected(self) -> tuple[Stamp, duckdb.DuckDBPyConnection]:
         spill = str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")
         for _ in range(TRIES):
             stamp = self.check()
@@ -73,10 +120,11 @@ class CopyForReaders:
                 # Otherwise the file was replaced, or a log appeared beside it, before it was open.
                 self._refuse_logs()
                 if self._stamp() == stamp:
-                    yield connection
-                    return
-            finally:
+                    return stamp, connection
+            except BaseException:
                 connection.close()
+                raise
+            connection.close()
         raise self._restless()
 
     def check(self) -> Stamp:

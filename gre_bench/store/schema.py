@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+from functools import cache
+
 import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.store.binding import fetch
-from gre_bench.store.queries.runs import VERSION
+from gre_bench.store.queries.runs import DEFINITIONS, VERSION
 from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 8
@@ -20,16 +23,25 @@ TABLES = tuple(statements("schema"))
 VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_papers", "strata")
 
 
-def add_tables(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates the tables that do not exist yet."""
-    for name in TABLES:
-        connection.execute(statement("schema", name))
+def define(connection: duckdb.DuckDBPyConnection) -> None:
+    """Creates the tables that do not exist yet, and replaces all views by those of this program.
+
+    A digest of the definitions, kept as the comment of the table ``meta``, says whether this is done already.
+    """
+    digest = _definitions()
+    if fetch(connection, DEFINITIONS) == [{"digest": digest}]:
+        return
+    for kind, names in (("schema", TABLES), ("views", VIEWS)):
+        for name in names:
+            connection.execute(statement(kind, name))
+    connection.execute(f"comment on table meta is '{digest}'")
 
 
-def remake_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """Replaces all views by those of this program."""
-    for name in VIEWS:
-        connection.execute(statement("views", name))
+@cache
+def _definitions() -> str:
+    """Returns the SHA-256, in hex, of the statements that define the tables and the views."""
+    texts = [statement(kind, name) for kind, names in (("schema", TABLES), ("views", VIEWS)) for name in names]
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, version: int) -> None:
@@ -37,6 +49,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, version: int) -> None:
     for step in range(version + 1, SCHEMA_VERSION + 1):
         connection.execute(statement("migrations", f"{step:03}"))
     connection.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})
+    connection.execute("comment on table meta is null")  # so `define` adds what is missing
 
 
 def version_of(connection: duckdb.DuckDBPyConnection, key: str) -> int:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self, cast
 from urllib.parse import urlsplit
 
@@ -31,12 +32,21 @@ from gre_bench.writing.rate_limiter import RateLimiter
 from gre_bench.writing.threads import by_threads
 
 if TYPE_CHECKING:
+    import ssl
     from pathlib import Path
 
     from openai import OpenAI
 
 LARGEST_BODY = 32 * 2**20
 """Largest accepted response, in bytes."""
+
+
+@cache
+def _certificates(from_environment: bool) -> ssl.SSLContext:
+    """Returns the trusted certificates, also those of environment variables if *from_environment*; loads them once."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=from_environment)
 
 
 class HttpWriter:
@@ -326,7 +336,12 @@ class HttpWriter:
         # A proxy of the environment must not come between this program and an endpoint on the same machine.
         bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.retry_policy.timeout_s)]}
         transport = httpx2.Client(
-            timeout=timeout, limits=limits, trust_env=not own, follow_redirects=False, event_hooks=bounds
+            verify=_certificates(not own),
+            timeout=timeout,
+            limits=limits,
+            trust_env=not own,
+            follow_redirects=False,
+            event_hooks=bounds,
         )
         self._client = openai.OpenAI(
             api_key=self._key or "none",

@@ -12,7 +12,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from gre_bench.core.records import Reply, Sampling
+from gre_bench.core.records import Sampling
 from gre_bench.writing.completion import CompletionResult, read_completion
 from gre_bench.writing.http_writer import HttpWriter
 
@@ -39,7 +39,8 @@ class LogprobWriter(HttpWriter):
             return answer
         tokens = _tokens(json.loads(body))
         if not tokens:
-            return CompletionResult(Reply("failed", None, "endpoint returns no log-probabilities of its tokens"))
+            problem = "endpoint returns no log-probabilities of its tokens"
+            return replace(answer, reply=replace(answer.reply, outcome="failed", text=None, detail=problem))
         document = json.dumps({"text": answer.reply.text, "tokens": tokens}, ensure_ascii=False)
         # Only the first tokens of a reply are read, so a cut reply is as good as a complete one.
         return replace(answer, reply=replace(answer.reply, outcome="ok", text=document))

@@ -2,6 +2,10 @@
 -- one row: the schema version of the store
 select schema_version from meta;
 
+-- name: definitions
+-- at most one row: the digest of the definitions of the tables and views, as the store has them
+select comment as digest from duckdb_tables() where table_name = 'meta' and database_name = current_database();
+
 -- name: set_version
 -- the store is now of this schema version
 update meta set schema_version = $schema_version;

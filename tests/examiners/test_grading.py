@@ -12,7 +12,7 @@ from scipy.stats import kendalltau
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.records import Case, LMIdentity, Sampling
+from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import grade
 from gre_bench.examiners.metric import ExaminerMetric, asked, by_endpoint, by_writer
@@ -300,6 +300,14 @@ def test_an_endpoint_without_log_probabilities_is_a_problem(tmp_path):
         [found], showings = grade_by_endpoint(one, items(0.5), writer(server, tmp_path, LogprobWriter))
     assert (found.problem.code, showings) == ("failed", [])
     assert "no log-probabilities" in found.problem.message
+
+
+def test_a_reply_without_log_probabilities_is_paid_for(tmp_path):
+    with scripted_chat(write=lambda body: "4 of 5") as server:
+        chat = Chat("", "How fluent is this review? Give a grade from 1 to 5.")
+        [reply] = writer(server, tmp_path, LogprobWriter).write([chat], Sampling())
+    assert (reply.outcome, reply.text) == ("failed", None)
+    assert reply.prompt_tokens and reply.reply_tokens
 
 
 @pytest.mark.parametrize(

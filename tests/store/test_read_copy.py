@@ -17,7 +17,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
 from gre_bench.store.queries.ingest import PAPERS
-from gre_bench.store.read_copy import CopyForReaders
+from gre_bench.store.read_copy import CopyForReaders, kept_open
 from tests.faults.commands import assert_one_line, command
 from tests.flows.refreshing import EDITION, refreshed
 
@@ -191,3 +191,37 @@ def test_what_is_published_comes_from_the_store_and_not_from_a_copy_that_somebod
     made = publish_edition(store, ReleaseStore(state / "releases", EDITION))
     with opened(made.folder / "release.duckdb") as run:
         assert run.execute(MEAN).fetchall() == [(mean,)]
+
+
+def test_a_copy_that_is_kept_open_is_left_for_a_newer_one_and_never_for_a_forged_one(store, state):
+    def mean() -> float:
+        with Store(state, EDITION).reading() as run:
+            return run.execute(MEAN).fetchall()[0][0]
+
+    with kept_open(), kept_open():
+        first = mean()
+        assert first == mean() == believed(store)
+        with store.lock("test"):
+            with store.transaction() as run:
+                run.execute("update scores set value = value + 1 where candidate_id = 'human'")
+            store.copy_for_readers()
+        assert mean() == pytest.approx(first + 1)
+        forge(store.read_file)
+        with pytest.raises(StoreError, match="not as it was written"):
+            mean()
+
+
+def test_copies_are_kept_open_for_one_thread_alone_and_closed_at_the_end(store, state, monkeypatch):
+    opened = []
+    connect = duckdb.connect
+    monkeypatch.setattr(duckdb, "connect", lambda *a, **k: opened.append(connect(*a, **k)) or opened[-1])
+    with kept_open():
+        for _ in range(3):
+            store.read(PAPERS)
+        other = threading.Thread(target=store.read, args=(PAPERS,))
+        other.start()
+        other.join()
+    assert len(opened) == 2
+    for connection in opened:
+        with pytest.raises(duckdb.ConnectionException):
+            connection.execute("select 1")

@@ -14,7 +14,7 @@ import pytest
 from gre_bench.core.resources import resource
 from gre_bench.store import Store
 from gre_bench.store.queries import Query
-from gre_bench.store.schema import add_tables, remake_views
+from gre_bench.store.schema import define
 from gre_bench.store.statements import statements
 from tests.flows.refreshing import refreshed
 
@@ -61,8 +61,7 @@ def parameters(query: str, lists: dict[str, list[str]], plain: dict[str, str]) -
 @pytest.fixture(scope="module")
 def schema():
     with duckdb.connect() as connection:
-        add_tables(connection)
-        remake_views(connection)
+        define(connection)
         yield connection
 
 

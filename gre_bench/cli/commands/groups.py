@@ -10,6 +10,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
+from gre_bench.store import kept_open
 
 MOVED = {
     "agree": "gre-bench study agree",
@@ -70,7 +71,8 @@ class TopGroup(Group):
     def main(self, *args: Any, **more: Any) -> Any:
         """Runs the program and exits. A usage error is printed as one line, like all other errors."""
         try:
-            code = super().main(*args, **more | {"standalone_mode": False})
+            with kept_open():
+                code = super().main(*args, **more | {"standalone_mode": False})
         except typer.TyperException as error:
             code = error.exit_code
             # No message: a group was called without a command, and has printed its help.

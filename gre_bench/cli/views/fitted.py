@@ -196,7 +196,8 @@ def _records(title: str, columns: Sequence[Column], styles: Sequence[str]) -> No
 
     This is for a screen too narrow for a table.
     """
-    say(title, style="bold")
+    if title:
+        say(title, style="bold")
     heads = max(len(column.head) for column in columns)
     for index in range(len(styles)):
         for column in columns:

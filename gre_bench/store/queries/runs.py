@@ -16,6 +16,15 @@ class VersionRow(TypedDict):
 VERSION = Query("version", VersionRow)
 
 
+class DefinitionsRow(TypedDict):
+    """At most one row: the digest of the definitions of the tables and views, as the store has them."""
+
+    digest: str | None
+
+
+DEFINITIONS = Query("definitions", DefinitionsRow)
+
+
 class SettingsRow(TypedDict):
     """At most one row: settings of the last refresh whose settings could be used."""
 

@@ -51,7 +51,7 @@ def finite(text: str) -> int:
     return -1
 
 
-_ADVERBS = listed("only also still never already often even just not always")
+_ADVERBS = listed("only also still never already often even just not")
 _LINKING = listed("appear seem remain become look felt became seemed looked remained appeared sounded")
 _AGENTS = listed("author authors paper it they we reviewer article manuscript he method")
 _SAID_OF = listed(

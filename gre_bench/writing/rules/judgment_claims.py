@@ -179,12 +179,7 @@ def _part(text: str, part: Part, open_article: bool = False, inner: bool = False
     if part == "wh":
         return indirect(text)
     if part == "verb":
-        if (
-            low not in VERBS
-            or low in ("be",)
-            or not rest
-            or rest.split()[0].lower() in AUXILIARIES | {"of", "to", "that"} - {"that"}
-        ):
+        if low not in VERBS or low in ("be",) or not rest or rest.split()[0].lower() in AUXILIARIES | {"of", "to"}:
             return ""
         return f"{gerund(low)} {_parallel(rest)}"
     if finite(text) > 0 or low in AUXILIARIES | PREPOSITIONS | _OPENERS or (low.endswith("ly") and low != "early"):

@@ -269,7 +269,13 @@ class Press:
 
 def length(text: str, font: str, size: float) -> float:
     """How wide *text* is, in points."""
-    return float(METRICS[font].text_length(text, fontsize=size))
+    return size * sum(advance(letter, font) for letter in text)
+
+
+@cache
+def advance(letter: str, font: str) -> float:
+    """How wide *letter* is at 1 pt; PyMuPDF's fonts have no kerning."""
+    return float(METRICS[font].text_length(letter, fontsize=1))
 
 
 def breaks(text: str, font: str, size: float, width: float, first: float = 0) -> Iterator[str]:

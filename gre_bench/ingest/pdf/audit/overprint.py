@@ -69,7 +69,7 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
         upper = np.flatnonzero(inside & (place_of > place))
         for lower in np.flatnonzero(inside & (place_of < place)):
             over = upper[_inside(middle[lower][None], glyphs.box[upper].T).ravel()] if len(upper) else upper
-            none[lower] = len(over) > 0 and glyphs.text[lower] not in {glyphs.text[other] for other in over}
+            none[lower] |= len(over) > 0 and glyphs.text[lower] not in {glyphs.text[other] for other in over}
     return _whole_lines(glyphs, none, place_of)
 
 
