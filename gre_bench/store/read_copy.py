@@ -96,13 +96,12 @@ class CopyForReaders:
             _, connection = self._connected()
         else:
             self._refuse_logs()
-            stamp, connection = kept.pop(self.file, (None, None))
-            if connection is None or stamp != self._stamp():
-                if connection is not None:
-                    connection.close()
-                stamp, connection = self._connected()
-            kept[self.file] = stamp, connection
-            connection = connection.cursor()
+            known = kept.pop(self.file, None)
+            if known and known[0] != self._stamp():
+                known[1].close()
+                known = None
+            kept[self.file] = known or self._connected()
+            connection = kept[self.file][1].cursor()
         try:
             yield connection
         finally:

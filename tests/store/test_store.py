@@ -225,12 +225,12 @@ def test_a_change_of_the_tables_needs_a_new_schema_version():
     assert (SCHEMA_VERSION, tables[:16]) == (8, "570d19c8c9d982df")
 
 
-def test_views_of_another_program_are_replaced_and_those_of_this_one_left_alone(store):
-    with store.transaction() as run:
+def test_views_of_another_program_are_replaced_and_those_of_this_one_left_alone(tmp_path):
+    store = Store(tmp_path, EDITION)
+    with store.lock("test"), store.transaction() as run:
         run.execute("create or replace view pairs as select 1 as planted")
-    with store.lock("test"):
-        with store.transaction() as run:
-            assert run.execute("from pairs").fetchall() == [(1,)], "nothing says that the views differ"
-            run.execute("comment on table meta is 'the digest of another program'")
+    with store.lock("test"), store.transaction() as run:
+        assert run.execute("from pairs").fetchall() == [(1,)], "nothing says that the views differ"
+        run.execute("comment on table meta is 'the digest of another program'")
     with store.lock("test"), store.transaction() as run:
         assert run.execute("from pairs").fetchall() == []
