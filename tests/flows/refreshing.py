@@ -103,15 +103,17 @@ def query(state: Path, text: str, edition: str = EDITION) -> list[tuple[Any, ...
 
 def tables(state: Path) -> dict[str, list[tuple[Any, ...]]]:
     """All that a run leaves, run ids and times aside, in a fixed order."""
-    return {
-        "pairs": query(state, "from pairs order by all"),
-        "sample": query(state, "from sample order by all"),
-        "spans": query(state, "from spans order by lm_id, prediction"),
-        "scores": query(state, "select * exclude (run_id) from scores order by all"),
-        "signatures": query(state, "from signatures order by all"),
-        "separation": query(state, "from separation order by all"),
-        "leaderboard": query(state, "from leaderboard order by signature_id, candidate"),
+    asked = {
+        "pairs": "from pairs order by all",
+        "sample": "from sample order by all",
+        "spans": "from spans order by lm_id, prediction",
+        "scores": "select * exclude (run_id) from scores order by all",
+        "signatures": "from signatures order by all",
+        "separation": "from separation order by all",
+        "leaderboard": "from leaderboard order by signature_id, candidate",
     }
+    with Store(state, EDITION).transaction() as connection:
+        return {name: connection.execute(text).fetchall() for name, text in asked.items()}
 
 
 def assert_same(found: dict[str, list[tuple[Any, ...]]], expected: dict[str, list[tuple[Any, ...]]]) -> None:
