@@ -122,8 +122,7 @@ class OpenReview:
         return self._file(lambda client: client.get_pdf(id=paper_id))
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """Returns the PDFs of several papers, fetched in one request (API v2). Returns None if the service finds no PDF
-        at all.
+        """Returns the PDFs of several papers, fetched in one request (API v2); None if the service has none of them.
 
         *numbers*: paper id → submission number at the venue.
         """

@@ -221,7 +221,5 @@ def _session(request: FetchRequest, secret: Callable[[str], str]) -> OpenReview:
 
 @lru_cache(maxsize=4)
 def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
-    """Returns the session for these arguments. Later calls with equal arguments return the same session, to log in
-    once.
-    """
+    """Returns the session for these arguments, opened at the first such call, so that a process logs in once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]
