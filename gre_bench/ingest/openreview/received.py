@@ -96,11 +96,10 @@ def _changed(note: Note) -> int:
 def numbers_of(
     notes: Iterable[Note], papers: Collection[str], api: int
 ) -> Iterator[tuple[str, int | None, str | None]]:
-    """Yields (paper id, submission number, the PDF's name in the note) for each note that is the submission of
-    *papers*.
+    """Yields (paper id, submission number, the PDF's name in the note) for each of *papers*.
 
-    *papers*: the ids of the papers. *api*: the API version of the notes. A number or a name that the note lacks is
-    None.
+    *notes*: notes that include the submissions of *papers*, in the form of the API version *api*.
+    *papers*: paper ids. A number or name that the note does not state is None.
     """
     for note in notes:
         if note.get("id") in papers and note.get("id") == note.get("forum"):

@@ -80,10 +80,10 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=taken, sent=found[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
-        """Records the limits that a response states. After a refusal (429), no request is allowed until the wait is
+        """Records the limits that a response states. After a refusal (429), blocks requests of *kind* until the wait is
         over.
 
-        *body*: the parsed JSON of the response; None if it is no JSON.
+        *status*, *headers*: those of the response. *body*: its parsed JSON; None if it has none.
         """
         now = self.clock()
         with self._changing(kind) as found:

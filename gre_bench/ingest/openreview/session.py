@@ -67,8 +67,9 @@ class Session:
         self._spent = False
 
     def client(self) -> Any:
-        """Returns the openreview-py client, logged in if credentials are given; raises `SourceError` if the login is
-        refused.
+        """Returns the openreview-py client, logged in if there are credentials.
+
+        Raises `SourceError` if the login is refused.
         """
         if self._client is None:
             token = "" if self._spent else self.login.token
@@ -78,8 +79,7 @@ class Session:
         return self._client
 
     def renew(self) -> bool:
-        """Closes the client and discards its token, which expired. Returns whether a password is there to log in again.
-        """
+        """Forgets the client and its expired token. Returns whether a password is there to log in again."""
         self._client, self._spent = None, True
         return bool(self.login.password)
 

@@ -57,7 +57,8 @@ class TokenExpired(Exception):
 
 
 def kind_of(path: str) -> str:
-    """Returns the kind of request that the service counts a request to *path* as, such as ``notes`` or ``pdf``."""
+    """Returns the kind of a request to *path*, such as ``notes`` or ``pdf``. The service limits each kind separately.
+    """
     return next((kind for start, kind in KINDS if path.startswith(start)), "other")
 
 
