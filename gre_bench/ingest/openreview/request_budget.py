@@ -80,9 +80,9 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=taken, sent=found[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
-        """Records the limits that a response states. After a refusal (429), blocks requests of *kind* until the wait is
-        over.
+        """Records the limits that a response to a request of *kind* states.
 
+        After a refusal (429), requests of *kind* are blocked until the wait is over.
         *status*, *headers*: those of the response. *body*: its parsed JSON; None if it has none.
         """
         now = self.clock()

@@ -135,11 +135,10 @@ class Faults:
             return found
 
     def instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
-        """Returns the error response that a fault puts in place of the real answer; None if the real answer is to be
-        sent.
+        """Returns the error response that replaces the real answer; None if the real answer is to be sent.
 
         *triggered*: the faults that affect this request. *kind*: the kind of the request.
-        A fault 429 also refuses later requests of *kind* until its wait is over.
+        After a fault 429, later requests of *kind* are refused too until the wait is over.
         """
         now = time.time()
         if now < self._opens.get(kind, 0.0):
@@ -168,9 +167,7 @@ class Faults:
 
 
 def wire(triggered: Iterable[Fault]) -> Fault | None:
-    """Returns the first of the *triggered* faults that disturbs the transfer of bytes, such as ``reset``; None if none
-    does.
-    """
+    """Returns the first of the *triggered* faults that disturbs the transfer of bytes, such as ``reset``, or None."""
     return next((one for one in triggered if one.name in _WIRE), None)
 
 

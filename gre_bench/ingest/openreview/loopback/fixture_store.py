@@ -76,14 +76,16 @@ class FixtureStore:
         return self._counted("notes", listed, len(results), query)
 
     def edits(self, query: Query) -> HttpResponse:
-        """Answers ``/notes/edits``: returns all edits of one note, or the edit with a given id. Under API v1 there are
-        none.
+        """Answers ``/notes/edits``: returns all edits of one note, or the edit with a given id.
+
+        The list is empty under API v1.
         """
         return self._listed("edits", "note.id", query) if self.api == 2 else say({"edits": []})
 
     def references(self, query: Query) -> HttpResponse:
-        """Answers ``/references``: returns all versions of one note, or the version with a given id. Under API v2 there
-        are none.
+        """Answers ``/references``: returns all versions of one note, or the version with a given id.
+
+        The list is empty under API v2.
         """
         return self._listed("references", "referent", query) if self.api == 1 else say({"references": []})
 
@@ -223,8 +225,7 @@ class FixtureStore:
         return self._counted(name, some, len(found), query)
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
-        """Returns a response with one page of results, and the number of all matching results where the service states
-        it.
+        """Returns a response with one page of results, and states the number of all results where the service does.
 
         The service always states the number under API v1. Under API v2 it does so if the query asks for it or has an
         offset.

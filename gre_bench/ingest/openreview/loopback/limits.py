@@ -47,10 +47,9 @@ class Windows:
         self._made: Counter[str] = Counter()
 
     def take(self, kind: str) -> dict[str, str]:
-        """Counts one request of *kind*, and returns the headers that state the limit; no headers if *kind* has no
-        limit.
+        """Counts one request of *kind* and returns the headers that state its limit.
 
-        Raises `Refused` with a 429 if the window allows no more requests.
+        Returns no headers if *kind* has no limit. Raises `Refused` with a 429 if the window allows no more requests.
         """
         limit = self.limits.get(kind)
         if limit is None:
