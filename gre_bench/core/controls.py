@@ -35,8 +35,7 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], index: int) -> T:
-    """Returns the item of *items* that lies half the list's length after *index*, counting on from the start at the
-    end.
+    """Returns the item that lies half the list's length after *index*, continuing at the start after the end.
 
     In a list of 300, it is the item 150 positions later. In a list of two or more, it is never the item at *index*
     itself.

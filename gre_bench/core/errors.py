@@ -53,8 +53,9 @@ class ServiceDown(SourceError):
 
 
 class Paused(GreBenchError):
-    """An outside service allows no request before *until* (epoch seconds). Nothing failed: the run continues at that
-    time.
+    """An outside service allows no request before *until* (epoch seconds).
+
+    Nothing failed: the run continues at that time.
     """
 
     def __init__(self, message: str, until: float):

@@ -1,5 +1,4 @@
-"""The benchmark inside inspect_ai: ``inspect eval gre_bench/review`` reviews papers with any model that inspect_ai
-knows.
+"""The benchmark as a task of inspect_ai: ``inspect eval gre_bench/review`` has any model review papers.
 
 board    scores single reviews as an edition's board does, without inspect_ai
 scorers  scorers and metrics of inspect_ai

@@ -22,8 +22,7 @@ _log = logging.getLogger(__name__)
 
 @task
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
-    """Returns the inspect_ai task: review the papers of *edition*. GEM and GEM-S score each review against human
-    reviews.
+    """Returns the inspect_ai task that has a model review papers, and scores each review by GEM and GEM-S.
 
     *edition*: the edition's name, such as ``ICLR-2025``.
     *state*: the folder that keeps everything a run makes.

@@ -22,8 +22,9 @@ from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 
 @contextmanager
 def errors_for_users() -> Iterator[None]:
-    """Turns a `GreBenchError` raised in the block into inspect_ai's `PrerequisiteError`, shown as one line without
-    traceback.
+    """Turns a `GreBenchError` raised in the block into inspect_ai's `PrerequisiteError`.
+
+    inspect_ai shows that error as one line without a traceback.
     """
     try:
         yield

@@ -153,10 +153,9 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 
 def hint(folder: Path) -> str:
-    """Returns the end of an error message, ``; did you mean ...?``, if the last part of *folder* resembles a model's
-    name.
+    """Returns the end of an error message, ``; did you mean ...?``, if *folder* resembles a pretrained model's name.
 
-    Returns an empty text if it resembles none.
+    Only the last part of the path is compared. Returns an empty text if no name is similar.
     """
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""
