@@ -49,8 +49,7 @@ def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
 
 
 def before(run: Path, origin: Origin) -> list[Path]:
-    """Returns the folders of the fetch runs that precede *run* and have the same venue-year and *origin*, oldest first.
-    """
+    """Returns the folders of the fetch runs that precede *run* and have the same venue-year and *origin*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
     return [path for path in known if path.name < run.name and origin_of(path) == origin]
 
