@@ -60,8 +60,7 @@ def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> Eve
     """Returns a trigger on the events of flow runs that have the tag *tag*.
 
     If *after* is empty, it fires when one of the events *expect* happens. Otherwise it fires when none of *expect*
-    happens
-    within *within_s* seconds after one of the events *after*.
+    happens within *within_s* seconds after one of the events *after*.
     *expect*, *after*: names of events without the prefix `RUN`, separated by blanks; ``*`` means any event.
     """
     return EventTrigger(

@@ -15,8 +15,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
     """Returns all *known* names, the most similar to *name* first; equally similar names are in alphabetical order.
 
     The similarity is difflib's ratio, ignoring case. It compares *name* with the known name, or with the part of that
-    name
-    after the last ``/``, whichever is more similar.
+    name after the last ``/``, whichever is more similar.
     """
 
     def far(other: str) -> tuple[float, str]:
@@ -46,7 +45,7 @@ def listed(names: Iterable[str]) -> str:
 def resolved(name: str, known: Iterable[str], what: str) -> str:
     """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``.
 
-    Upper and lower case differ. *what*: the start of the error message, before the name.
+    The comparison is case-sensitive. *what*: the start of the error message, before the name.
     Raises `SettingsError` if no known name or several fit.
     """
     names = set(known)

@@ -24,8 +24,7 @@ class Recipe:
     *synopsis*: which text about the paper the metric also reads.
     *asks*: the kind of model that computes the metric; ``nothing``: none.
     *formula*: how log-probabilities become a score; None for a metric without log-probabilities. ``specific`` subtracts
-    the
-    score of the candidate's review of another paper.
+    the score of the candidate's review of another paper.
     *needs_reference*: True: one score per (candidate's review, reference); False: one score per candidate's review.
     *unit*: the unit of the score.
     *measure*: ``module:name`` of a `gre_bench.metrics.overlap.Measure`, if the metric needs no model.

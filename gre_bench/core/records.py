@@ -136,8 +136,7 @@ class Case:
     *candidate*: the text of the response. *reference*: the text of the reference.
     *synopsis*: the text of the synopsis; None if the metric reads none.
     *moved*: the text of the candidate's response to another paper, whose score is subtracted as chance. None if the
-    metric
-    subtracts nothing.
+    metric subtracts nothing.
     """
 
     paper_id: str
@@ -239,7 +238,8 @@ class Score:
 class Prediction:
     """What an evaluation LM computes a log-probability of: the text *reply*, given the other texts.
 
-    *x*: the review that the LM has read before; None: no review. *synopsis*: the synopsis it has read; None: none.
+    *x*: the review that the LM reads first; None: no review.
+    *synopsis*: the text about the paper that the LM reads; None: none.
     *prompt*: the name of the prompt that presents these texts.
     """
 
@@ -301,10 +301,9 @@ class Reply:
 class Writer(Protocol):
     """An LM that answers chats. `write` returns one reply for each chat, in the same order.
 
-    *identity*: the model and its revision, which go into signatures; it does not depend on the endpoint.
-    A chat that fails gets a `Reply` with the reason, and the other chats are still answered. `write` raises an error
-    only
-    if the writer cannot be used at all.
+    *identity*: the model and its revision, which go into signatures; it does not depend on the endpoint. A chat that
+    fails gets a `Reply` with the reason, and the other chats are still answered. `write` raises an error only if the
+    writer cannot be used at all.
     """
 
     @property
@@ -374,8 +373,7 @@ class Planned:
     """A pair in the plan of scores, with its *case* if it can be scored now, or the reason if it cannot.
 
     *state*: ``due``: can be scored. ``waiting``: a text is still to be written. ``excluded``: a rule leaves the pair
-    out of
-    the metric. ``failed``: a text could not be written.
+    out of the metric. ``failed``: a text could not be written.
     *reason*: a code for the reason; *detail*: the reason in words. Both are None for a due pair.
     """
 

@@ -34,9 +34,8 @@ def judgments(text: str) -> str:
 def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
     """Returns tag → its content, stripped, for those of the tags *names* that occur in *text*.
 
-    Upper and lower case are the same. A tag that is not closed ends at the next opening tag of *names*, or at the end
-    of
-    the text. If a tag occurs twice, the last occurrence counts.
+    Tags in *text* may be in upper or lower case. A tag that is not closed ends at the next opening tag of *names*, or
+    at the end of the text. If a tag occurs twice, the last occurrence counts.
     """
     mark = re.compile("<(/?)(" + "|".join(map(re.escape, names)) + r")\s*>", re.IGNORECASE)
     by_case = {name.lower(): name for name in names}
@@ -55,9 +54,10 @@ def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def assw(text: str) -> tuple[list[str], list[str]]:
-    """Returns (strengths, weaknesses) that the authors state themselves, each as a list of points.
+    """Reads the strengths and weaknesses that a paper's authors state from an LM's reply *text*.
 
-    Raises ``ReplyError("no_assw")`` if one of the two tags is missing or there are no points.
+    Returns (strengths, weaknesses), each a list of points. Raises ``ReplyError("no_assw")`` if one of the two tags is
+    missing or there are no points.
     """
     parts = tagged(text, ASSW_PARTS)
     if set(parts) != set(ASSW_PARTS):
@@ -71,9 +71,8 @@ def assw(text: str) -> tuple[list[str], list[str]]:
 def repeats_itself(text: str) -> bool:
     """Whether *text* ends in a loop: one passage repeated many times, as a small LM with greedy decoding may write.
 
-    `TIMES` and `LOOP` state how often and how long. The passage may be cut off at the start or end of the loop.
-    Runs in linear time: if the longest border of a prefix of length n has length b, the prefix has the period n − b
-    (Knuth,
+    `TIMES` and `LOOP` state how often and how long. The passage may be cut off at the start or end of the loop. Runs in
+    linear time: if the longest border of a prefix of length n has length b, the prefix has the period n − b (Knuth,
     Morris and Pratt 1977). The prefixes are those of the reversed text.
     """
     tail = text.rstrip()[: -TAIL - 1 : -1]

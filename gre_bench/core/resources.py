@@ -34,8 +34,7 @@ def settings_names() -> list[str]:
 
 
 def settings_file(given: Path) -> Path:
-    """Returns the settings file that *given* means: a path, or the name of a shipped file, such as
-    ``papers/004_board``.
+    """Returns the path of the settings file *given*: a file, or the name of a shipped one such as ``papers/004_board``.
 
     Returns *given* unchanged if it is an existing file, or if no shipped file has that name.
     """

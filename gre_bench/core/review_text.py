@@ -177,7 +177,7 @@ def sentences(text: str) -> list[str]:
 
 
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
-    """Returns (length, kind) of the heading at the start of *sentence*, as in "Weaknesses: it is slow".
+    """Returns (length, kind of section) of the heading at the start of *sentence*, as in "Weaknesses: it is slow".
 
     *before*: the kind of the section before the sentence. Returns (0, *before*) if there is no heading.
     """

@@ -25,7 +25,7 @@ class RosterModel(BaseModel):
 
     *name*: the model's name in the models file.
     *guideline*: the name of a shipped guideline that the model gets; None: none.
-    *sampling*: how the model samples, where it differs from the models file.
+    *sampling*: sampling settings, such as ``temperature``, that replace those in the models file.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,8 +69,9 @@ def roster_names() -> list[str]:
 
 
 def roster_file(name: str, beside: Path) -> Path:
-    """Returns the path of the roster *name*: a shipped roster's name, or a file ``*.toml`` relative to the folder
-    *beside*.
+    """Returns the path of the file of the roster *name*.
+
+    *name*: a shipped roster's name, or a file ``*.toml`` relative to the folder *beside*.
     """
     if not name.endswith(".toml"):
         return resource("data", "rosters", f"{name}.toml")

@@ -297,8 +297,9 @@ class ScoringSettings(_Group, frozen=True):
 
     @property
     def with_chance(self) -> tuple[str, ...]:
-        """The metrics to compute: *metrics*, and for each of them its specific form, if it has one and chance is
-        scored.
+        """The metrics to compute: *metrics* and, if chance is scored, their specific forms.
+
+        A specific form is the excess of a metric over chance; some metrics have none.
         """
         forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRICS]
         return tuple(dict.fromkeys((*self.metrics, *(forms if self.chance else ()))))
@@ -445,9 +446,9 @@ class Settings(_Group, frozen=True):
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings of the TOML file *path*, with *overrides* such as ``edition.papers=20``.
 
-    *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults.
-    A relative path in the file starts from the file's folder. A relative path in an override starts from the current
-    folder. Raises `SettingsError` for a missing file or a wrong setting.
+    *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults. A relative
+    path in the file starts from the file's folder. A relative path in an override starts from the current folder.
+    Raises `SettingsError` for a missing file or a wrong setting.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -474,10 +475,9 @@ def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings
 
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
-    """Returns the budget *given*, changed by *overrides* such as ``budget.usd=5``. For commands without a settings
-    file.
+    """Returns the budget *given*, changed by *overrides* such as ``budget.usd=5``.
 
-    Raises `SettingsError` for an override of a setting outside the budget.
+    Commands that read no settings file use it. Raises `SettingsError` for an override of a setting outside the budget.
     """
     tree = {"budget": given.model_dump(exclude_unset=True)}
     return parse(_bounded(tree, overrides, "budget.", "budget.usd=5")).budget
@@ -540,8 +540,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Makes the relative paths in *tree* (group → setting → value) absolute, starting from *folder*, and returns
-    *tree*.
+    """Makes the relative paths in *tree* absolute, starting from *folder*, and returns *tree*.
+
+    *tree*: group → setting → value.
     """
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
@@ -593,8 +594,7 @@ def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
     """Returns the path *value* as an absolute path; a relative path starts from the folder *beside*.
 
     *setting*: (group, key). The name of a pretrained model is returned unchanged, so that recorded settings work on
-    every
-    machine.
+    every machine.
     """
     if "\0" in value:
         raise SettingsError(f"setting {'.'.join(setting)}: a path holds no NUL")

@@ -12,8 +12,7 @@ def base_url(url: str) -> str:
     """Returns *url* without a final slash.
 
     Raises `ValueError` if it is no http(s) URL, or contains a user, a password, a query or a fragment. The message
-    never
-    contains the URL.
+    never contains the URL.
     """
     problem = ValueError("not an http(s) URL")
     try:

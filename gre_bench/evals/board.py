@@ -93,8 +93,7 @@ class ReviewBoard:
         """Writes *review* as judgments and scores it by *metric* against the references of the paper *paper_id*.
 
         If the paper is not in the sample or the review cannot be scored, the result states the problem. Calls from
-        several
-        threads run one at a time, because they share one LM.
+        several threads run one at a time, because they share one LM.
         """
         entry = self._entries.get(paper_id)
         if entry is None:
@@ -153,8 +152,7 @@ def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
     """Returns the scorer of single reviews for *edition*, whose data lies in the folder *state*.
 
     Calls return the same object until the edition's data changes. Raises `SettingsError` if the edition does not exist
-    or
-    has no board. Raises it also if new scores would have other signatures than those on the board.
+    or has no board. Raises it also if new scores would have other signatures than those on the board.
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:

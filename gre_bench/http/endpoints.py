@@ -12,8 +12,7 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """The limits of one endpoint, shared by all models behind it. None means no limit, except that *concurrency* is
-    then 8.
+    """The limits of one endpoint, shared by all models behind it. None means no limit, but 8 for *concurrency*.
 
     *concurrency*: the most requests in flight at once.
     *tokens_per_minute*: tokens read and written, counted together.
@@ -27,8 +26,9 @@ class Limits(BaseModel):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """(seconds per request, seconds per token): the shortest average intervals within the limits per minute; 0: no
-        limit.
+        """(seconds per request, seconds per token): the shortest average intervals that the limits allow.
+
+        An interval is 0 if the limit per minute is not set.
         """
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0

@@ -68,9 +68,9 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
 
 
 def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Returns how many seconds a refusal asks to wait: the longest wait in its headers and body. None if it states
-    none.
+    """Returns how many seconds a refusal asks to wait; None if it states no wait.
 
+    If its headers and body state several waits, the longest counts.
     *body*: the parsed JSON of the refusal. *now*: when the refusal arrived (epoch seconds).
     """
     known = {name.lower(): value for name, value in headers.items()}

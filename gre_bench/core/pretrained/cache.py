@@ -60,8 +60,7 @@ def cache() -> Path:
     """Returns the folder of all fetched models, whether or not it exists.
 
     It is the folder in the environment variable `VARIABLE`, or else a folder in the user's cache. Raises
-    `SettingsError` if
-    the user has no home folder.
+    `SettingsError` if the user has no home folder.
     """
     if chosen := os.environ.get(VARIABLE):
         return Path(os.path.abspath(os.path.expanduser(chosen)))
@@ -108,8 +107,7 @@ def placed(value: str | Path, beside: Path) -> Path:
     """Returns the model that the setting *value* means: a pretrained model's name as it is, or an absolute path.
 
     *beside*: the folder that relative paths start from. If it has a folder with a pretrained model's name, the result
-    is
-    the path of that folder.
+    is the path of that folder.
     """
     path = Path(os.path.abspath(beside)) / value
     return Path(value) if named(Path(value)) and not path.is_dir() else path.resolve()

@@ -155,9 +155,8 @@ class OpenReview:
     def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
         """Calls *ask* with the openreview-py client and returns the result.
 
-        *missing*: keyword to return in place of a 404 answer; if it is not given, a 404 raises `SourceError`.
-        Logs in again, once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any other
-        error.
+        *missing*: keyword to return in place of a 404 answer; if it is not given, a 404 raises `SourceError`. Logs in
+        again, once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any other error.
         """
         from openreview import OpenReviewException
 

@@ -83,10 +83,11 @@ def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: 
 def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed: int, count: int | None) -> Page:
     """Returns the page after the id *after*, with the latest count; the page is empty only at the end of the listing.
 
+    *after*: the id of the last note listed so far; None at the start.
     *listed*: the number of notes listed so far.
-    *count*: the service's count of the whole listing so far; None if it stated none.
-    An empty page before the end is a passing fault, so the page is requested again. If it stays empty, a listing with
-    `short` set ends there, and any other listing raises `ServiceDown`.
+    *count*: the service's latest count of the whole listing; None if it stated none.
+    An empty page before the end is a passing fault, so the page is requested again. If all tries give an empty page,
+    `ServiceDown` is raised. A listing that may be short ends there instead.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
         page = client.page(listing.invitation, after, listing.size, not listing.required)

@@ -36,8 +36,7 @@ class Refusals:
     """Keeps track of refusals (403) of one kind of item during a run.
 
     Refusals without an answer between them form a series. An answer ends the series, which is then recorded in the
-    journal.
-    A series of `IN_A_ROW` refusals ends the requests instead.
+    journal. A series of `IN_A_ROW` refusals ends the requests instead.
     """
 
     def __init__(self, journal: Journal, kind: Kind):
@@ -50,8 +49,7 @@ class Refusals:
         """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `Forbidden`.
 
         A series of `IN_A_ROW` refusals raises `ServiceDown`. If earlier runs also met these refusals, no error is
-        raised
-        and the remaining items are skipped.
+        raised and the remaining items are skipped.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused
@@ -84,7 +82,7 @@ class Refusals:
             raise ServiceDown(f"{what}; see what the account may read{ADVICE[self.kind]}, and run it again later")
 
     def end(self) -> None:
-        """Ends the series, and records in the journal that each of its items was refused."""
+        """Ends the current series of refusals, and records each refused item in the journal."""
         for item in self._items:
             self.journal.add_refusal(self.kind, item, time.time())
         self._count, self._items = 0, []

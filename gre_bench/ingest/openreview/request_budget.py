@@ -205,8 +205,7 @@ def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limi
     """Returns the limit *stated* by a refusal with the full length of its time window.
 
     A refusal states only when its window ends. The window's start is taken from the known limit, which recorded our
-    first
-    request in the window.
+    first request in the window.
     *limits*: the known limits by source. *name*: the source of *stated*.
     """
     old = limits.get(name, limits.get("guess"))

@@ -181,8 +181,7 @@ class Transport(HTTPAdapter):
 
         *kind*: the host and the kind of request, separated by a blank.
         Returns the fault in words if a retry may help, or an empty text if there is no fault. Raises an error for
-        faults that
-        a retry cannot help.
+        faults that a retry cannot help.
         """
         form = response.headers.get("content-type", "").lower()
         body, garbled = None, False

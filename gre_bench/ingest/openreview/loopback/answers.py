@@ -1,7 +1,7 @@
 """The HTTP answers of the loopback OpenReview. Refusals are worded as the real service words them.
 
-Most forms of refusals come from recorded responses, such as the browser check. The form of the request limit's
-refusal comes from reports of the service's users.
+Most forms of refusals come from recorded responses, such as the browser check. The form of the request limit's refusal
+comes from reports of the service's users.
 """
 
 from __future__ import annotations

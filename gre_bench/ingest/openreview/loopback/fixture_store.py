@@ -1,8 +1,8 @@
 """The contents of one host of the loopback OpenReview, and the answers made from them.
 
 Under API v1, a note has plain content and one invitation. Under API v2, content values are ``{"value": ...}`` and a
-note has a list of invitations. The rules of both APIs follow recorded responses. As at the real service, a host
-lacks the notes of the other API, and a listing of such notes is empty and not an error.
+note has a list of invitations. The rules of both APIs follow recorded responses. A host does not have the notes of the
+other API. As at the real service, listing them gives an empty list and no error.
 """
 
 from __future__ import annotations
@@ -124,8 +124,7 @@ class FixtureStore:
         """Returns a response with a zip archive of the PDFs of at most `BATCH` notes.
 
         *items*: ids of notes. Files are named ``<submission number>_pdf.pdf``; notes without a PDF are left out. For a
-        single
-        note, the PDF itself is sent, as the real service does.
+        single note, the PDF itself is sent, as the real service does.
         """
         if len(set(items)) > BATCH:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)

@@ -69,8 +69,7 @@ def page(notes: list[Note], query: Query) -> list[Note]:
     """Returns the page of *notes* that *query* asks for.
 
     The page starts after the note id ``after``, or at the position ``offset``. It holds at most ``limit`` notes. A
-    query
-    with ``stream=true`` gets all notes.
+    query with ``stream=true`` gets all notes.
     Raises `Refused` for a limit above `PAGE` or an unknown id in ``after``.
     """
     limit, offset = number(query, "limit", PAGE), number(query, "offset", 0)
