@@ -64,7 +64,7 @@ class Paused(GreBenchError):
 
 
 class BudgetReached(Paused):
-    """A limit of the settings is reached: nothing more is paid for, and finished work is kept.
+    """A spending limit in the settings is reached: nothing more is paid for, and finished work is kept.
 
     The run continues once the limit is raised.
     """
@@ -83,7 +83,10 @@ class ReplyError(GreBenchError):
 
 
 class ChangeError(GreBenchError):
-    """A change of a review that its text does not allow. ``code``: the reason, stored in place of the changed text."""
+    """A review's text does not allow a change, such as a deletion from too short a text.
+
+    ``code``: the reason, stored in place of the changed text.
+    """
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -122,7 +125,7 @@ class UnfinishedError(GreBenchError):
 
 
 class NothingCommitted(StoreError, UnfinishedError):
-    """No run has committed anything of this edition yet."""
+    """No run has stored any results of this edition yet."""
 
 
 class LockedError(StoreError):

@@ -29,7 +29,7 @@ NO_REFERENCE = "none"
 
 
 def digest(value: object) -> str:
-    """Returns the SHA-256 (64 hex digits) of the canonical JSON of *value*."""
+    """Returns the SHA-256 (64 hex digits) of *value* as JSON with sorted keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -185,7 +185,10 @@ class Signature:
 
     @property
     def signature_id(self) -> str:
-        """The first 16 hex digits of the SHA-256 of all fields; a *chance* of ``none`` is left out."""
+        """The signature's id: the first 16 hex digits of the SHA-256 of all fields.
+
+        *chance* is left out if it is ``none``, so that older signatures keep their ids.
+        """
         return _signature_id(self)
 
 
@@ -364,7 +367,7 @@ class LMIdentity:
 
     @property
     def lm_id(self) -> str:
-        """The first 16 hex digits of the SHA-256 of all fields."""
+        """An id made from all fields: the first 16 hex digits of their SHA-256."""
         return digest(asdict(self))[:16]
 
 

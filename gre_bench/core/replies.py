@@ -71,9 +71,9 @@ def assw(text: str) -> tuple[list[str], list[str]]:
 def repeats_itself(text: str) -> bool:
     """Whether *text* ends in a loop: one passage repeated many times, as a small LM with greedy decoding may write.
 
-    `TIMES` and `LOOP` state how often and how long. The passage may be cut off at the start or end of the loop. Runs in
-    linear time: if the longest border of a prefix of length n has length b, the prefix has the period n − b (Knuth,
-    Morris and Pratt 1977). The prefixes are those of the reversed text.
+    The loop holds at least `TIMES` repetitions and `LOOP` characters. Its first and last passage may be cut off.
+    Method: reverse the text and compute the longest border of each prefix, in linear time (Knuth, Morris and Pratt
+    1977). A prefix of length n whose longest border has length b repeats a passage of length n − b.
     """
     tail = text.rstrip()[: -TAIL - 1 : -1]
     borders = [0] * len(tail)

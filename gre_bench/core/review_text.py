@@ -164,7 +164,7 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*. Sentences may have been removed or changed after `split`."""
+    """Returns the text of *sections*, the inverse of `split`. Callers may have removed or changed sentences in between."""
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections

@@ -431,7 +431,7 @@ class Settings(_Group, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _roster_expands(cls, tree: Any) -> Any:
-        """Replaces a roster's name by the roster's settings. The settings that a run records then need no roster file."""
+        """Replaces a roster's name by the roster's settings, so that the settings of a run need no roster file later."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
 

@@ -114,7 +114,10 @@ def placed(value: str | Path, beside: Path) -> Path:
 
 
 def named(folder: Path) -> Pretrained | None:
-    """Returns the pretrained model that *folder* names; None if *folder* is a path. *folder* is a result of `placed`."""
+    """Returns the pretrained model that *folder* names; None if *folder* is a path.
+
+    *folder*: a result of `placed`.
+    """
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
 

@@ -60,7 +60,7 @@ class OpenReview:
 
     @property
     def sent(self) -> Counter[str]:
-        """The number of requests sent, by kind."""
+        """Kind of request → number of requests sent."""
         return self._session.transport.sent
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:

@@ -49,13 +49,16 @@ def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
 
 
 def before(run: Path, origin: Origin) -> list[Path]:
-    """Returns the folders of the fetch runs that precede *run* and have the same venue-year and *origin*, oldest first."""
+    """Returns the folders of the earlier fetch runs with the same venue-year and *origin* as *run*, oldest first."""
     known = runs_of(run.parent, run.name.rpartition("-")[0])
     return [path for path in known if path.name < run.name and origin_of(path) == origin]
 
 
 def pdfs_before(run: Path, origin: Origin) -> dict[str, Fetched]:
-    """Returns paper id → PDF result from the fetch runs that precede *run*; the latest result of each paper counts."""
+    """Returns paper id → PDF result, from all fetch runs before *run* with the same *origin*.
+
+    If several fetch runs have a result for a paper, the latest is returned.
+    """
     return {paper: fetched for path in before(run, origin) for paper, fetched in read(path).pdfs.items()}
 
 

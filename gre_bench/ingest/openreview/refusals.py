@@ -71,9 +71,10 @@ class Refusals:
                 self.end()
 
     def add(self, error: Forbidden, item: str | None = None) -> None:
-        """Adds one refused request to the series; raises `ServiceDown` if the series reaches `IN_A_ROW`.
+        """Adds one refused request to the current series of refusals.
 
         *error*: the refusal. *item*: the id of the refused item; None if the request was for several items.
+        Raises `ServiceDown` if the series reaches `IN_A_ROW` refusals.
         """
         self._count += 1
         self._items += [item] if item is not None else []

@@ -57,7 +57,7 @@ class TokenExpired(Exception):
 
 
 def kind_of(path: str) -> str:
-    """Returns the kind of a request to *path*, such as ``notes`` or ``pdf``. The service limits each kind separately."""
+    """Returns the kind of a request to *path*, such as ``notes`` or ``pdf``. Each kind has its own limits."""
     return next((kind for start, kind in KINDS if path.startswith(start)), "other")
 
 

@@ -172,7 +172,9 @@ def wire(triggered: Iterable[Fault]) -> Fault | None:
 
 
 def shortened(triggered: Iterable[Fault], query: Query) -> Query:
-    """Returns the query to answer: with a page limit of 100 if the fault ``short-pages`` is *triggered*, else *query*."""
+    """Returns *query* with its page limit lowered to 100 if the fault ``short-pages`` is *triggered*; otherwise
+    *query*.
+    """
     if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
     return query

@@ -142,7 +142,7 @@ class FixtureStore:
         return HttpResponse(whole.getvalue(), kind=ZIP)
 
     def add(self, note: Mapping[str, Any]) -> None:
-        """Adds a new note."""
+        """Adds the new note *note*, without earlier versions."""
         with self._lock:
             self._notes[note["id"]] = dict(note)
             self._forums[note["forum"]].append(note["id"])
@@ -239,9 +239,9 @@ class FixtureStore:
         return self._versions[note_id] or [self._version(self._notes[note_id], note_id, None)]
 
     def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
-        """Returns *note* as a version of itself, in the form in which the service lists versions.
+        """Returns an entry for *note* in the form in which the service lists the versions of a note.
 
-        *named*: a text from which the version's id is made.
+        *named*: a text from which the entry's id is made.
         *at_ms*: the version's date (epoch ms); None: the dates of *note*.
         """
         version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]

@@ -135,7 +135,7 @@ class Loopback:
 
     @property
     def early(self) -> Counter[str]:
-        """Kind of request → number of requests sent after a refusal (429) and before the time that the refusal stated."""
+        """Kind of request → number of requests sent too early: after a refusal (429) and before the stated time."""
         return self.windows.early + self.faults.early
 
     def __enter__(self) -> Loopback:
