@@ -83,10 +83,7 @@ class ReplyError(GreBenchError):
 
 
 class ChangeError(GreBenchError):
-    """A review's text does not allow a change, such as a deletion from too short a text.
-
-    ``code``: the reason, stored in place of the changed text.
-    """
+    """A review cannot be changed as requested. ``code``: the reason, stored in place of the changed text."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -121,7 +118,9 @@ class Clash(StoreError):
 
 
 class UnfinishedError(GreBenchError):
-    """The requested result is not complete yet: a run did not finish, or nothing is committed. A later run may help."""
+    """The requested result is not complete yet: a run did not finish, or no run has stored results. A later run may
+    help.
+    """
 
 
 class NothingCommitted(StoreError, UnfinishedError):

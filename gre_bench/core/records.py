@@ -130,13 +130,13 @@ class Synopsis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair to be scored: a candidate's response to a paper and a reference for the same paper.
+    """One pair to be scored: a candidate's review of a paper, and a reference for the same paper.
 
     *source*: whether the texts are reviews as written or judgments.
-    *candidate*: the text of the response. *reference*: the text of the reference.
+    *candidate*: the text of the candidate's review. *reference*: the text of the reference.
     *synopsis*: the text of the synopsis; None if the metric reads none.
-    *moved*: the text of the candidate's response to another paper, whose score is subtracted as chance. None if the
-    metric subtracts nothing.
+    *moved*: the text of the candidate's review of another paper. The metric subtracts the score of this text as chance.
+    None if the metric subtracts nothing.
     """
 
     paper_id: str

@@ -164,7 +164,10 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """Returns the text of *sections*, the inverse of `split`. Callers may have removed or changed sentences in between."""
+    """Returns the text of *sections*; the inverse of `split`.
+
+    It also works if sentences were removed or changed after `split`.
+    """
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections

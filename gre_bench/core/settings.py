@@ -176,7 +176,9 @@ class FetchSettings(_Group, frozen=True):
 
 
 class WritingSettings(_Group, frozen=True):
-    """Who writes what the scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
+    """Writers of the texts that scores need. A writer is ``rule`` (built in, no LM) or a model's name in the models
+    file.
+    """
 
     judgments: str | None = Field(
         default=None, description="writer of the judgments of all reviews; none: only imported judgments"
@@ -372,7 +374,7 @@ class RunSettings(_Group, frozen=True):
 
 
 class QuerySettings(_Group, frozen=True):
-    """The limits of one query of ``gre-bench sql``; none of it changes a score. MB are of 1,000,000 bytes."""
+    """The limits of one query of ``gre-bench sql``. They change no score. One MB is 1,000,000 bytes."""
 
     seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds after which a query is stopped")
     memory: int = Field(default=2_000, ge=100, description="memory of a query in MB")
@@ -391,7 +393,7 @@ class ReleaseSettings(_Group, frozen=True):
 
 
 class Bounds(_Group, frozen=True):
-    """How much may be spent; an omitted bound is no limit."""
+    """How much may be spent. A limit that is left out does not apply."""
 
     requests: int | None = Field(default=None, ge=0, description="requests to LMs; 0: use only archived replies")
     prompt_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs read")
@@ -403,7 +405,7 @@ class Bounds(_Group, frozen=True):
 
 
 class BudgetSettings(Bounds, frozen=True):
-    """Bounds over all runs of an edition or study together, and for single models; a run pauses at a bound."""
+    """Spending limits for all runs of an edition or study together, and for single models. A run pauses at a limit."""
 
     models: dict[str, Bounds] = Field(default={}, description="limits for single models of the models file")
 
@@ -431,7 +433,7 @@ class Settings(_Group, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _roster_expands(cls, tree: Any) -> Any:
-        """Replaces a roster's name by the roster's settings, so that the settings of a run need no roster file later."""
+        """Replaces a roster's name by the roster's settings. Recorded settings then need no roster file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
 

@@ -12,9 +12,9 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """The limits of one endpoint, shared by all models behind it. None means no limit, but 8 for *concurrency*.
+    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit.
 
-    *concurrency*: the most requests in flight at once.
+    *concurrency*: the most requests in flight at once; None: 8.
     *tokens_per_minute*: tokens read and written, counted together.
     """
 

@@ -4,7 +4,7 @@
     2. forums of submissions whose replies the listing left out
     3. (after sampling) versions and PDFs: `paper_fetching`
 
-Each function continues where the journal ends. It may be stopped at any time: by `Paused`, by an error, or by a kill.
+Each function continues where the journal ends. A run may be stopped at any time by `Paused`, an error or a kill.
 """
 
 from __future__ import annotations

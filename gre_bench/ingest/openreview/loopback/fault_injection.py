@@ -1,6 +1,7 @@
 """Injects faults into the answers of the loopback OpenReview, to test that a client survives them.
 
-`FAULTS` lists the faults by name. Each `Fault` states which kinds of requests it affects, and which of them in order.
+`FAULTS` lists the faults by name. Each `Fault` states the kinds of requests that it affects, and which requests of
+these kinds: for example the second one, or every tenth.
 """
 
 from __future__ import annotations
@@ -172,8 +173,9 @@ def wire(triggered: Iterable[Fault]) -> Fault | None:
 
 
 def shortened(triggered: Iterable[Fault], query: Query) -> Query:
-    """Returns *query* with its page limit lowered to 100 if the fault ``short-pages`` is *triggered*; otherwise
-    *query*.
+    """Returns the query to answer in place of *query*.
+
+    Its page limit is lowered to 100 if the fault ``short-pages`` is *triggered*; otherwise it is *query*.
     """
     if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}

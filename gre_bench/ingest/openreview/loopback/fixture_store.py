@@ -224,12 +224,12 @@ class FixtureStore:
         return self._counted(name, some, len(found), query)
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
-        """Returns a response with one page of results, and states the number of all results where the service does.
+        """Returns a response with one page of results and, in some cases, the number of all results.
 
-        The service always states the number under API v1. Under API v2 it does so if the query asks for it or has an
-        offset.
-        *name*: the key of the results, such as ``notes``. *listed*: the results on the page. *count*: the number of
-        all.
+        The number is stated as at the real service. Under API v1, it always is. Under API v2, it is if the query asks
+        for it or has an offset.
+        *name*: the key of the results, such as ``notes``. *listed*: the results on the page.
+        *count*: the number of all results.
         """
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
         tree = {name: listed} | ({"count": count} if counted else {})
