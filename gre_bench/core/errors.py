@@ -118,8 +118,9 @@ class Clash(StoreError):
 
 
 class UnfinishedError(GreBenchError):
-    """The requested result is not complete yet: a run did not finish, or no run has stored results. A later run may
-    help.
+    """The requested result is not complete yet: a run did not finish, or no run has stored results.
+
+    A later run may help.
     """
 
 

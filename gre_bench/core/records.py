@@ -94,8 +94,8 @@ class Review:
 class Judgments:
     """A review rewritten as judgments.
 
-    *writer*: identity of the writer that rewrote the review. *text*: exactly what the writer returned, one judgment a
-    line.
+    *writer*: identity of the writer that rewrote the review.
+    *text*: exactly what the writer returned, normally one judgment per line.
     """
 
     review_id: str
@@ -283,11 +283,11 @@ class Reply:
 
     *text*: set for the outcome ``ok``, and for ``cut`` (the text before the token limit).
     *detail*: the outcome in words.
-    *final*: another try cannot help.
+    *final*: whether another try cannot help.
     *model*: the model that the endpoint says it used.
     *thinking*: the number of characters of thinking that were removed.
     *prompt_tokens*, *reply_tokens*: as the endpoint counts them; None if it does not state them.
-    *archived*: the reply was found in the archive of earlier replies, so no request was sent.
+    *archived*: whether the reply came from the archive of earlier replies, so that no request was sent.
     """
 
     outcome: Outcome

@@ -176,9 +176,7 @@ class FetchSettings(_Group, frozen=True):
 
 
 class WritingSettings(_Group, frozen=True):
-    """Writers of the texts that scores need. A writer is ``rule`` (built in, no LM) or a model's name in the models
-    file.
-    """
+    """Writers of the texts that scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
 
     judgments: str | None = Field(
         default=None, description="writer of the judgments of all reviews; none: only imported judgments"

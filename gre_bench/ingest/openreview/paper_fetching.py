@@ -24,7 +24,8 @@ class Needs:
 
     *forums*: ids of submissions that were received without all of their replies.
     *histories*: ids of notes whose versions are needed.
-    *pdfs*: (paper id, submission number, the PDF's name in the note); the last two are None where not stated.
+    *pdfs*: (paper id, submission number, the PDF's name in the note) of each PDF. A number or name is None if not
+    stated.
     """
 
     forums: tuple[str, ...] = ()

@@ -168,7 +168,10 @@ class Faults:
 
 
 def wire(triggered: Iterable[Fault]) -> Fault | None:
-    """Returns the first of the *triggered* faults that disturbs the transfer of bytes, such as ``reset``, or None."""
+    """Returns the first of the *triggered* faults that disturbs the transfer of bytes, such as ``reset``.
+
+    Returns None if none of the faults does.
+    """
     return next((one for one in triggered if one.name in _WIRE), None)
 
 
