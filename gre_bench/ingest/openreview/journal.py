@@ -74,8 +74,8 @@ class Fetched:
 class Journal:
     """The journal of a fetch run in *folder*. While the context is open, it is locked against other processes.
 
-    *expected*: the host and API version to fetch from. Opening the journal of another origin raises `SourceError`. The
-    journal can be read without it, but not extended.
+    *expected*: the host and API version to fetch from. Opening the journal of another origin raises `SourceError`.
+    None: the journal can only be read.
     """
 
     def __init__(self, folder: Path, expected: Origin | None = None):

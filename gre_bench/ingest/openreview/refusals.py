@@ -48,8 +48,8 @@ class Refusals:
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
         """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `Forbidden`.
 
-        A series of `IN_A_ROW` refusals raises `ServiceDown`. If earlier runs also met these refusals, no error is
-        raised and the remaining items are skipped.
+        After `IN_A_ROW` refusals in a row it raises `ServiceDown`. If earlier runs also met these refusals, it returns
+        instead, without requesting the remaining items.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused

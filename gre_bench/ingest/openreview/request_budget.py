@@ -128,7 +128,10 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """Locks the file, yields host and kind → allowance for the block to change, and saves the changed mapping."""
+        """Locks the file, yields its allowances, and saves them as the block has changed them.
+
+        The allowances are a mapping: "host kind" → `Allowance`. It has an entry for *kind*.
+        """
         with self._lock():
             found = self._read()
             found.setdefault(kind, _guess(kind))

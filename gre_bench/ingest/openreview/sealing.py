@@ -37,7 +37,7 @@ class Sampled:
 
     *papers*: ids of the sampled papers.
     *wanted*: ids of the papers whose versions and PDFs are fetched.
-    *known*: the number of papers from which the sample was drawn, eligible or not.
+    *known*: the number of the venue-year's papers, whether or not they have enough human reviews.
     *eligible*: the number of papers with enough human reviews.
     *notes*: remarks for the user.
     """

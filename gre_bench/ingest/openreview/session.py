@@ -79,7 +79,7 @@ class Session:
         return self._client
 
     def renew(self) -> bool:
-        """Forgets the client and its expired token. Returns whether the login has a password to get a new token with."""
+        """Forgets the client and its expired token. Returns whether the login has a password, to get a new token."""
         self._client, self._spent = None, True
         return bool(self.login.password)
 
