@@ -32,7 +32,7 @@ def judgments(text: str) -> str:
 
 
 def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
-    """Returns tag → its content, stripped, for those of the tags *names* that occur in *text*.
+    """Returns a mapping from each tag of *names* that occurs in *text* to the tag's content, stripped.
 
     Tags in *text* may be in upper or lower case. A tag that is not closed ends at the next opening tag of *names*, or
     at the end of the text. If a tag occurs twice, the last occurrence counts.

@@ -41,7 +41,7 @@ class _Group(BaseModel, frozen=True, extra="forbid"):
 
 
 class EditionSettings(_Group, frozen=True):
-    """The papers that are scored: a venue-year, and the sample of its papers. A sample never changes once it is drawn."""
+    """The papers that are scored: a venue-year, and a sample of its papers. A drawn sample never changes."""
 
     venue: str = Field(default="SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
     year: int = Field(default=2026, ge=1990, le=2100, description="year of the venue")

@@ -138,7 +138,7 @@ class OpenReview:
     def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
         """Calls *ask* with the openreview-py client and returns the JSON object of the answer.
 
-        *missing*: keyword to return in place of a 404 answer; if it is not given, a 404 raises `SourceError`.
+        With ``missing=VALUE``, a 404 answer returns VALUE. Without it, a 404 answer raises `SourceError`.
         """
         transport = self._session.transport
         transport.last = None
@@ -155,8 +155,8 @@ class OpenReview:
     def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
         """Calls *ask* with the openreview-py client and returns the result.
 
-        *missing*: keyword to return in place of a 404 answer; if it is not given, a 404 raises `SourceError`. Logs in
-        again, once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any other error.
+        With ``missing=VALUE``, a 404 answer returns VALUE. Without it, a 404 answer raises `SourceError`. Logs in
+        again, once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any further error.
         """
         from openreview import OpenReviewException
 

@@ -19,7 +19,7 @@ ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.h
 
 
 def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns the items that a run must still request, with those that an earlier run found refused at the end.
+    """Returns the items that a run must still request. Items that an earlier run found refused come last.
 
     *kind*: whether *items* are ids of papers (``pdf``) or of notes (``history``).
     *began*: when the run began (epoch seconds). Items received, or refused since then, are left out.
@@ -35,8 +35,8 @@ def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> lis
 class Refusals:
     """Keeps track of refusals (403) of one kind of item during a run.
 
-    Refusals without an answer between them form a series. An answer ends the series, which is then recorded in the
-    journal. A series of `IN_A_ROW` refusals ends the requests instead.
+    Refusals without an answer between them form a series. The next answer ends the series, and its refusals are then
+    recorded in the journal. If the series reaches `IN_A_ROW` refusals first, no further item is requested.
     """
 
     def __init__(self, journal: Journal, kind: Kind):

@@ -144,9 +144,9 @@ class Session:
 
 
 def _codes(login: Login) -> Callable[[str], str] | None:
-    """Returns a function that takes openreview-py's name of a method and returns a one-time code.
+    """Returns a function that supplies one-time codes to openreview-py; None if *login* has no source of codes.
 
-    Returns None if *login* has neither a code nor a secret that generates codes.
+    The function takes the login method that openreview-py names, and ignores it.
     """
     if not login.mfa_code and not login.totp_secret:
         return None

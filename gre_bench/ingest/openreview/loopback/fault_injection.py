@@ -190,7 +190,7 @@ def corrupted(
 ) -> HttpResponse:
     """Returns *answer* with the changes that the *triggered* faults make to its content, such as repeated notes.
 
-    The fault ``edits`` instead edits two reviews in *fixture_store*.
+    The fault ``edits`` leaves *answer* unchanged and edits two reviews in *fixture_store*, for later requests.
     *query*: the query of the request. *fixture_store*: the contents of the host.
     """
     for one in triggered:
