@@ -304,9 +304,9 @@ class Reply:
 class Writer(Protocol):
     """An LM that answers chats. `write` returns one reply for each chat, in the same order.
 
-    *identity*: the model and its revision, which go into signatures; it does not depend on the endpoint. A chat that
-    fails gets a `Reply` with the reason, and the other chats are still answered. `write` raises an error only if the
-    writer cannot be used at all.
+    *identity*: the model and its revision, which go into signatures; it does not depend on the endpoint.
+    A chat that fails gets a `Reply` with the reason, and the other chats are still answered. `write` raises an error
+    only if the writer cannot be used at all.
     """
 
     @property

@@ -54,9 +54,9 @@ def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def assw(text: str) -> tuple[list[str], list[str]]:
-    """Reads the strengths and weaknesses that a paper's authors state from an LM's reply *text*.
+    """Returns (strengths, weaknesses) as the paper's authors state them, each as a list of points.
 
-    Returns (strengths, weaknesses), each a list of points. Raises ``ReplyError("no_assw")`` if one of the two tags is
+    *text*: the reply of an LM that was asked for them. Raises ``ReplyError("no_assw")`` if one of the two tags is
     missing or there are no points.
     """
     parts = tagged(text, ASSW_PARTS)

@@ -446,9 +446,9 @@ class Settings(_Group, frozen=True):
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings of the TOML file *path*, with *overrides* such as ``edition.papers=20``.
 
-    *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults. A relative
-    path in the file starts from the file's folder. A relative path in an override starts from the current folder.
-    Raises `SettingsError` for a missing file or a wrong setting.
+    *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults.
+    A relative path in the file starts from the file's folder. A relative path in an override starts from the current
+    folder. Raises `SettingsError` for a missing file or a wrong setting.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -602,9 +602,9 @@ def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
 
 
 def _path(key: str) -> list[str]:
-    """Returns the parts of the setting's name *key* between the dots.
+    """Returns the parts of the setting's name *key*, split at its dots.
 
-    In ``budget.models.NAME.bound``, dots within NAME do not split it.
+    In ``budget.models.NAME.bound``, NAME may contain dots and stays one part.
     """
     parts = key.split(".")
     if parts[:2] == ["budget", "models"] and len(parts) > 3:

@@ -151,8 +151,8 @@ class ReviewBoard:
 def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
     """Returns the scorer of single reviews for *edition*, whose data lies in the folder *state*.
 
-    Calls return the same object until the edition's data changes. Raises `SettingsError` if the edition does not exist,
-    if it has no board, or if new scores would have other signatures than those on the board.
+    Calls return the same object until the edition's data changes. Raises `SettingsError` in three cases: the edition
+    does not exist, it has no board, or new scores would have other signatures than those on the board.
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:

@@ -22,13 +22,14 @@ _log = logging.getLogger(__name__)
 
 @task
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
-    """Returns the inspect_ai task that has a model review papers, and scores each review by GEM and GEM-S.
+    """Returns the inspect_ai task: the model reviews papers of *edition*, and GEM and GEM-S score its reviews.
 
     *edition*: the edition's name, such as ``ICLR-2025``.
     *state*: the folder that keeps everything a run makes.
-    *limit*: review only the first *limit* papers of the sample; None: all papers that the board scores. The prompt is
-    that of Xu et al. 2025, C.3. Temperature and token limit are the benchmark's defaults, unless inspect_ai's options
-    change them. Papers without a text are left out with a warning.
+    *limit*: review only the first *limit* papers of the sample; None: all papers that the board scores.
+
+    The prompt is that of Xu et al. 2025, C.3. Temperature and token limit are the benchmark's defaults, unless
+    inspect_ai's options change them. Papers without a text are left out with a warning.
     """
     with errors_for_users():
         board = open_board(edition, state)

@@ -40,9 +40,9 @@ class RetryPolicy:
 
         *attempt*: the index of the failed try, from 0.
         *stated_s*: the wait that the endpoint states; None if it states none. A wait beyond *longest_wait_s* ends the
-        tries. With a stated wait, the result is ``stated + U(0, 0.5) · first``. Without one, it is ``U(0.5, 1) ·
-        min(longest, first · 2^attempt)``. The random part spreads the retries of clients that failed at the same
-        moment.
+        tries.
+        With a stated wait, the result is ``stated + U(0, 0.5) · first``. Without one, it is ``U(0.5, 1) · min(longest,
+        first · 2^attempt)``. The random part spreads the retries of clients that failed at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
             return None

@@ -185,9 +185,9 @@ def _run_parts(
 ) -> FetchOutcome:
     """Opens a session and calls the functions that *parts* returns, one after the other.
 
-    *parts*: takes the session and the maker of progress callbacks, and returns functions without parameters. A pause
-    ends only the function that met it, and the outcome states the earliest end of a pause. If the service is down, the
-    remaining functions are skipped.
+    *parts*: takes the session and the maker of progress callbacks, and returns functions without parameters.
+    A pause ends only the function that met it, and the outcome states the earliest end of a pause. If the service is
+    down, the remaining functions are skipped.
     """
     client = _session(request, secret)
     before = Counter(client.sent)
