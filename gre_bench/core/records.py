@@ -161,8 +161,8 @@ class Signature:
     A field that does not apply is ``none``.
     *lm_digest*: digest of the evaluation LM's files. *template_digest*: digest of its chat template.
     *writer*: identity of the writer of the judgments. *synopsis_writer*: who wrote the synopses.
-    *form*: whether stray lines of judgments are kept or dropped.
-    *text_cut*: how original reviews are shortened. *ascii_fold*: whether texts are converted to ASCII.
+    *form*: whether stray lines of judgments are kept or dropped; ``original`` if the metric reads reviews as written.
+    *text_cut*: how reviews as written are shortened. *ascii_fold*: whether texts are converted to ASCII.
     *engine_version*: version of the code that computes log-probabilities.
     *chance*: the rule and seed that choose the review of another paper whose score is subtracted.
     """

@@ -53,7 +53,7 @@ class Roster(BaseModel):
     validation: dict[str, Any] = {}
 
     def tree(self) -> dict[str, Any]:
-        """Returns the settings that using this roster sets: group → setting → value."""
+        """Returns the settings that a run with this roster gets: group → setting → value."""
         names = [f"{one.name}@{one.guideline}" if one.guideline else one.name for one in self.model]
         sampling = {one.name: one.sampling for one in self.model if one.sampling}
         writing: dict[str, Any] = {"candidates": [*names, *self.controls]}

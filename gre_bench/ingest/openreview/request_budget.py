@@ -1,8 +1,8 @@
 """Keeps count of the requests that a service still allows, so that none is sent too early.
 
 The counts lie in a file that all processes share, separately for each host and kind of request. Several limits may
-apply at once: one from ``ratelimit-*`` headers and one from the body of a refusal. A guess applies until both are
-known. Every response may change the limits.
+apply at once: one from ``ratelimit-*`` headers and one from the body of a refusal. A guessed limit applies until one of
+these two is known. Every response may change the limits.
 """
 
 from __future__ import annotations
