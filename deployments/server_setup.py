@@ -42,11 +42,13 @@ ALL, SCHEDULED, ANNUAL = "gre-bench", "gre-bench-scheduled", "annual"
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Seconds until the server acts on a run.
+    """How many seconds the server waits before it acts on a run.
 
-    *silence*: a run without any event for this long counts as crashed. It allows for a few heartbeats lost while the
-    server's database is locked. *rest*: the wait before a crashed run is restarted; a run that crashes at once is thus
-    tried six times an hour. *late*: a run that should have begun this long ago is reported.
+    *silence*: a run without any event for this long counts as crashed. A few heartbeats may get lost while the server's
+    database is locked, so this allows for several.
+    *rest*: a crashed run is restarted after this time. A run that always crashes at once is thus tried six times an
+    hour.
+    *late*: a run that should have begun this long ago is reported.
     """
 
     silence: float = 4.0 * HEARTBEAT_S
@@ -55,10 +57,11 @@ class Waits:
 
 
 def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> EventTrigger:
-    """Returns a trigger that fires when a flow run with this *tag* has one of the events *expect*.
+    """Returns a trigger on the events of flow runs that have the tag *tag*.
 
-    With *after*, it fires instead when the run has none of *expect* within *within_s* seconds after one of *after*.
-    Both are names of events without the prefix `RUN`, separated by blanks; ``*`` means any event.
+    If *after* is empty, it fires when one of the events *expect* happens. Otherwise it fires when none of *expect*
+    happens within *within_s* seconds after one of the events *after*.
+    *expect*, *after*: names of events without the prefix `RUN`, separated by blanks; ``*`` means any event.
     """
     return EventTrigger(
         expect={RUN + name for name in expect.split()},
@@ -75,17 +78,17 @@ def events(tag: str, expect: str, after: str = "", within_s: float = 0.0) -> Eve
 
 
 def action(kind: type[Action], **fields: Any) -> Action:
-    """Returns an action of the class *kind* with *fields*; the other fields keep their defaults.
+    """Returns an object of the class *kind* with the given *fields*; other fields keep their defaults.
 
-    A call of the class itself does the same, but a type checker would report the other fields as missing.
+    Calling the class directly would do the same, but a type checker would demand the other fields.
     """
     return kind.model_validate(fields)
 
 
 def automations(notification_block: UUID | None, waits: Waits) -> Iterator[AutomationCore]:
-    """Yields the automations, with times of *waits*.
+    """Yields the automations for this project's runs. *waits*: how long the server waits before it acts.
 
-    Those that send notifications use the block *notification_block*, and are left out if it is None.
+    *notification_block*: id of the Prefect block that sends notifications; None: no automation that sends any.
     """
     yield AutomationCore(
         name="gre-bench: a silent run has crashed",
@@ -117,9 +120,9 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
 
 
 def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterator[str]:
-    """Makes or updates work pools, secrets, the notification block and automations; yields one line for each.
+    """Creates or updates work pools, secrets, the notification block and automations. Yields one line of text for each.
 
-    *tell*: URL of a webhook that gets the notifications; without it, there are none.
+    *tell*: URL of the webhook that gets notifications; None: no notifications are sent.
     """
     for pool, limit in POOLS.items():
         job = ProcessWorker.get_default_base_job_template()
@@ -154,7 +157,7 @@ def set_up(client: SyncPrefectClient, tell: str | None, waits: Waits) -> Iterato
 
 
 def await_server(client: SyncPrefectClient, wait_s: float) -> None:
-    """Returns when the server answers; raises `httpx.TransportError` if it does not within *wait_s*."""
+    """Waits until the server answers; raises `httpx.TransportError` if it has not answered after *wait_s* seconds."""
     deadline = time.monotonic() + wait_s
     while error := client.api_healthcheck():
         if time.monotonic() >= deadline:

@@ -1,1 +1,1 @@
-"""The base of every other package: records, errors, settings, and texts split into parts."""
+"""The base of all other packages: records, errors, settings, review texts, and helpers for files and names."""

@@ -1,6 +1,6 @@
-"""Controls: candidates made by rule, which a sound metric must rank below a human.
+"""Controls: candidates made by rule. A sound metric ranks them below a human.
 
-``other-paper`` is a human review of another paper of the edition; ``generic`` is one fixed text for every paper.
+``other-paper`` is a human review of another paper of the edition. ``generic`` is one fixed text for every paper.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], index: int) -> T:
-    """Returns the item half a list's length after *index* (150 items later in a list of 300), wrapping around.
+    """Returns the item that lies half the list's length after *index*, continuing at the start after the end.
 
-    In a list of two or more, it is never the item at *index* itself.
+    In a list of 300, it is the item 150 positions later. In a list of two or more, it is never the item at *index*
+    itself.
     """
     return items[(index + max(1, len(items) // 2)) % len(items)]

@@ -1,11 +1,11 @@
-"""Everything that can go wrong and is not a bug.
+"""The errors of the program that are not bugs.
 
     GreBenchError
     ├── SettingsError     a setting, option or edition that cannot be used as asked
     ├── SourceError       a file or record from outside that cannot be read
     │   └── ServiceDown   a service that gave no usable answer now; the next run tries again
-    ├── Paused            a service allows no request before a time; the run goes on then
-    │   └── BudgetReached a limit of the settings is reached; the run goes on when it is raised
+    ├── Paused            a service allows no request before a time; the run continues at that time
+    │   └── BudgetReached a limit of the settings is reached; the run continues when the limit is raised
     ├── PromptError       a prompt file, or values for it, that cannot be used
     ├── ReplyError        an LM's reply that cannot be used
     ├── ChangeError       a change of a review that its text does not allow
@@ -13,11 +13,12 @@
     ├── LMError           an evaluation LM or endpoint that cannot be opened or reached
     ├── UnfinishedError   a result that is not complete yet, such as a board before the first commit
     └── StoreError        an edition's store: locked, of another version, damaged
+        ├── Clash         a row to be added already exists
         ├── LockedError   another process is writing it
         └── NothingCommitted  no run has committed anything to read (also an UnfinishedError)
 
-Each carries one line that names the item and says what to do next. An exception outside this tree
-is a bug, and nothing catches it.
+Each error has a message of one line that names the item and says what to do next. An exception outside this tree is a
+bug, and nothing catches it.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from pathlib import Path
 
 
 class Stopped(BaseException):
-    """The run was stopped by hand (Ctrl-C) or by its operator (SIGTERM).
+    """The user (Ctrl-C) or the operator (SIGTERM) stopped the run.
 
-    It is no failure, so ``except Exception`` does not catch it.
+    It is not a failure, so ``except Exception`` does not catch it.
     """
 
 
 class GreBenchError(Exception):
-    """Base of all expected failures; ``str(error)`` is one line a user can act on."""
+    """Base of all expected errors; ``str(error)`` is one line that tells the user what to do."""
 
 
 class SettingsError(GreBenchError):
@@ -52,7 +53,10 @@ class ServiceDown(SourceError):
 
 
 class Paused(GreBenchError):
-    """An outside service allows no request before *until* (epoch seconds). Nothing failed; the run continues then."""
+    """An outside service allows no request before *until* (epoch seconds).
+
+    Nothing failed: the run continues at that time.
+    """
 
     def __init__(self, message: str, until: float):
         super().__init__(f"paused until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M:%S} UTC: {message}")
@@ -60,7 +64,7 @@ class Paused(GreBenchError):
 
 
 class BudgetReached(Paused):
-    """A limit of the settings is reached: nothing more is paid for, and finished work is kept.
+    """A spending limit in the settings is reached: nothing more is paid for, and finished work is kept.
 
     The run continues once the limit is raised.
     """
@@ -79,7 +83,7 @@ class ReplyError(GreBenchError):
 
 
 class ChangeError(GreBenchError):
-    """A change that the text does not allow; ``code`` is the reason stored instead of the text."""
+    """A review cannot be changed as requested. ``code``: the reason, stored in place of the changed text."""
 
     def __init__(self, code: str, message: str):
         super().__init__(message)
@@ -87,10 +91,11 @@ class ChangeError(GreBenchError):
 
 
 class SpanError(GreBenchError):
-    """A log-probability that cannot be trusted; returned in place of its span.
+    """The log-probability of a reply cannot be trusted. Functions return this error in place of the log-probability.
 
-    ``code`` is the reason stored with the pair. ``final`` says that trying again cannot help. ``broken`` says that the
-    evaluation LM itself misbehaves, which a run reports as a fault.
+    *code*: the reason, stored with the pair.
+    *final*: whether another try cannot help.
+    *broken*: whether the evaluation LM itself misbehaves, which a run reports as a fault.
     """
 
     def __init__(self, code: str, message: str, *, final: bool = True, broken: bool = False):
@@ -105,7 +110,7 @@ class LMError(GreBenchError):
 
 
 class StoreError(GreBenchError):
-    """An edition's store that cannot be used: of another version, damaged, read-only."""
+    """An edition's store that cannot be used: it is of another version, damaged or read-only."""
 
 
 class Clash(StoreError):
@@ -113,11 +118,14 @@ class Clash(StoreError):
 
 
 class UnfinishedError(GreBenchError):
-    """The requested result is not complete yet: a run did not finish, or nothing is committed. A later run may help."""
+    """The requested result is not complete yet: a run did not finish, or no run has stored results.
+
+    A later run may help.
+    """
 
 
 class NothingCommitted(StoreError, UnfinishedError):
-    """No run has committed anything of this edition yet."""
+    """No run has stored any results of this edition yet."""
 
 
 class LockedError(StoreError):
@@ -125,7 +133,7 @@ class LockedError(StoreError):
 
 
 def no_file(path: Path | str) -> SourceError:
-    """Returns the error for a missing file, with its absolute path; another one if *path* is a folder."""
+    """Returns the error for a missing file, with its absolute path. If *path* is a folder, the error says so."""
     given, absolute = Path(path), Path(path).absolute()
     if given.is_dir():
         return SourceError(f"{given} is a folder, where a file is expected")
@@ -145,14 +153,14 @@ OF_A_PATH = frozenset(
 
 
 def fault_of_a_path(error: OSError) -> str | None:
-    """Returns one line for *error* if a path that the user gave causes it; None if it may be a bug."""
+    """Returns one line about *error* if a path that the user gave is the cause; None if it may be a bug."""
     if error.errno not in OF_A_PATH or not error.filename:
         return None
     return f"{error.filename} cannot be used: {error.strerror}; name another"
 
 
 def fault_of_the_machine(error: OSError) -> str | None:
-    """Returns one line for *error* if the machine causes it, such as a full disk; None if it may be a bug."""
+    """Returns one line about *error* if the machine is the cause, such as a full disk; None if it may be a bug."""
     if error.errno not in OF_THE_MACHINE:
         return None
     file = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,4 @@
-"""Judgments: a review as lines that each open with one of four phrases (Xu et al. 2025, C.1)."""
+"""Judgments: a review rewritten as lines. Each line starts with one of four phrases (Xu et al. 2025, C.1)."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _LISTED = re.compile(r"\s*(?:[-*\u2022]\s*|\d+[.)]\s*)?(?:" + "|".join(OPENINGS)
 
 
 def count(text: str) -> tuple[int, int]:
-    """Returns the number of lines of *text* that are judgments, and the number of other non-blank lines."""
+    """Returns (number of lines that are judgments, number of other non-blank lines) of *text*."""
     lines = [line for line in text.splitlines() if line.strip()]
     judgments = sum(is_judgment(line) for line in lines)
     return judgments, len(lines) - judgments
 
 
 def is_judgment(line: str) -> bool:
-    """Whether *line* starts with one of the four openings, after optional blanks."""
+    """Whether *line* starts with one of the four phrases in `OPENINGS`, after optional blanks."""
     return line.lstrip().startswith(OPENINGS)
 
 
 def yields(text: str, form: Form) -> bool:
-    """Whether *text* holds at least one judgment when read in its *form*. A review without any is missing data.
+    """Whether *text* has at least one judgment. A review without any is missing data.
 
-    In the form as written, a judgment may follow a list mark ("- The reviewer ...").
+    *form*: under ``as_written``, a judgment may follow a list mark ("- The reviewer ..."); under ``strict`` it may not.
     """
     if form == "strict":
         return bool(strict(text))
@@ -35,19 +35,23 @@ def yields(text: str, form: Form) -> bool:
 
 
 def strict(text: str) -> str:
-    """Returns only the judgment lines of *text*, stripped, one newline between them."""
+    """Returns the lines of *text* that are judgments, stripped and joined by newlines. Other lines are dropped."""
     return "\n".join(line.strip() for line in text.splitlines() if is_judgment(line))
 
 
 def prepared(text: str, form: Form, ascii_fold: bool) -> str:
-    """Returns judgments as they are scored: folded to ASCII if requested, then in their *form*."""
+    """Returns the judgments *text* as it is scored.
+
+    *form*: ``as_written`` keeps all lines, ``strict`` keeps only judgments. *ascii_fold*: first convert the text to
+    ASCII.
+    """
     text = folded(text) if ascii_fold else text
     return strict(text) if form == "strict" else text
 
 
 def folded(text: str) -> str:
-    """Returns *text* in ASCII, as the GEM authors' code makes it.
+    """Returns *text* converted to ASCII in the same way as the GEM authors' code.
 
-    Characters are decomposed (NFKD), those beyond ASCII are dropped, and double quotes become single ones.
+    Characters are decomposed (NFKD), characters beyond ASCII are dropped, and double quotes become single quotes.
     """
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().replace('"', "'")

@@ -1,4 +1,4 @@
-"""Finds the known name that a user's name stands for, or lists the most similar ones in one line."""
+"""Finds the name that a user means among known names, and lists similar names for error messages."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ SHOWN = 12
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """Returns all *known* names, the most similar to *name* first; names of equal similarity are sorted.
+    """Returns all *known* names, the most similar to *name* first; equally similar names are in alphabetical order.
 
-    The similarity is difflib's ratio without regard to case.
+    The similarity is difflib's ratio, ignoring case. It compares *name* with the known name, or with the part of that
+    name after the last ``/``, whichever is more similar.
     """
 
     def far(other: str) -> tuple[float, str]:
@@ -25,7 +26,7 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Returns the end of a message: ``did you mean ICLR-2025?`` if similar names exist, else the known names."""
+    """Returns the end of an error message: ``did you mean ICLR-2025?``, or the known names if none is similar."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.7)
     results = [other for one in near for other in names if other.lower() == one]
@@ -35,16 +36,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Returns *names* in one line, in order: the first `SHOWN`, and how many more there are."""
+    """Returns *names* in one line: the first `SHOWN` names, then the number of names left out."""
     names = list(names)
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return (", ".join(names[:SHOWN]) or "none yet") + more
 
 
 def resolved(name: str, known: Iterable[str], what: str) -> str:
-    """Returns the known name that equals *name*, else the only one that ends in ``/name``. Case counts.
+    """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``.
 
-    Raises `SettingsError` if none or several match. Its message starts with *what* and lists the nearest names.
+    The comparison is case-sensitive. *what*: the start of the error message, before the name.
+    Raises `SettingsError` if no known name or several fit.
     """
     names = set(known)
     if found := whole(name, names):
@@ -53,7 +55,10 @@ def resolved(name: str, known: Iterable[str], what: str) -> str:
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:
-    """Returns what `resolved` returns, but None if no known name matches; raises `SettingsError` if several do."""
+    """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``.
+
+    Returns None if no known name fits. Raises `SettingsError` if several fit.
+    """
     names = set(known)
     if name in names:
         return name

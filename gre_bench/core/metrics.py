@@ -1,7 +1,7 @@
-"""Every metric by name: the texts it reads, its synopsis, and the code that computes it (Xu et al. 2025, §3.2, §4,
-D.1).
+"""The catalogue of all metrics, by name (Xu et al. 2025, §3.2, §4, D.1).
 
-A metric that compares words has a module in `gre_bench.metrics` and one line here, which names its `Measure`.
+An entry states which texts a metric reads and how it is computed. A metric that compares words has a module in
+`gre_bench.metrics` and an entry here that names its `Measure`.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ Asks = Literal["evaluation_lm", "embedder", "writer", "nothing"]
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A metric: *source* is the form of reviews it reads, *formula* turns log-probabilities into a score.
+    """The catalogue's entry of one metric.
 
-    *asks* is the kind of model that computes it. A metric with *needs_reference* is computed once for each pair, the
-    others once for each response. The formula ``specific`` compares a response with the candidate's response to another
-    paper. *measure* locates the `gre_bench.metrics.overlap.Measure` of a metric without an LM: ``module:name``, a
-    module of `gre_bench.metrics`.
+    *title*: the metric's name on pages.
+    *source*: whether the metric reads reviews as written or as judgments.
+    *synopsis*: which text about the paper the metric also reads.
+    *asks*: the kind of model that computes the metric; ``nothing``: none.
+    *formula*: how log-probabilities become a score; None for a metric without log-probabilities. ``specific`` subtracts
+    the score of the candidate's review of another paper.
+    *needs_reference*: True: one score per (candidate's review, reference); False: one score per candidate's review.
+    *unit*: the unit of the score.
+    *measure*: ``module:name`` of a `gre_bench.metrics.overlap.Measure`, if the metric needs no model.
     """
 
     name: str
@@ -41,7 +46,7 @@ SPECIFIC = "_specific"
 
 
 def _with_specific(recipe: Recipe) -> tuple[Recipe, ...]:
-    """Returns *recipe* and, for a metric by PMI, its specific form: the excess of the metric over chance."""
+    """Returns *recipe*, and for a PMI metric also its specific form, which is the metric's excess over chance."""
     if recipe.formula != "pmi":
         return (recipe,)
     title = f"{recipe.title}, specific"
@@ -92,9 +97,9 @@ EXAMINER = "examiner."
 
 
 def recipe_of(name: str) -> Recipe:
-    """Returns the metric *name*; raises `KeyError` for an unknown one.
+    """Returns the catalogue's entry of the metric *name*; raises `KeyError` for an unknown name.
 
-    ``examiner.NAME`` is the examiner NAME of the settings, which reads paper and review. It is not checked here.
+    ``examiner.NAME`` stands for the examiner NAME of the settings. It is not checked whether that examiner exists.
     """
     if name.startswith(EXAMINER):
         title = f"Examiner {name.removeprefix(EXAMINER)}"
@@ -103,6 +108,6 @@ def recipe_of(name: str) -> Recipe:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """Returns the distinct *names* in the order of tables: the metrics of the catalogue, then examiners by name."""
+    """Returns the distinct *names* of metrics in the order of tables: first as in `METRICS`, then examiners by name."""
     order = {name: index for index, name in enumerate(METRICS)}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

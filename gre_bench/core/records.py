@@ -1,7 +1,7 @@
-"""The data types of the benchmark, as frozen values.
+"""The data types of the benchmark. Their values never change once made.
 
-Everything scored is a `Case`: (paper, candidate, reference). A number travels with its `Signature`, a failure with its
-`Problem`. Nothing here reads, writes or decides.
+Every score belongs to a `Case`: (paper, candidate, reference). A score comes with its `Signature`, and a missing score
+with its `Problem`. Nothing here reads or writes files.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_REFERENCE = "none"
 
 
 def digest(value: object) -> str:
-    """Returns the SHA-256 (64 hex digits) of the canonical JSON of *value*."""
+    """Returns the SHA-256 (64 hex digits) of *value* as JSON with sorted keys."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -51,7 +51,11 @@ class Edition:
 
 @dataclass(frozen=True, slots=True)
 class Paper:
-    """A submission. *text* is its body without references and appendices; *source_row* is its row in its source."""
+    """A submission.
+
+    *text*: its body without references and appendices; None if there is none.
+    *source_row*: the number of its row in the imported file; None if not stated.
+    """
 
     paper_id: str
     title: str = ""
@@ -61,17 +65,20 @@ class Paper:
 
     @property
     def whole(self) -> str:
-        """The paper as every LM gets it: title, abstract, body."""
+        """The paper as one text, as every LM gets it: title, abstract, body."""
         abstract = f"Abstract\n\n{self.abstract}" if self.abstract else None
         return "\n\n".join(part for part in (self.title, abstract, self.text) if part)
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One review of one paper, by a human or by the named candidate.
+    """One review of one paper.
 
-    *slot* is its number among the paper's human reviews, if the source states one. *rating* is the reviewer's rating of
-    the paper; *grade* is a grade given to the review itself.
+    *candidate*: who wrote the review: `HUMAN`, or the name of a candidate.
+    *text*: None if there is none.
+    *slot*: its number among the paper's human reviews, if the source states one.
+    *rating*: the reviewer's rating of the paper.
+    *grade*: a grade that somebody gave to the review.
     """
 
     review_id: str
@@ -85,7 +92,11 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Judgments:
-    """A review as judgments, one per line; *text* is exactly what the *writer* returned."""
+    """A review rewritten as judgments.
+
+    *writer*: identity of the writer that rewrote the review.
+    *text*: exactly what the writer returned, normally one judgment per line.
+    """
 
     review_id: str
     writer: str
@@ -94,7 +105,11 @@ class Judgments:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An author whose reviews are scored. *change* names what a control or a change did to a human review."""
+    """An author whose reviews are scored. Fields that do not apply are None.
+
+    *prompt*, *guideline*: names of the prompt and the guideline that a model got.
+    *change*: for a control or a changed review, what was done to the human review.
+    """
 
     candidate_id: str
     kind: CandidateKind
@@ -106,7 +121,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Synopsis:
-    """What is known of a paper before the first review (GEM-S)."""
+    """A text about a paper that the evaluation LM gets besides the reviews (GEM-S)."""
 
     paper_id: str
     kind: SynopsisKind
@@ -115,9 +130,13 @@ class Synopsis:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One pair to be scored: a candidate's response and a reference on the same paper.
+    """One pair to be scored: a candidate's review of a paper, and a reference for the same paper.
 
-    *moved*: the candidate's response to another paper, for metrics that subtract its score as chance.
+    *source*: whether the texts are reviews as written or judgments.
+    *candidate*: the text of the candidate's review. *reference*: the text of the reference.
+    *synopsis*: the text of the synopsis; None if the metric reads none.
+    *moved*: the text of the candidate's review of another paper. The metric subtracts the score of this text as chance.
+    None if the metric subtracts nothing.
     """
 
     paper_id: str
@@ -131,7 +150,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The pair's name in messages."""
+        """How messages name the pair: by its paper, candidate and reference."""
         return f"paper {self.paper_id}, candidate {self.candidate_id}, reference {self.reference_id}"
 
 
@@ -139,7 +158,13 @@ class Case:
 class Signature:
     """Everything that a score depends on besides its texts. Scores of different signatures are never mixed.
 
-    *chance*: the rule and seed that chose the review of another paper; ``none`` if the metric reads none.
+    A field that does not apply is ``none``.
+    *lm_digest*: digest of the evaluation LM's files. *template_digest*: digest of its chat template.
+    *writer*: identity of the writer of the judgments. *synopsis_writer*: who wrote the synopses.
+    *form*: whether stray lines of judgments are kept or dropped; ``original`` if the metric reads reviews as written.
+    *text_cut*: how reviews as written are shortened. *ascii_fold*: whether texts are converted to ASCII.
+    *engine_version*: version of the code that computes log-probabilities.
+    *chance*: the rule and seed that choose the review of another paper whose score is subtracted.
     """
 
     metric: str
@@ -160,7 +185,10 @@ class Signature:
 
     @property
     def signature_id(self) -> str:
-        """The first 16 hex digits of the SHA-256 of all fields; *chance* is left out if it is ``none``."""
+        """The signature's id: the first 16 hex digits of the SHA-256 of all fields.
+
+        *chance* is left out if it is ``none``, so that older signatures keep their ids.
+        """
         return _signature_id(self)
 
 
@@ -175,9 +203,11 @@ def _signature_id(signature: Signature) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Why a pair has no score. *final* problems are stored; the next run tries the others again.
+    """Why a pair has no score.
 
-    *broken*: the model that scores misbehaves itself, which a run reports as a fault.
+    *code*: the reason as one word, such as ``empty_text``. *message*: the reason in words.
+    *final*: True: another try cannot help; False: the next run tries again.
+    *broken*: the model that computes scores misbehaves itself, which a run reports as a fault.
     """
 
     code: str
@@ -188,9 +218,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one case, or the problem that replaces it: exactly one of the two.
+    """The score of one pair, or the problem that prevented it. Exactly one of *value* and *problem* is set.
 
-    *predictions*: content addresses of the predictions it was computed from. A score from log-probabilities is in nats.
+    *value*: in the metric's unit; nats for metrics from log-probabilities.
+    *predictions*: ids of the evaluation LM's predictions that the score was computed from.
     """
 
     signature_id: str
@@ -208,7 +239,12 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What an evaluation LM scores: *reply*, given the first review *x* and a *synopsis* (None: absent)."""
+    """What an evaluation LM computes a log-probability of: the text *reply*, given the other texts.
+
+    *x*: the review that the LM reads first; None: no review.
+    *synopsis*: the text about the paper that the LM reads; None: none.
+    *prompt*: the name of the prompt that presents these texts.
+    """
 
     x: str | None
     synopsis: str | None
@@ -218,7 +254,10 @@ class Prediction:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """A prompt rendered as messages: system, user, and the forced reply of a prediction (empty if an LM writes it)."""
+    """The messages of one conversation with an LM: a system message, a user message and a reply.
+
+    *reply*: the reply whose log-probability is computed; empty if the LM is to write the reply.
+    """
 
     system: str
     user: str
@@ -227,7 +266,7 @@ class Chat:
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How an LM writes. None omits a value from the request, for models that refuse it."""
+    """How an LM samples its replies. A value of None is left out of the request, for models that refuse it."""
 
     temperature: float | None = 0.0
     max_tokens: int = 4000
@@ -240,11 +279,15 @@ Outcome = Literal["ok", "refused", "empty", "cut", "rate_limited", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What an LM wrote, without its thinking, or why it wrote nothing usable.
+    """What an LM wrote, without its thinking, or why there is no usable text.
 
-    *text* exists for outcome ok, and for cut (the text before the limit). *final*: trying again cannot help. *thinking*
-    counts the characters removed; token counts are the endpoint's (None: not stated). *archived*: it comes from the
-    archive of replies, without a request.
+    *text*: set for the outcome ``ok``, and for ``cut`` (the text before the token limit).
+    *detail*: the outcome in words.
+    *final*: whether another try cannot help.
+    *model*: the model that the endpoint says it used.
+    *thinking*: the number of characters of thinking that were removed.
+    *prompt_tokens*, *reply_tokens*: as the endpoint counts them; None if it does not state them.
+    *archived*: whether the reply came from the archive of earlier replies, so that no request was sent.
     """
 
     outcome: Outcome
@@ -259,10 +302,11 @@ class Reply:
 
 
 class Writer(Protocol):
-    """An LM that answers chats: one reply for each, in the same order.
+    """An LM that answers chats. `write` returns one reply for each chat, in the same order.
 
-    *identity* (model and revision, whatever endpoint serves it) goes into signatures. A chat that fails gets a `Reply`
-    that says why, so its neighbours are still answered. An exception means that the writer as a whole is unusable.
+    *identity*: the model and its revision, which go into signatures; it does not depend on the endpoint.
+    A chat that fails gets a `Reply` with the reason, and the other chats are still answered. `write` raises an error
+    only if the writer cannot be used at all.
     """
 
     @property
@@ -273,9 +317,11 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A requested text (*item* names it), or why there is none: *outcome* is ok or the reason.
+    """A text that was requested from a writer, or the reason why there is none.
 
-    The other fields are those of the `Reply` that the text was read from.
+    *item*: the name of the requested text, such as a review's id.
+    *outcome*: ``ok``, or a code for the reason.
+    The other fields are those of the `Reply` that the text comes from.
     """
 
     item: str
@@ -291,9 +337,11 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class SpanLogprob:
-    """Log-probability of a reply in nats: the *total*, and the id and log-probability of each token (same length).
+    """The log-probability of a reply, in nats.
 
-    *escaped* counts the control tokens that occurred in the texts and were scored as plain text.
+    *total*: the sum over the reply's tokens.
+    *ids*: the id of each token. *logprobs*: the log-probability of each token, in the same order.
+    *escaped*: how many control tokens occurred in the texts and were treated as plain text.
     """
 
     total: float
@@ -304,7 +352,10 @@ class SpanLogprob:
 
 @dataclass(frozen=True, slots=True)
 class LMIdentity:
-    """The part of a signature that identifies an evaluation LM."""
+    """The part of a signature that identifies an evaluation LM.
+
+    *digest*: digest of the model's files. *template_digest*: digest of its chat template.
+    """
 
     name: str
     digest: str
@@ -316,15 +367,17 @@ class LMIdentity:
 
     @property
     def lm_id(self) -> str:
-        """The first 16 hex digits of the SHA-256 of all fields."""
+        """An id made from all fields: the first 16 hex digits of their SHA-256."""
         return digest(asdict(self))[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A planned pair: the case that is due, or the reason why it is not.
+    """A pair in the plan of scores, with its *case* if it can be scored now, or the reason if it cannot.
 
-    *waiting*: a text is still to be written. *excluded*: outside the metric by rule. *failed*: a text is missing.
+    *state*: ``due``: can be scored. ``waiting``: a text is still to be written. ``excluded``: a rule leaves the pair
+    out of the metric. ``failed``: a text could not be written.
+    *reason*: a code for the reason; *detail*: the reason in words. Both are None for a due pair.
     """
 
     paper_id: str

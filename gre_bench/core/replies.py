@@ -1,4 +1,4 @@
-"""Splits an LM's reply into its parts. Replies are hostile input, so every function takes linear time."""
+"""Extracts the useful parts of an LM's reply. A reply may be hostile, so every function runs in linear time."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ _NEXT_BLOCK = re.compile(r"\s*<think>", re.IGNORECASE)
 
 
 def judgments(text: str) -> str:
-    """Returns *text* unchanged; raises ``ReplyError("no_judgments")`` if no line of it is a judgment."""
+    """Returns *text* unchanged if at least one line is a judgment; otherwise raises ``ReplyError("no_judgments")``."""
     if not yields(text, "as_written"):
         raise ReplyError("no_judgments")
     return text
 
 
 def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
-    """Returns the stripped content of each of the tags *names* that *text* has.
+    """Returns a mapping from each tag of *names* that occurs in *text* to the tag's content, stripped.
 
-    Case is ignored. An unclosed tag ends where the next of *names* opens, or with the text. If a tag occurs twice, the
-    last one counts.
+    Tags in *text* may be in upper or lower case. A tag that is not closed ends at the next opening tag of *names*, or
+    at the end of the text. If a tag occurs twice, the last occurrence counts.
     """
     mark = re.compile("<(/?)(" + "|".join(map(re.escape, names)) + r")\s*>", re.IGNORECASE)
     by_case = {name.lower(): name for name in names}
@@ -54,9 +54,10 @@ def tagged(text: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def assw(text: str) -> tuple[list[str], list[str]]:
-    """Returns the strengths and weaknesses that a paper claims, one point per item.
+    """Returns (strengths, weaknesses) as the paper's authors state them, each as a list of points.
 
-    Both tags must be present. Raises ``ReplyError("no_assw")`` if one is absent or there are no points.
+    *text*: the reply of an LM that was asked for them. Raises ``ReplyError("no_assw")`` if one of the two tags is
+    missing or there are no points.
     """
     parts = tagged(text, ASSW_PARTS)
     if set(parts) != set(ASSW_PARTS):
@@ -68,10 +69,11 @@ def assw(text: str) -> tuple[list[str], list[str]]:
 
 
 def repeats_itself(text: str) -> bool:
-    """Whether *text* ends in a loop (see `TIMES`), as greedy decoding of a small LM may.
+    """Whether *text* ends in a loop: one passage repeated many times, as a small LM with greedy decoding may write.
 
-    The passage may be cut off at either end. Takes linear time: a prefix of length n of the reversed text, whose
-    longest border has length b, has the period n − b (Knuth, Morris and Pratt 1977).
+    The loop holds at least `TIMES` repetitions and `LOOP` characters. Its first and last passage may be cut off.
+    Method: reverse the text and compute the longest border of each prefix, in linear time (Knuth, Morris and Pratt
+    1977). A prefix of length n whose longest border has length b repeats a passage of length n − b.
     """
     tail = text.rstrip()[: -TAIL - 1 : -1]
     borders = [0] * len(tail)
@@ -88,11 +90,11 @@ def repeats_itself(text: str) -> bool:
 
 
 def without_thinking(text: str) -> tuple[str, int]:
-    """Returns *text* without its ``<think>`` blocks, and the number of characters removed.
+    """Returns (*text* without its ``<think>`` blocks, number of characters removed).
 
-    A block opens at the start of a line or where another closed, because a review may mention the tag inside a
-    sentence. An unclosed block runs to the end. Chat templates may write the opening tag themselves. Text before an
-    unopened closing tag at the end of a line is therefore thinking too.
+    A block starts at the beginning of a line or right after another block. Elsewhere the tag may be part of a review's
+    sentence. A block that is not closed runs to the end of the text. The opening tag may be missing, because some chat
+    templates write it. If a closing tag ends a line and has no opening tag, all text before it is removed.
     """
     kept, start = [], 0
     if (closing := _LONE_CLOSING.search(text)) and not _OPENING.search(text, 0, closing.start()):

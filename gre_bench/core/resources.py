@@ -1,4 +1,4 @@
-"""Locates the files that come with the program: data, SQL, settings of deployments, and the tested versions."""
+"""Finds the files that come with the program: data, SQL, settings files, and the tested versions of dependencies."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def resource(name: Literal["data", "sql", "deployments", "constraints.txt"], *parts: str) -> Path:
-    """Returns the path of a file or folder that comes with the program, in a checkout and in an installation alike.
+    """Returns the path of a file or folder that comes with the program; it works in a checkout and in an installation.
 
-    In an installation, *name* lies in the package. In a checkout, it lies beside the package, which holds a link to it.
+    *name*: the top-level folder or file. *parts*: the rest of the path.
     """
     return _folder(PACKAGE, name).joinpath(*parts)
 
@@ -34,9 +34,9 @@ def settings_names() -> list[str]:
 
 
 def settings_file(given: Path) -> Path:
-    """Returns *given* if it is a file, else the file in ``deployments/`` that it names: ``demo``, ``papers/004_board``.
+    """Returns the path of the settings file *given*: a file, or the name of a shipped one such as ``papers/004_board``.
 
-    Returns *given* if neither exists.
+    Returns *given* unchanged if it is an existing file, or if no shipped file has that name.
     """
     if given.is_file() or given.parent not in (Path(), Path(PAPERS)):
         return given

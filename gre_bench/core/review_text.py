@@ -1,9 +1,9 @@
-"""A review as sections and sentences: ``join(split(text)) == text`` for every text.
+"""Splits a review into sections and sentences. Nothing is lost: ``join(split(text)) == text`` for every text.
 
-Sections open at lines that name a part of a review, in any of the usual forms: "Summary Of The Paper:",
+A section starts at a line that names a part of a review, in one of the usual forms: "Summary Of The Paper:",
 "**Strengths**", "# Questions", "<weaknesses>", "Clarity: good".
-Sentences end at list items, at paragraphs, and at ``. ? !`` before a blank and a possible start of a sentence. The
-points in "e.g.", "et al.", "Fig. 3" and "0.85" end no sentence.
+A sentence ends before a list item, at the end of a paragraph, and at ``. ? !`` if a new sentence may follow. The points
+in "e.g.", "et al.", "Fig. 3" and "0.85" end no sentence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,11 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as written: the list mark before it (indented), its text, the blanks after it."""
+    """A sentence as written, in three parts that follow each other.
+
+    *mark*: the list mark before the sentence, with its indent; empty if there is none.
+    *text*: the sentence. *gap*: the blanks and line breaks after it.
+    """
 
     mark: str
     text: str
@@ -40,9 +44,9 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A *heading* as written, with the blanks after it, and the *sentences* below it.
+    """A section of a review.
 
-    The heading is empty for text that precedes the first one.
+    *heading*: the heading as written, with the blanks after it; empty for text before the first heading.
     """
 
     kind: Kind
@@ -51,7 +55,7 @@ class Section:
 
     @property
     def name(self) -> str:
-        """The words of the heading, lower case: ``novelty`` for ``**Novelty:**``."""
+        """The words of the heading in lower case, such as ``novelty`` for ``**Novelty:**``."""
         return _core(self.heading)
 
 
@@ -146,7 +150,7 @@ _BLANKS = re.compile(r"[ \t]*")
 
 
 def split(text: str) -> tuple[Section, ...]:
-    """Returns the sections of *text* in order; together they hold the whole text unchanged."""
+    """Returns the sections of *text* in order; joined together, they give the whole text unchanged."""
     marks: list[tuple[int, int, Kind]] = [
         (start, _end(_SPACE.match(text, end), end), kind) for start, end, kind in _headings(text)
     ]
@@ -160,7 +164,10 @@ def split(text: str) -> tuple[Section, ...]:
 
 
 def join(sections: Iterable[Section]) -> str:
-    """Returns *sections* as one text; it undoes `split`, also if sentences were removed or changed."""
+    """Returns the text of *sections*; the inverse of `split`.
+
+    It also works if sentences were removed or changed after `split`.
+    """
     return "".join(
         section.heading + "".join(sentence.mark + sentence.text + sentence.gap for sentence in section.sentences)
         for section in sections
@@ -168,20 +175,20 @@ def join(sections: Iterable[Section]) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Returns the non-empty sentences of running *text*, without list marks."""
+    """Returns the non-empty sentences of *text*, a text without headings; list marks are left out."""
     return [one.text for one in _sentences(text) if one.text]
 
 
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
-    """Returns length and kind of the heading that *sentence* starts with, as in "Weaknesses: it is slow".
+    """Returns (length, kind of section) of the heading at the start of *sentence*, as in "Weaknesses: it is slow".
 
-    *before* is the kind of the section that precedes it. Returns 0 and *before* if the sentence starts with no heading.
+    *before*: the kind of the section before the sentence. Returns (0, *before*) if there is no heading.
     """
     return _heading(sentence, before) or (0, before)
 
 
 def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
-    """Yields start, end and kind of every heading."""
+    """Yields (start, end, kind of section) for every heading; start and end are positions in *text*."""
     kind: Kind = "other"
     for line in _LINE.finditer(text):
         found = _heading(line[0], kind)
@@ -191,9 +198,9 @@ def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
 
 
 def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
-    """Returns length and kind of the heading that *line* is or starts with; None if there is none.
+    """Returns (length, kind of section) of the heading at the start of *line*; None if there is none.
 
-    *before* is the kind of the section that precedes the line.
+    *before*: the kind of the section before the line.
     """
     if tag := _TAG.match(line):
         return tag.end(), "other" if tag[1] else _TAGS[tag[2].lower()]
@@ -213,9 +220,11 @@ def _heading(line: str, before: Kind) -> tuple[int, Kind] | None:
 
 
 def _below(kind: Kind, before: Kind, core: str) -> Kind:
-    """Returns the kind of a section whose heading's words are *core*, after a section of the kind *before*.
+    """Returns the kind of the section that a heading opens. It is *kind* in all cases but one.
 
-    It is *kind*. But one aspect, such as "Clarity", below strengths, weaknesses or questions continues that section.
+    The exception: a single aspect, such as "Clarity", within strengths, weaknesses or questions continues that section.
+    *kind*: the kind of the heading by its words. *before*: the kind of the section before it. *core*: the heading's
+    words.
     """
     several = re.search(r",|/|&| and ", core)
     return before if kind == "aspects" and not several and before in ("strengths", "weaknesses", "questions") else kind
@@ -247,9 +256,9 @@ def _sentence(piece: str, opens_line: bool) -> Sentence:
 
 
 def _cuts(body: str) -> Iterable[int]:
-    """Yields the index at which each sentence after the first starts.
+    """Yields the position in *body* at which each sentence starts, except the first sentence.
 
-    Blanks belong to the sentence before them, an indent to the line that it opens.
+    Blanks after a sentence belong to that sentence. The indent of a line belongs to the sentence that starts the line.
     """
     first = _MARK.match(body)
     opened = first.end() if first else 0

@@ -1,7 +1,7 @@
-"""Rosters: the models that a year's boards rank, and the settings that these boards share.
+"""Rosters: lists of the models that a year's boards rank, with the settings that these boards share.
 
-A roster is a file of ``data/rosters``, or one of your own. ``roster = "NAME"`` in a settings file stands for the groups
-of settings that the roster holds. The settings file and ``--set`` override them.
+A roster is a shipped file in ``data/rosters`` or a user's own file. A settings file uses it by ``roster = "NAME"``. The
+roster's settings then apply, except where the settings file or ``--set`` states other values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ METRICS = ("gem", "gem_s_abstract", "gem_s_assw")
 
 
 class RosterModel(BaseModel):
-    """One model: its *name* in the models file, its shipped *guideline*, and its *sampling* on this roster."""
+    """One model of a roster.
+
+    *name*: the model's name in the models file.
+    *guideline*: the name of a shipped guideline that the model gets; None: none.
+    *sampling*: sampling settings, such as ``temperature``, that replace those in the models file.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -31,9 +36,10 @@ class RosterModel(BaseModel):
 
 
 class Roster(BaseModel):
-    """A roster file. *controls* are candidates made by rule.
+    """The contents of a roster file.
 
-    The other fields are groups of the settings, each with the settings that the file states.
+    *about*: what the roster is for. *model*: the models to rank. *controls*: names of candidates made by rule.
+    The other fields are groups of the settings: setting → value.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,7 +53,7 @@ class Roster(BaseModel):
     validation: dict[str, Any] = {}
 
     def tree(self) -> dict[str, Any]:
-        """Returns the settings that the roster stands for: group → setting → value."""
+        """Returns the settings that a run with this roster gets: group → setting → value."""
         names = [f"{one.name}@{one.guideline}" if one.guideline else one.name for one in self.model]
         sampling = {one.name: one.sampling for one in self.model if one.sampling}
         writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
@@ -63,14 +69,20 @@ def roster_names() -> list[str]:
 
 
 def roster_file(name: str, beside: Path) -> Path:
-    """Returns the file of the roster *name*: a shipped one by its name, else a path relative to the folder *beside*."""
+    """Returns the path of the file of the roster *name*.
+
+    *name*: a shipped roster's name, or a file ``*.toml`` relative to the folder *beside*.
+    """
     if not name.endswith(".toml"):
         return resource("data", "rosters", f"{name}.toml")
     return beside / name
 
 
 def roster_tree(file: Path) -> dict[str, Any]:
-    """Returns the settings that the roster *file* stands for; raises `SettingsError` for an unusable file."""
+    """Returns the settings that the roster *file* sets: group → setting → value.
+
+    Raises `SettingsError` if the file is missing or wrong.
+    """
     try:
         roster = Roster.model_validate(strict.load_toml(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -93,7 +105,10 @@ def roster_tree(file: Path) -> dict[str, Any]:
 
 
 def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Returns *below* with the groups of *above* laid over it, key by key."""
+    """Returns the settings *below*, overridden by *above*. Both map group → setting → value.
+
+    Settings of a group that *above* does not state keep their values.
+    """
     found = dict(below)
     for name, value in above.items():
         mine = found.get(name)

@@ -41,7 +41,7 @@ class _Group(BaseModel, frozen=True, extra="forbid"):
 
 
 class EditionSettings(_Group, frozen=True):
-    """Which papers: a venue-year and its sample. A sample never changes once it is drawn."""
+    """The papers that are scored: a venue-year, and a sample of its papers. A drawn sample never changes."""
 
     venue: str = Field(default="SAMPLE", pattern=_NAME, description="venue name, such as ICLR")
     year: int = Field(default=2026, ge=1990, le=2100, description="year of the venue")
@@ -176,7 +176,7 @@ class FetchSettings(_Group, frozen=True):
 
 
 class WritingSettings(_Group, frozen=True):
-    """Who writes what the scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
+    """Writers of the texts that scores need: ``rule`` (built in, no LM) or the name of a model in the models file."""
 
     judgments: str | None = Field(
         default=None, description="writer of the judgments of all reviews; none: only imported judgments"
@@ -239,7 +239,7 @@ class EvaluationLMSettings(_Group, frozen=True):
 
     @property
     def elsewhere(self) -> bool:
-        """Whether the evaluation LM is a service that several threads can use at once."""
+        """Whether the evaluation LM runs in a server process, which several threads can use at once."""
         return self.backend == "vllm"
 
 
@@ -297,7 +297,10 @@ class ScoringSettings(_Group, frozen=True):
 
     @property
     def with_chance(self) -> tuple[str, ...]:
-        """The metrics and, if chance is scored, the specific form of each that has one."""
+        """The metrics to compute: *metrics* and, if chance is scored, their specific forms.
+
+        A specific form is the excess of a metric over chance; some metrics have none.
+        """
         forms = [f"{name}_specific" for name in self.metrics if f"{name}_specific" in METRICS]
         return tuple(dict.fromkeys((*self.metrics, *(forms if self.chance else ()))))
 
@@ -340,7 +343,7 @@ class ValidationSettings(_Group, frozen=True):
 
 
 class BoardSettings(_Group, frozen=True):
-    """How a board is laid out; none of it changes a score."""
+    """How a board is laid out. These settings change no score."""
 
     groups: dict[str, tuple[str, ...]] = Field(
         default={}, description="groups of candidates, each ranked separately: names or patterns such as lab/*"
@@ -349,7 +352,7 @@ class BoardSettings(_Group, frozen=True):
 
 
 class RunSettings(_Group, frozen=True):
-    """How the work is divided and scheduled; none of it changes a score."""
+    """How the work is divided and scheduled. These settings change no score."""
 
     chunk_papers: int = Field(default=8, ge=1, description="papers scored and committed together")
     read_copy_every_s: float = Field(default=20.0, ge=0, description="seconds between two copies for readers")
@@ -369,7 +372,7 @@ class RunSettings(_Group, frozen=True):
 
 
 class QuerySettings(_Group, frozen=True):
-    """The limits of one query of ``gre-bench sql``; none of it changes a score. MB are of 1,000,000 bytes."""
+    """The limits of one query of ``gre-bench sql``. They change no score. One MB is 1,000,000 bytes."""
 
     seconds: float = Field(default=60.0, gt=0, le=86_400, description="seconds after which a query is stopped")
     memory: int = Field(default=2_000, ge=100, description="memory of a query in MB")
@@ -388,7 +391,7 @@ class ReleaseSettings(_Group, frozen=True):
 
 
 class Bounds(_Group, frozen=True):
-    """How much may be spent; an omitted bound is no limit."""
+    """How much may be spent. A limit that is left out does not apply."""
 
     requests: int | None = Field(default=None, ge=0, description="requests to LMs; 0: use only archived replies")
     prompt_tokens: int | None = Field(default=None, ge=1, description="tokens that LMs read")
@@ -400,7 +403,7 @@ class Bounds(_Group, frozen=True):
 
 
 class BudgetSettings(Bounds, frozen=True):
-    """Bounds over all runs of an edition or study together, and for single models; a run pauses at a bound."""
+    """Spending limits for all runs of an edition or study together, and for single models. A run pauses at a limit."""
 
     models: dict[str, Bounds] = Field(default={}, description="limits for single models of the models file")
 
@@ -428,7 +431,7 @@ class Settings(_Group, frozen=True):
     @model_validator(mode="before")
     @classmethod
     def _roster_expands(cls, tree: Any) -> Any:
-        """Replaces a roster's name by its settings, so the settings that a run records need no other file."""
+        """Replaces a roster's name by the roster's settings. Recorded settings then need no roster file."""
         named = tree.get("roster") if isinstance(tree, dict) else None
         return merged(_of_roster(named, Path.cwd()), tree | {"roster": None}) if isinstance(named, str) else tree
 
@@ -441,10 +444,11 @@ class Settings(_Group, frozen=True):
 
 
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
-    """Returns the settings of the TOML file *path* (defaults if None) with ``key=value`` *overrides*.
+    """Returns the settings of the TOML file *path*, with *overrides* such as ``edition.papers=20``.
 
-    *path* may name a file in ``deployments/``, such as ``demo``. A relative path in the file is relative to the file's
-    folder, one in an override to the current folder. Raises `SettingsError` for a missing file or a wrong setting.
+    *path*: a file, or the name of a shipped file in ``deployments/``, such as ``demo``; None: the defaults.
+    A relative path in the file starts from the file's folder. A relative path in an override starts from the current
+    folder. Raises `SettingsError` for a missing file or a wrong setting.
     """
     tree = _read(path) if path else {}
     for override in overrides:
@@ -457,9 +461,10 @@ _REMOVED = (("evaluation_lm", "mixture"),)
 
 
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
-    """Returns the settings of a plain *tree*, such as those of an earlier run, with *overrides*.
+    """Returns the settings in *tree*, such as those recorded by an earlier run, with *overrides* (``group.key=value``).
 
-    A run stores every setting. Those that later versions removed are ignored if the run left them unset.
+    *tree*: group → setting → value. A setting that no longer exists is ignored if its recorded value is None.
+    Raises `SettingsError` for a wrong setting.
     """
     for group, key in _REMOVED:
         if key in tree.get(group, {}) and tree[group][key] is None:
@@ -470,26 +475,27 @@ def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings
 
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:
-    """Returns *given* with ``budget.key=value`` *overrides*, for commands that read no settings file.
+    """Returns the budget *given*, changed by *overrides* such as ``budget.usd=5``.
 
-    Raises `SettingsError` for an override of any other setting.
+    Commands that read no settings file use it. Raises `SettingsError` for an override of a setting outside the budget.
     """
     tree = {"budget": given.model_dump(exclude_unset=True)}
     return parse(_bounded(tree, overrides, "budget.", "budget.usd=5")).budget
 
 
 def query_of(overrides: tuple[str, ...]) -> QuerySettings:
-    """Returns the default limits of a query with ``query.key=value`` *overrides*.
+    """Returns the default limits of a query, changed by *overrides* such as ``query.seconds=600``.
 
-    Raises `SettingsError` for an override of any other setting.
+    Raises `SettingsError` for an override of a setting outside these limits.
     """
     return parse(_bounded({}, overrides, "query.", "query.seconds=600")).query
 
 
 def edition_parts(key: str) -> dict[str, str]:
-    """Returns venue, year and sample of an edition's *key*, such as ``ICLR-2025-pilot``, each written as a TOML value.
+    """Returns the parts of an edition's name, such as ``ICLR-2025-pilot``: ``venue``, ``year`` and ``sample``.
 
-    Without a sample it is ``main``. Raises `SettingsError` for a key of another form.
+    Each value is written as in TOML, so texts are in quotes. The sample is ``main`` if the name states none.
+    Raises `SettingsError` for a name of another form.
     """
     venue, _, rest = key.partition("-")
     year, _, sample = rest.partition("-")
@@ -499,18 +505,18 @@ def edition_parts(key: str) -> dict[str, str]:
 
 
 def edition_of(key: str) -> Edition:
-    """Returns the edition that *key* names; ``ICLR-2025-main`` is ``ICLR-2025``.
+    """Returns the edition with the name *key*; ``ICLR-2025-main`` and ``ICLR-2025`` are the same edition.
 
-    Raises `SettingsError` for a key of another form.
+    Raises `SettingsError` for a name of another form.
     """
     parts = edition_parts(key)
     return Edition(parts["venue"].strip('"'), int(parts["year"]), parts["sample"].strip('"'))
 
 
 def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
-    """Returns the settings of a plain *tree* (group → setting → value).
+    """Returns the settings in *tree* (group → setting → value), checked.
 
-    Raises `SettingsError`, which names *origin*, the setting, and what is wrong.
+    *origin*: where the settings come from, for the error message. Raises `SettingsError` for a wrong setting.
     """
     try:
         return Settings.model_validate(tree)
@@ -534,7 +540,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Returns *tree* with its relative paths resolved against *folder*."""
+    """Makes the relative paths in *tree* absolute, starting from *folder*, and returns *tree*.
+
+    *tree*: group → setting → value.
+    """
     for group, key in _PATHS:
         value = tree.get(group, {}).get(key) if isinstance(tree.get(group, {}), dict) else None
         if isinstance(value, str):
@@ -543,15 +552,19 @@ def _rooted(tree: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def _of_roster(name: str, beside: Path) -> dict[str, Any]:
-    """Returns the settings of the roster *name*: a shipped one, or a file relative to the folder *beside*."""
+    """Returns the settings of a roster: group → setting → value, with absolute paths.
+
+    *name*: a shipped roster's name, or a file ``*.toml`` relative to the folder *beside*.
+    """
     file = roster_file(name, beside).resolve()
     return _rooted(roster_tree(file), file.parent)
 
 
 def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, example: str) -> dict[str, Any]:
-    """Returns *tree* with *overrides*, which must all begin with *group*, such as ``budget.``.
+    """Applies *overrides* to *tree* (group → setting → value) and returns *tree*.
 
-    Raises `SettingsError` for any other; its message gives the *example* of an override.
+    *group*: the start that every override must have, such as ``budget.``.
+    *example*: an allowed override, for the error message. Raises `SettingsError` for any other override.
     """
     for override in overrides:
         if not override.startswith(group):
@@ -578,9 +591,10 @@ def _override(tree: dict[str, Any], override: str) -> None:
 
 
 def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
-    """Returns the absolute path of *value*, which is relative to the folder *beside*.
+    """Returns the path *value* as an absolute path; a relative path starts from the folder *beside*.
 
-    *setting* is its group and key. The name of a pretrained model stays, so recorded settings hold on every machine.
+    *setting*: (group, key). The name of a pretrained model is returned unchanged, so that recorded settings work on
+    every machine.
     """
     if "\0" in value:
         raise SettingsError(f"setting {'.'.join(setting)}: a path holds no NUL")
@@ -588,7 +602,10 @@ def _absolute(setting: tuple[str, str], value: str, beside: Path) -> str:
 
 
 def _path(key: str) -> list[str]:
-    """Returns the parts of *key*, split at dots; the model's name in ``budget.models.NAME.bound`` stays whole."""
+    """Returns the parts of the setting's name *key*, split at its dots.
+
+    In ``budget.models.NAME.bound``, NAME may contain dots and stays one part.
+    """
     parts = key.split(".")
     if parts[:2] == ["budget", "models"] and len(parts) > 3:
         return [*parts[:2], ".".join(parts[2:-1]).strip('"'), parts[-1]]
@@ -596,7 +613,7 @@ def _path(key: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    """Returns *text* parsed as TOML (numbers, true, lists), or as a plain string if it is no TOML."""
+    """Returns the TOML value that *text* states, such as a number or a list; *text* itself if it is no TOML value."""
     try:
         return strict.load_toml(f"value = {text}")["value"]
     except strict.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""Reads JSON and TOML from outside, and refuses duplicate keys and excessive nesting."""
+"""Reads JSON and TOML from untrusted sources; rejects duplicate keys and too deep nesting."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ TOMLDecodeError = tomllib.TOMLDecodeError
 
 
 def load_json(text: str | bytes) -> Any:
-    """Returns the value in *text*; raises `ValueError` if it is no JSON, nested too deeply, or has a duplicate key.
+    """Returns the value of the JSON *text*; raises `ValueError` for bad JSON, a duplicate key or too deep nesting.
 
-    RFC 8259, section 4, leaves open what a duplicate key means.
+    JSON leaves open what a duplicate key means (RFC 8259, section 4).
     """
     try:
         return json.loads(text, object_pairs_hook=_object)
@@ -21,7 +21,7 @@ def load_json(text: str | bytes) -> Any:
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """Returns the table in *text*; raises `TOMLDecodeError` if it is no TOML, or nested too deeply."""
+    """Returns the table of the TOML *text*; raises `TOMLDecodeError` for bad TOML or too deep nesting."""
     try:
         return tomllib.loads(text)
     except RecursionError:

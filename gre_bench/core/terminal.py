@@ -1,4 +1,4 @@
-"""Removes characters from texts that must not reach a terminal or a page, and writes counts with their nouns."""
+"""Makes texts safe to show in a terminal or on a page, and writes numbers with their nouns."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\
 
 
 def plain(text: object) -> str:
-    """Returns *text* without the control characters that steer a terminal."""
+    """Returns *text* without control characters, which could steer a terminal."""
     return "".join(mark for mark in str(text) if mark.isprintable() or mark in "\n\t")
 
 
 def without_controls(text: str) -> str:
-    """Returns *text* for a page, with U+FFFD for each control character; zero-width joiners stay."""
+    """Returns *text* for a page: each control character is replaced by U+FFFD, except zero-width joiners."""
     return _CONTROLS.sub("\ufffd", text.replace("\r\n", "\n"))
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """Returns *number* with its noun: ``1 row``, ``2,000 rows``. *plural*: the plural, if an s does not make it."""
+    """Returns *number* followed by its noun, such as ``1 row`` or ``2,000 rows``.
+
+    *plural*: the plural of *noun*; empty: *noun* with an s.
+    """
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -1,4 +1,4 @@
-"""Checks that URLs of services, which users name, hold nothing that must stay out of logs, such as a password."""
+"""Checks and cleans the URLs of services, so that no password or key in a URL gets into logs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ _ACCOUNT = re.compile(r"(?<=://)[^/\s]*@")
 def base_url(url: str) -> str:
     """Returns *url* without a final slash.
 
-    Raises `ValueError`, which never holds the URL, if it is no plain http(s) URL.
+    Raises `ValueError` if it is no http(s) URL, or contains a user, a password, a query or a fragment. The message
+    never contains the URL.
     """
     problem = ValueError("not an http(s) URL")
     try:
@@ -28,5 +29,5 @@ def base_url(url: str) -> str:
 
 
 def without_accounts(text: str) -> str:
-    """Replaces the user and password of each URL in *text* by ``[account]@``."""
+    """Returns *text* with the user and password of each URL replaced by ``[account]``."""
     return _ACCOUNT.sub("[account]@", text)

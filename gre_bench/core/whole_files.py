@@ -1,4 +1,4 @@
-"""Writes files that are on disk completely or not at all, however the writing process ends."""
+"""Writes files so that each is on disk completely or not at all, even if the process is killed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ READ_ONLY = 0o444
 
 
 def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
-    """Writes *data* to a temporary file beside *path*, then renames it to *path*.
+    """Writes *data* to the file *path*, by way of a temporary file in the same folder that is then renamed.
 
-    *mode*: permissions of the file. *keep*: sync the file to disk before it is renamed. Raises `SourceError` for lack
-    of room or permission; an existing file then stays unchanged.
+    *mode*: the file's permissions.
+    *keep*: sync the data to disk before renaming.
+    Raises `SourceError` if the file cannot be written; an existing file then stays unchanged.
     """
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -32,5 +33,5 @@ def put(path: Path, data: bytes, mode: int = 0o644, keep: bool = True) -> None:
 
 
 def unwritten(path: Path, error: OSError) -> SourceError:
-    """Returns the error for a file that could not be written."""
+    """Returns the error for the file *path*, which could not be written because of *error*."""
     return SourceError(f"{path} cannot be written: {error.strerror}; earlier files are kept; fix that and run again")

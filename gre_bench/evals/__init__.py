@@ -1,8 +1,9 @@
-"""The benchmark inside inspect_ai: `inspect eval gre_bench/review` asks any provider and scores as boards do.
+"""The benchmark as a task of inspect_ai: ``inspect eval gre_bench/review`` has any model review papers.
 
 board    scores single reviews as an edition's board does, without inspect_ai
 scorers  scorers and metrics of inspect_ai
-review   the task: papers, prompt, scorers; the entry point of inspect_ai
+review   the inspect_ai task: papers, prompt and scorers
 
-`gre-bench import inspect` (`gre_bench.ingest.records.inspect_logs`) puts the reviews of a log on a board.
+The reviews get the same scores as on the edition's board. `gre-bench import inspect` puts the reviews of an inspect_ai
+log on a board (`gre_bench.ingest.records.inspect_logs`).
 """

@@ -1,6 +1,6 @@
-"""Scores single reviews as an edition's board does: with its judgments, plan, evaluation LM and references.
+"""Scores single reviews as an edition's board does: with the same writer of judgments, evaluation LM and references.
 
-Everything is read from the copy for readers and nothing is stored, so many evaluations can run beside a refresh.
+It reads the store's copy for readers and stores nothing. Many evaluations can therefore run during a refresh.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ REVIEWER = "model"
 
 @dataclass(frozen=True, slots=True)
 class ReviewScore:
-    """The score of a review: *nats* by the reference's id (GEM, `gre_bench.metrics.logprobs`), or why there is none.
+    """The scores of one review against the references of its paper, or the reason why it has none.
 
-    *problem* is a code and *detail* its explanation; both are also set if only some references lack a score.
-    *judgments*: the scored judgments of the review.
+    *nats*: reference id → score in nats (`gre_bench.metrics.logprobs`); references without a score are absent.
+    *problem*: a code for why the review, or one of the references, has no score; empty if all references have one.
+    *detail*: the problem in words.
+    *judgments*: the review as judgments, which were scored; None if none could be written.
     """
 
     nats: dict[str, float] = field(default_factory=dict)
@@ -48,7 +50,10 @@ class ReviewScore:
 
 
 class ReviewBoard:
-    """Scores single reviews as the board of one edition does; `open_board` opens it, and names the errors."""
+    """Scores single reviews as the board of *edition* does. Use `open_board` to open it.
+
+    *state*: the folder that keeps everything a run makes. *edition*: the edition's name, such as ``ICLR-2025``.
+    """
 
     def __init__(self, state: Path, edition: str):
         self._store = store = ReadCopy(state, edition)
@@ -76,7 +81,7 @@ class ReviewBoard:
         self._lock = Lock()
 
     def papers(self, limit: int | None = None) -> list[Paper]:
-        """Returns the first *limit* papers of the sample in the edition's order; all papers of the board if None.
+        """Returns the first *limit* papers of the edition's sample; None: all papers that the board scores.
 
         Raises `SettingsError` for a limit below 1.
         """
@@ -85,10 +90,10 @@ class ReviewBoard:
         return sampled_papers(self._store, limit or limit_of(self._store))
 
     def score(self, metric: str, paper_id: str, review: str) -> ReviewScore:
-        """Returns the score by *metric* of *review*, which is about the paper *paper_id* of the sample.
+        """Writes *review* as judgments and scores it by *metric* against the references of the paper *paper_id*.
 
-        An unknown paper or an unusable review gives a `ReviewScore` with its problem. Calls from several threads run
-        one at a time, because they share one LM.
+        If the paper is not in the sample or the review cannot be scored, the result states the problem. Calls from
+        several threads run one at a time, because they share one LM.
         """
         entry = self._entries.get(paper_id)
         if entry is None:
@@ -126,9 +131,9 @@ class ReviewBoard:
         return ReviewScore(nats, problem, detail, judgments)
 
     def _writers(self) -> tuple[str, str]:
-        """Returns identity and name of the writer of the board's judgments.
+        """Returns (identity, name in the settings) of the writer of the board's judgments.
 
-        Raises `SettingsError` if the settings name no such writer.
+        Raises `SettingsError` if that writer is not available here.
         """
         writer, configured = writer_of_boards(self._store, self._job, self._run)
         name = self._job.settings.writing.judgments
@@ -144,10 +149,10 @@ class ReviewBoard:
 
 
 def open_board(edition: str, state: str | Path = "state") -> ReviewBoard:
-    """Returns the board of *edition* in the folder *state*.
+    """Returns the scorer of single reviews for *edition*, whose data lies in the folder *state*.
 
-    Repeated calls return the same board until the edition changes. Raises `SettingsError` if there is no such edition,
-    if it has no board, or if its scores would now have other signatures.
+    Calls return the same object until the edition's data changes. Raises `SettingsError` in three cases: the edition
+    does not exist, it has no board, or new scores would have other signatures than those on the board.
     """
     store = Store(Path(state).resolve(), edition)
     if not store.exists:

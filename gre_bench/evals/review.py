@@ -1,4 +1,4 @@
-"""The inspect_ai task ``gre_bench/review``: a model reviews the papers of an edition and is scored as on its board."""
+"""The inspect_ai task ``gre_bench/review``: a model reviews the papers of an edition and is scored as on the board."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ _log = logging.getLogger(__name__)
 
 @task
 def review(edition: str, state: str = "state", limit: int | None = None) -> Task:
-    """Returns the task: reviews of the papers of *edition*, scored by GEM and GEM-S against its human reviews.
+    """Returns the inspect_ai task: the model reviews papers of *edition*, and GEM and GEM-S score its reviews.
 
-    *limit*: use only this many papers, the first of its sample. *state*: the folder of stored editions. The prompt is
-    that of Xu et al. 2025, C.3. Temperature and token limit are those of the benchmark's own writers, unless
+    *edition*: the edition's name, such as ``ICLR-2025``.
+    *state*: the folder that keeps everything a run makes.
+    *limit*: review only the first *limit* papers of the sample; None: all papers that the board scores.
+
+    The prompt is that of Xu et al. 2025, C.3. Temperature and token limit are the benchmark's defaults, unless
     inspect_ai's options change them. Papers without a text are left out with a warning.
     """
     with errors_for_users():
@@ -58,7 +61,7 @@ def review(edition: str, state: str = "state", limit: int | None = None) -> Task
 
 @solver
 def review_prompt() -> Solver:
-    """Returns the solver that asks the model to review the paper in the sample's input (Xu et al. 2025, C.3)."""
+    """Returns the solver that asks the model to review one paper, the sample's input (Xu et al. 2025, C.3)."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         chat = chat_of(PROMPT, state.input_text)

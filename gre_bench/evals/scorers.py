@@ -1,4 +1,4 @@
-"""GEM and GEM-S as scorers of inspect_ai, in nats, and metrics that aggregate them as a board does.
+"""GEM and GEM-S as scorers of inspect_ai, in nats, with the metrics *mean* and *stderr* computed as on boards.
 
 They score any log whose samples are papers of an edition: ``inspect score LOG --scorer gre_bench/gem -S edition=KEY``.
 """
@@ -22,7 +22,10 @@ from gre_bench.ingest.records.inspect_logs import paper_of, read_output, stop_of
 
 @contextmanager
 def errors_for_users() -> Iterator[None]:
-    """Turns an expected error of the block into inspect_ai's error for users: one line, without a traceback."""
+    """Turns a `GreBenchError` raised in the block into inspect_ai's `PrerequisiteError`.
+
+    inspect_ai shows that error as one line without a traceback.
+    """
     try:
         yield
     except GreBenchError as error:
@@ -31,7 +34,7 @@ def errors_for_users() -> Iterator[None]:
 
 @metric
 def mean() -> Metric:
-    """Returns the metric *mean*: the mean score in nats over all pairs of a review and a reference, as on boards."""
+    """Returns the inspect_ai metric *mean*: the mean score in nats over all (review, reference) pairs, as on boards."""
 
     def computed(scores: list[SampleScore]) -> float:
         values, _ = _pairs(scores)
@@ -42,7 +45,10 @@ def mean() -> Metric:
 
 @metric
 def stderr() -> Metric:
-    """Returns the metric *stderr*: the standard error of `mean` in nats, clustered by paper; NaN for a single paper."""
+    """Returns the inspect_ai metric *stderr*: the standard error of `mean` in nats, clustered by paper.
+
+    It is NaN if there is only one paper.
+    """
 
     def computed(scores: list[SampleScore]) -> float:
         values, papers = _pairs(scores)
@@ -53,17 +59,19 @@ def stderr() -> Metric:
 
 @scorer(metrics=[mean(), stderr()])
 def gem(edition: str, state: str = "state") -> Scorer:
-    """Returns the scorer by GEM: a review against the human reviews of its paper, as on the board of *edition*.
+    """Returns the inspect_ai scorer GEM: scores a review against the human reviews of its paper, as the board does.
 
-    *state*: the folder of stored editions. Source: Xu et al. 2025, §3.
+    *edition*: the edition's name, such as ``ICLR-2025``. *state*: the folder that keeps everything a run makes.
+    Source: Xu et al. 2025, §3.
     """
     return _scorer("gem", edition, state)
 
 
 @scorer(metrics=[mean(), stderr()])
 def gem_s_abstract(edition: str, state: str = "state") -> Scorer:
-    """Returns the scorer by GEM-S: as `gem`, but all log-probabilities are given the paper's abstract.
+    """Returns the inspect_ai scorer GEM-S: as `gem`, but the evaluation LM also reads the paper's abstract.
 
+    *edition*: the edition's name, such as ``ICLR-2025``. *state*: the folder that keeps everything a run makes.
     Source: Xu et al. 2025, §3.2.
     """
     return _scorer("gem_s_abstract", edition, state)
@@ -90,9 +98,9 @@ def _scorer(name: str, edition: str, state: str) -> Scorer:
 
 
 def _as_score(scored: ReviewScore, signature_id: str) -> Score:
-    """Returns *scored* as a score of inspect_ai: the mean over references in nats; unscored if no reference has one.
+    """Returns the scores of a review as one inspect_ai score: their mean over the references, in nats.
 
-    Its metadata holds the score of each reference.
+    The score's metadata has the value for each reference. A review without any value is marked as unscored.
     """
     metadata = {"nats": scored.nats, "signature": signature_id}
     if not scored.nats:
@@ -104,7 +112,10 @@ def _as_score(scored: ReviewScore, signature_id: str) -> Score:
 
 
 def _pairs(scores: list[SampleScore]) -> tuple[list[float], list[str]]:
-    """Returns the value of each of *scores*, repeated once for each reference, and the paper id of each value."""
+    """Returns (values, paper ids), two lists of the same length with one item for each (review, reference) pair.
+
+    A review's mean over its references stands for the value of each pair.
+    """
     values: list[float] = []
     papers: list[str] = []
     for index, item in enumerate(scores):

@@ -1,1 +1,1 @@
-"""Shared by all HTTP clients: retries, rate limits, size limits, masking of secrets, one-time codes."""
+"""Helpers of all HTTP clients: retries, rate limits, size limits, masking of secrets, one-time codes."""

@@ -1,7 +1,7 @@
-"""Limits the size and duration of an HTTP answer, so no server can fill our memory or stall us with a slow body.
+"""Limits the size and the duration of an HTTP answer, so that no server can fill our memory or stall us.
 
-The client's own timeouts limit the wait for each part of a body, not for the whole body. The openai client reads the
-body of an error to its end. These are hooks for ``event_hooks`` of an httpx2 client; the caller imports httpx2.
+An HTTP client's own timeouts limit the wait for each part of a body, but not for the whole body. The openai client also
+reads the whole body of an error. The hooks made here go into ``event_hooks`` of an httpx2 client.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ LARGEST_PROBLEM = 64 * 2**10
 
 
 def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None]:
-    """Returns a hook that limits the body of each answer to *most_bytes*, and its duration to *seconds*.
+    """Returns an httpx2 response hook that limits each answer to *most_bytes* bytes and *seconds* seconds.
 
-    Beyond a limit, reading raises ``httpx2.HTTPError``. The body of an answer with a status other than 200 is cut at
-    `LARGEST_PROBLEM` bytes instead.
+    Reading the body beyond a limit raises ``httpx2.HTTPError``. If the status is not 200, the body is instead cut off
+    after `LARGEST_PROBLEM` bytes without an error.
     """
 
     def limit(response: httpx2.Response) -> None:
@@ -30,7 +30,7 @@ def limited(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], None
 
 
 def limited_async(most_bytes: int, seconds: float) -> Callable[[httpx2.Response], Awaitable[None]]:
-    """Returns the hook of `limited` for an asynchronous client."""
+    """Returns the same hook as `limited`, for an asynchronous httpx2 client."""
 
     async def limit(response: httpx2.Response) -> None:
         stream = cast(httpx2.AsyncByteStream, response.stream)
@@ -47,9 +47,9 @@ class _Bounds:
         self._left = self._most = LARGEST_PROBLEM if self._cut else most_bytes
 
     def admit(self, part: bytes) -> bool:
-        """Returns whether to read on after *part*; False if the body of an error is cut here.
+        """Counts *part* of a body, and returns whether to read on; False cuts off the body of an error.
 
-        Raises an error of httpx2 if the time is over or the body is too large.
+        Raises an httpx2 error if the time is over or the body is too large.
         """
         self._left -= len(part)
         if time.monotonic() > self._until:

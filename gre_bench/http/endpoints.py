@@ -1,4 +1,4 @@
-"""The endpoints of LMs, and the limits that all models behind an endpoint share."""
+"""The limits of LM endpoints, which all models behind an endpoint share, as the models file states them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """The limits of an endpoint, shared by all models behind it; None sets no limit."""
+    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit.
+
+    *concurrency*: the most requests in flight at once; None: 8.
+    *tokens_per_minute*: tokens read and written, counted together.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,16 +26,19 @@ class Limits(BaseModel):
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """The least seconds per request, and per token, that the limits by minute allow on average; 0 without one."""
+        """(seconds per request, seconds per token): the shortest average intervals that the limits allow.
+
+        An interval is 0 if the limit per minute is not set.
+        """
         requests, tokens = self.requests_per_minute, self.tokens_per_minute
         return 60 / requests if requests else 0.0, 60 / tokens if tokens else 0.0
 
 
 def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Limits]:
-    """Returns limits by base URL from the entries *endpoints* of the models file *path*.
+    """Returns base URL → limits, from the entries *endpoints* of the models file *path*.
 
-    *known* are the base URLs of the models there. Raises `SettingsError`, which names the wrong entry. An entry with
-    another URL would limit nothing, so it is wrong too.
+    *known*: the base URLs of all models in the file.
+    Raises `SettingsError` for a wrong entry, such as one whose URL no model uses.
     """
     results: dict[str, Limits] = {}
     for index, entry in enumerate(endpoints, 1):
@@ -56,8 +63,8 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
 
 
 def wrong(error: ValidationError) -> str:
-    """Returns one line that says what is wrong with an entry, key by key.
+    """Returns one line that names each wrong key of an entry and what is wrong with it.
 
-    Values are left out, because a secret may have been pasted in the wrong place.
+    The values are left out, because a user may have pasted a secret into the wrong key.
     """
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

@@ -1,7 +1,7 @@
-"""Removes secrets from a text, in every encoding in which servers and libraries may repeat them.
+"""Removes secrets from texts, in every encoding in which servers and libraries may repeat a secret.
 
-It covers plain text, URL encoding, hex, and base64, also within a longer encoded text. Messages about a request repeat
-its headers, body or address in these ways. It does not find a secret that somebody hides on purpose.
+The encodings are plain text, URL encoding, hex and base64, also inside a longer encoded text. Error messages may repeat
+a request's headers, body or URL in these encodings. A secret that somebody disguises on purpose is not found.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SHORTEST_SECRET = 8
 
 
 def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
-    """Returns *text* with *mark* in place of each of *secrets*; a secret shorter than `SHORTEST_SECRET` stays."""
+    """Returns *text* with *mark* in place of each secret. Secrets shorter than `SHORTEST_SECRET` are not masked."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= SHORTEST_SECRET:
             for writing in _writings(secret):
@@ -26,7 +26,7 @@ def masked(text: str, secrets: Iterable[str], mark: str = "[secret]") -> str:
 
 @lru_cache(maxsize=64)
 def _writings(secret: str) -> tuple[str, ...]:
-    """Returns the encodings of *secret* that may occur in a text; the first is the secret itself."""
+    """Returns the forms in which *secret* may occur in a text: as it is, then in each encoding."""
     raw = secret.encode()
     results = [secret, quote(secret), quote(secret, safe=""), quote_plus(secret), raw.hex(), raw.hex().upper()]
     for ahead in range(3):

@@ -1,7 +1,7 @@
-"""Reads the rate limits of a response: from ``ratelimit-*`` and ``Retry-After`` headers, or from an error's body.
+"""Reads the rate limits that a response states in its headers or in the JSON body of an error.
 
-Servers state times as seconds from now, as epochs, or as dates of their own clock. All become seconds since the epoch
-by this machine's clock, corrected with the ``Date`` header.
+Servers state times as seconds from now, as epoch seconds, or as dates of their own clock. All times are converted to
+epoch seconds of this machine's clock, using the server's ``Date`` header.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ _AGAIN = re.compile(r"try again in (?:(\d+) hours?)?(?:,? ?(?:and )?(\d+) minute
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A rate limit: *remaining* of *limit* requests until *resets_at* (epoch seconds).
+    """A rate limit of a server: *limit* requests within a time window of *window_s* seconds.
 
-    *resets_at* is None while the window of *window_s* seconds has not begun.
+    *remaining*: the requests that the current window still allows.
+    *resets_at*: when the current window ends (epoch seconds); None if no window is open.
     """
 
     limit: int
@@ -33,9 +34,9 @@ class Limit:
 
 
 def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
-    """Returns the limit in the ``ratelimit-*`` headers; None if they state none.
+    """Returns the rate limit that the ``ratelimit-*`` headers state; None if there is none.
 
-    *now* is the time of the answer in epoch seconds.
+    *now*: when the response arrived (epoch seconds).
     """
     known = {name.lower(): value for name, value in headers.items()}
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
@@ -51,9 +52,10 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 
 
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
-    """Returns the limit in ``details`` of an error's parsed JSON *body*; None if there is none.
+    """Returns the rate limit stated under ``details`` in the parsed JSON *body* of an error; None if there is none.
 
-    *now* is the time of the answer in epoch seconds. The headers serve to correct the server's clock.
+    *headers*: their ``Date`` tells how far the server's clock is off.
+    *now*: when the response arrived (epoch seconds).
     """
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
@@ -66,9 +68,10 @@ def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | N
 
 
 def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | None:
-    """Returns the longest wait in seconds that a refusal states in its headers or parsed JSON *body*.
+    """Returns how many seconds a refusal asks to wait; None if it states no wait.
 
-    *now* is the time of the answer in epoch seconds. Returns None if no wait is stated.
+    If its headers and body state several waits, the longest counts.
+    *body*: the parsed JSON of the refusal. *now*: when the refusal arrived (epoch seconds).
     """
     known = {name.lower(): value for name, value in headers.items()}
     waits = [_after(known, now)]
@@ -94,9 +97,10 @@ def _after(known: Mapping[str, str], now: float) -> float | None:
 
 
 def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
-    """Returns ``resetTime`` of *details* in epoch seconds by this machine's clock; None if it cannot be read.
+    """Returns the time ``resetTime`` in *details* as epoch seconds of this machine's clock; None if it cannot be read.
 
     Servers write it as a date, or as an epoch in seconds or milliseconds.
+    *headers*: their ``Date`` tells how far the server's clock is off. *now*: when the response arrived (epoch seconds).
     """
     value = details.get("resetTime")
     stated = _number(value)
@@ -114,7 +118,10 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
 
 
 def _said(message: str) -> float | None:
-    """Returns the seconds stated in a message such as "Please try again in 60 minutes and 13 seconds", or None."""
+    """Returns the seconds to wait that *message* states, as in "Please try again in 60 minutes and 13 seconds".
+
+    Returns None if it states none.
+    """
     match = _AGAIN.search(message)
     if not match or not any(match.groups()):
         return None

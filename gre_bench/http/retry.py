@@ -1,8 +1,8 @@
-"""One retry policy for every endpoint: writers, examiners and evaluation LMs.
+"""The retry policy that all LM endpoints share: those of writers, examiners and evaluation LMs.
 
-Faults that may pass (a status for which `passes` is true, no connection, no answer in time) are retried. The wait is
-the one that the endpoint states, else it doubles each time; both have jitter. Lasting faults, such as a refusal or a
-bad request, are not retried.
+Only faults that may pass are retried: no connection, no answer in time, or a status for which `passes` is true. The
+wait before a retry is the one that the endpoint states. Without a stated wait, it doubles with each try. Random jitter
+is added to both. Lasting faults, such as a bad request, are not retried.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ PASSING = frozenset({408, 409, 425, 429})
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often and how fast an endpoint is tried. Times are in seconds; *timeout_s* limits one complete answer.
+    """How often an endpoint is tried, and how many requests run at once.
 
-    *attempts* counts all tries of one request. At most *concurrency* requests are in flight, unless a caller sets
-    another limit.
+    *concurrency*: the most requests in flight, unless a caller sets another limit.
+    *timeout_s*: seconds for one complete answer.
+    *attempts*: the number of tries of one request, the first included.
+    *first_wait_s*: seconds before the second try, if the endpoint states no wait.
+    *longest_wait_s*: the longest wait in seconds.
     """
 
     concurrency: int = 8
@@ -33,11 +36,13 @@ class RetryPolicy:
     longest_wait_s: float = 120.0
 
     def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
-        """Returns the seconds to wait after *attempt* (from 0) failed; None if no further attempt is worthwhile.
+        """Returns the seconds to wait after a failed try; None if the request should not be tried again.
 
-        *stated_s*: the wait that the endpoint states, if any; one beyond *longest_wait_s* is not worthwhile. The result
-        is ``stated + U(0, 0.5) · first``, or without a stated wait ``U(0.5, 1) · min(longest, first · 2^attempt)``. The
-        jitter spreads clients that were all told to return at the same moment.
+        *attempt*: the index of the failed try, from 0.
+        *stated_s*: the wait that the endpoint states; None if it states none. A wait beyond *longest_wait_s* ends the
+        tries.
+        With a stated wait, the result is ``stated + U(0, 0.5) · first``. Without one, it is ``U(0.5, 1) · min(longest,
+        first · 2^attempt)``. The random part spreads the retries of clients that failed at the same moment.
         """
         if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
             return None
@@ -47,14 +52,14 @@ class RetryPolicy:
 
 
 def passes(status: int) -> bool:
-    """Whether a repeated request may succeed shortly after an answer with *status*."""
+    """Whether a fault with the HTTP *status* may pass, so that another try may succeed."""
     return status in PASSING or status >= 500
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the wait in seconds that the header Retry-After states as a number or a date; None without a usable one.
+    """Returns the seconds to wait that the header Retry-After states, as a number or a date; None if there are none.
 
-    Names in *headers* are in lower case, or their case is ignored.
+    *headers*: a mapping with lower-case names, or one that ignores case.
     """
     stated = headers.get("retry-after", "").strip()
     try:

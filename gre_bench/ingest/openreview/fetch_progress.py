@@ -1,4 +1,4 @@
-"""Writes the progress of a fetch into a file beside its journal, for display."""
+"""Writes the progress of a fetch into a file beside its journal, so that other commands can display it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ EVERY_S = 0.2
 
 
 def write_progress(folder: Path, stage: str, done: int = 0, total: int = 0, remaining_s: float | None = None) -> None:
-    """Writes that the fetch in *folder* is at *stage*: *done* of *total* items, *remaining_s* seconds still to wait."""
+    """Writes the progress of the fetch in *folder* to its status file; a failure to write is ignored.
+
+    *stage*: the name of the current stage.
+    *done*, *total*: finished items and all items of the stage.
+    *remaining_s*: estimated seconds until the stage ends; None if unknown.
+    """
     beside = folder / f".{STATUS}.{os.getpid()}"
     status = {"pid": os.getpid(), "stage": stage, "done": done, "total": total, "remaining_s": remaining_s}
     with suppress(OSError):  # a failure to show progress must not stop the fetch
@@ -27,10 +32,10 @@ def write_progress(folder: Path, stage: str, done: int = 0, total: int = 0, rema
 
 
 def progress_writer(folder: Path, client: OpenReview, fetch: FetchSettings) -> Callable[[str, str], Advance]:
-    """Returns a function that takes a stage and its kind of requests, and returns the `Advance` of that stage.
+    """Returns a function ``(stage, kind of request) -> Advance`` that makes the progress callback of a stage.
 
-    The `Advance` writes the progress, at most every `EVERY_S` seconds. It computes the seconds to wait from the limits
-    known now.
+    The callback takes the numbers of finished items and of all items. It writes the status file at most every `EVERY_S`
+    seconds. It estimates the remaining seconds from the request limits known at that moment.
     """
     name, last = client.host.partition("//")[2], [0.0]
 

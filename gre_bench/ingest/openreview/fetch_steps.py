@@ -1,4 +1,4 @@
-"""The steps of a fetch: each is one session with the service, and writes its results into the journal."""
+"""The steps of a fetch: fetch the notes, fetch the sampled papers, make the snapshot. The journal keeps all results."""
 
 from __future__ import annotations
 
@@ -31,9 +31,11 @@ SECRETS = ("username", "password", "token", "mfa_code", "totp_secret")
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """What is fetched and where it is stored.
+    """What a fetch gets and where it stores the answers.
 
-    *run* names the fetch run in the folder *state*. *began*: start in epoch seconds.
+    *state*: the folder that keeps everything a run makes.
+    *run*: the name of the fetch run's folder, such as ``ICLR-2025-0001``.
+    *began*: when this run of the fetch started (epoch seconds).
     """
 
     settings: Settings
@@ -43,26 +45,27 @@ class FetchRequest:
 
     @property
     def venue(self) -> Venue:
-        """The entry of the venue-year."""
+        """The catalogue entry of the venue-year (``data/venues.toml``)."""
         return venue_of(self.settings.edition.venue, self.settings.edition.year)
 
     @property
     def origin(self) -> Origin:
-        """The host and its API; raises `SettingsError` if none is named."""
+        """The host and API version to fetch from; raises `SettingsError` if no host is named."""
         return origin(self.settings)
 
     @property
     def folder(self) -> Path:
-        """The folder of the journal."""
+        """The folder of the fetch run, which holds its journal."""
         return budget_file(Path(self.state)).parent / self.run
 
 
 @dataclass(frozen=True, slots=True)
 class FetchOutcome:
-    """How far a step came: requests *sent* by kind.
+    """The result of one step of a fetch.
 
-    *paused_until*: when a paused step may continue (epoch seconds). *message*: why it paused or stopped; both are empty
-    if it is done.
+    *sent*: kind of request → number of requests sent by this step.
+    *paused_until*: when a paused step may continue (epoch seconds); None if it was not paused.
+    *message*: why the step paused or stopped; empty if it finished.
     """
 
     sent: dict[str, int] = field(default_factory=dict)
@@ -71,12 +74,15 @@ class FetchOutcome:
 
 
 def budget_file(state: Path) -> Path:
-    """Returns the file of the request budget, beside the journals."""
+    """Returns the path of the request budget's file in the folder *state*; all fetch runs share this file."""
     return state / "openreview" / "budget.json"
 
 
 def origin(settings: Settings) -> Origin:
-    """Returns the host and its API; raises `SettingsError` if neither the venue nor the settings name a host."""
+    """Returns the host and API version to fetch from.
+
+    Raises `SettingsError` if neither the settings nor the venue's entry names a host.
+    """
     venue = venue_of(settings.edition.venue, settings.edition.year)
     host = settings.fetch.host or venue.host
     if host is None:
@@ -85,18 +91,19 @@ def origin(settings: Settings) -> Origin:
 
 
 def fetch_run(settings: Settings, state: Path, again: bool = False) -> Path:
-    """Returns the folder of the fetch run that a fetch with *settings* continues or begins.
+    """Returns the folder of the fetch run that *settings* continue, or of a new one.
 
-    *again*: it begins a new one if the last is sealed.
+    *state*: the folder that keeps everything a run makes.
+    *again*: return a new folder if the latest fetch run has already made its snapshot.
     """
     name = f"{settings.edition.venue}-{settings.edition.year}"
     return run_for(budget_file(state).parent, name, origin(settings), again)
 
 
 def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
-    """Fetches all submissions of the venue-year with their replies, as far as the service allows.
+    """Fetches all submissions of the venue-year with their replies into the journal, as far as the service allows.
 
-    *secret* returns the value of a secret by its name.
+    *secret*: takes a reference such as ``env:NAME`` and returns the secret's value.
     """
     with Journal(request.folder, request.origin) as journal:
         if is_listed(journal, request.venue) and set(lacking(journal)) <= journal.forums.keys():
@@ -105,9 +112,10 @@ def bring_notes(request: FetchRequest, secret: Callable[[str], str]) -> FetchOut
 
 
 def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOutcome:
-    """Fetches versions and PDFs of the sampled papers, as far as the service allows.
+    """Fetches the versions of notes and the PDFs of the sampled papers into the journal, as far as the service allows.
 
-    If one of the two kinds is paused, the other continues. *secret* returns the value of a secret by its name.
+    If the service pauses requests for versions, requests for PDFs continue, and vice versa.
+    *secret*: takes a reference such as ``env:NAME`` and returns the secret's value.
     """
     edition, fetch = request.settings.edition, request.settings.fetch
     with Journal(request.folder, request.origin) as journal:
@@ -135,7 +143,7 @@ def bring_papers(request: FetchRequest, secret: Callable[[str], str]) -> FetchOu
 
 
 def freeze(request: FetchRequest) -> dict[str, Any]:
-    """Makes the snapshot of everything fetched; returns its folder, digest and counts."""
+    """Makes a snapshot of everything in the journal; returns its folder, digest, counts and remarks."""
     venue, fetch = request.venue, request.settings.fetch
     with Journal(request.folder, request.origin) as journal:
         sampled = sample_of(journal, venue, request.settings.edition, fetch.everything)
@@ -175,9 +183,11 @@ def _notes(
 def _run_parts(
     request: FetchRequest, secret: Callable[[str], str], parts: Callable[..., list[Callable[[], None]]]
 ) -> FetchOutcome:
-    """Opens a session and runs the functions that *parts* returns, each as far as it goes.
+    """Opens a session and calls the functions that *parts* returns, one after the other.
 
-    A fault of the service ends the step. If parts were paused, the outcome has the earliest end of a pause.
+    *parts*: takes the session and the maker of progress callbacks, and returns functions without parameters.
+    A pause ends only the function that met it, and the outcome states the earliest end of a pause. If the service is
+    down, the remaining functions are skipped.
     """
     client = _session(request, secret)
     before = Counter(client.sent)
@@ -211,5 +221,5 @@ def _session(request: FetchRequest, secret: Callable[[str], str]) -> OpenReview:
 
 @lru_cache(maxsize=4)
 def _opened(origin: Origin, budget: str, login: Login, retry_policy: RetryPolicy) -> OpenReview:
-    """Returns the session for these arguments; a process opens it once, so that it logs in once."""
+    """Returns the session for these arguments, opened at the first such call, so that a process logs in once."""
     return OpenReview(origin.api, origin.host, RequestBudget(Path(budget)), login, retry_policy)  # type: ignore[arg-type]

@@ -1,8 +1,10 @@
-"""Fetches a venue-year's submissions and replies, one answer at a time into the journal.
+"""Fetches a venue-year's submissions and replies, and stores every answer in the journal before the next request.
 
-    listings with replies → forums whose replies were missing → (sampling) → `paper_fetching`
+    1. listings of submissions with their replies
+    2. forums of submissions whose replies the listing left out
+    3. (after sampling) versions and PDFs: `paper_fetching`
 
-Each function continues where the journal ends and may be stopped anywhere: by `Paused`, by an error, by a kill.
+Each function continues where the journal ends. A run may be stopped at any time by `Paused`, an error or a kill.
 """
 
 from __future__ import annotations
@@ -24,15 +26,17 @@ EMPTY_PAGES = 3
 
 
 def is_listed(journal: Journal, venue: Venue) -> bool:
-    """Whether the journal holds all listings completely."""
+    """Whether the journal holds every page of all listings of *venue*."""
     return all((pages := journal.listing(name)) and pages[-1].end for name in venue.listings)
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """A listing in pages of *size* submissions.
+    """One listing of submissions to fetch.
 
-    *required*: it must hold some. *short*: it may end before the service's count.
+    *required*: an empty listing is an error.
+    *size*: the number of submissions to request per page.
+    *short*: the listing may end with fewer notes than the service counts.
     """
 
     invitation: str
@@ -44,9 +48,11 @@ class _Listing:
 def fetch_listings(
     journal: Journal, client: OpenReview, venue: Venue, advance: Advance, page: int = PAGE, short: bool = False
 ) -> None:
-    """Fetches all submissions with their replies, in pages of at most *page* submissions.
+    """Fetches all submissions with their replies into the journal.
 
-    *short* accepts a listing that ends before the service's count.
+    *advance*: called after each page with the numbers of submissions listed and of all submissions.
+    *page*: the most submissions requested per page.
+    *short*: accept a listing that ends with fewer notes than the service counts.
     """
     for invitation in venue.listings:
         required = invitation.rpartition("/-/")[2] in venue.submissions
@@ -75,11 +81,13 @@ def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: 
 
 
 def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed: int, count: int | None) -> Page:
-    """Returns the page after the id *after*, with the latest count; empty only at the listing's end.
+    """Returns the page after the id *after*, with the latest count; the page is empty only at the end of the listing.
 
-    *listed*: the number of notes listed so far; *count*: the service's count so far. An empty page within a listing is
-    a passing fault and is requested again. Raises `ServiceDown` if pages stay empty although the service counts more
-    than *listed* notes, unless the listing may be short.
+    *after*: the id of the last note listed so far; None at the start.
+    *listed*: the number of notes listed so far.
+    *count*: the service's latest count of the whole listing; None if it stated none.
+    An empty page before the end is a passing fault, so the page is requested again. If all tries give an empty page,
+    `ServiceDown` is raised. A listing that may be short ends there instead.
     """
     for attempt in range(1, EMPTY_PAGES + 1):
         page = client.page(listing.invitation, after, listing.size, not listing.required)
@@ -99,7 +107,11 @@ def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed
 
 
 def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], advance: Advance) -> None:
-    """Fetches whole forums, for submissions whose replies the listing left out."""
+    """Fetches those of *forums* that the journal lacks, with all their replies, into the journal.
+
+    *forums*: ids of the submissions whose replies the listing left out.
+    *advance*: called after each forum with the numbers of forums fetched and of all *forums*.
+    """
     due = [forum for forum in forums if forum not in journal.forums]
     for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
         found = client.forum(forum)

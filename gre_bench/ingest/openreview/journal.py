@@ -1,11 +1,11 @@
-"""The append-only journal of a fetch: an answer in it is never requested again.
+"""The append-only journal of a fetch run: an answer in the journal is never requested again.
 
-    <folder>/journal.jsonl     the host, then one line per answer: a page of a listing, a forum, a history, a PDF
+    <folder>/journal.jsonl     first line: host and API version; then one line per answer
              pages/*.json.gz   the notes of each page as they were received
-    <folder>/../pdfs/          PDFs by SHA-256, shared by all fetches
+    <folder>/../pdfs/          PDFs in files named by their SHA-256, shared by all fetch runs
 
-An answer's files are on disk before its line, and only a complete line counts. A kill between the two loses only the
-request in flight.
+An answer's files are written before its line in the journal, and incomplete lines are ignored. A killed process
+therefore loses only the answer that it was storing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ JOURNAL = "journal.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The source of everything in a journal: the address of a host, and its API."""
+    """The source of everything in a journal: the URL of a host, and the version of its API (1 or 2)."""
 
     host: str
     api: int
@@ -41,10 +41,13 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of a listing.
+    """The journal's entry for one page of a listing.
 
-    *notes*: how many it has. *count*: how many the service counts in the whole listing. *last*: the id after which the
-    next page begins. *end*: whether it is the last page.
+    *file*: the file with the page's notes, relative to the journal's folder.
+    *notes*: the number of notes on the page.
+    *count*: the number of notes in the whole listing, as the service states it; None if it states none.
+    *last*: the id of the page's last note, after which the next page begins; None for an empty page.
+    *end*: whether this is the listing's last page.
     """
 
     invitation: str
@@ -57,9 +60,10 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result of requesting a paper's PDF: its SHA-256, or the *problem*.
+    """The result of requesting a paper's PDF: either *sha256* or *problem* is set.
 
-    *stated*: the PDF's name in the note.
+    *stated*: the name of the PDF in the paper's note; None if the note names none.
+    *problem*: why there is no PDF, in words.
     """
 
     stated: str | None
@@ -68,9 +72,10 @@ class Fetched:
 
 
 class Journal:
-    """The journal in *folder*, locked against other processes while it is open.
+    """The journal of a fetch run in *folder*. While the context is open, it is locked against other processes.
 
-    *expected*: the origin whose answers are added; the journal of another origin is refused.
+    *expected*: the host and API version to fetch from. Opening the journal of another origin raises `SourceError`.
+    None: the journal can only be read.
     """
 
     def __init__(self, folder: Path, expected: Origin | None = None):
@@ -88,7 +93,7 @@ class Journal:
 
     @property
     def pool(self) -> PdfPool:
-        """The pool that holds the PDFs."""
+        """The store of PDFs that all fetch runs share."""
         return PdfPool(self.folder.parent / "pdfs")
 
     def __enter__(self) -> Journal:
@@ -120,7 +125,11 @@ class Journal:
             self._file = None
 
     def add_page(self, invitation: str, notes: list[Note], count: int | None, end: bool) -> None:
-        """Stores the *notes* of a page; *count* is how many the service counts, and *end* marks the last page."""
+        """Stores one page of the listing of *invitation*.
+
+        *count*: the number of notes in the whole listing, as the service states it; None if it states none.
+        *end*: whether this is the listing's last page.
+        """
         name = f"pages/{len(self.pages):06}.json.gz"
         put(self.folder / name, gzip.compress(json.dumps(notes).encode(), compresslevel=3, mtime=0))
         last = str(notes[-1].get("id")) if notes else None
@@ -128,32 +137,44 @@ class Journal:
         self._add({"page": {"invitation": invitation, "file": name, **entry}})
 
     def add_forum(self, forum: str, notes: list[Note], count: int | None = None) -> None:
-        """Stores the *notes* of a forum, which replace those of a listing; *count* is how many the service counts."""
+        """Stores all notes of the forum with the id *forum*, in place of the replies in the listing.
+
+        *count*: the number of notes in the forum, as the service states it; None if it states none.
+        """
         self._add({"forum": {"id": forum, "notes": notes, "count": count}})
 
     def add_history(self, note_id: str, versions: list[Note]) -> None:
-        """Stores the versions of a note."""
+        """Stores the versions of the note with the id *note_id*."""
         self._add({"history": {"id": note_id, "versions": versions}})
 
     def add_pdf(self, paper_id: str, stated: str | None, data: bytes | None, problem: str | None = None) -> None:
-        """Stores the PDF *data* of a paper, or the *problem* if there is none.
+        """Stores the PDF of a paper, or the reason why there is none.
 
-        *stated*: the PDF's name in the note.
+        *stated*: the name of the PDF in the paper's note; None if the note names none.
+        *data*: the PDF's bytes; None if there is no PDF.
+        *problem*: why there is no PDF, in words.
         """
         sha256 = None if data is None else self.pool.keep(data)
         self._add({"pdf": {"paper": paper_id, "stated": stated, "sha256": sha256, "problem": problem}})
 
     def add_refusal(self, kind: Kind, item: str, at: float) -> None:
-        """Records that the service refused a paper's PDF or a note's versions at the time *at* (epoch seconds)."""
+        """Records that the service refused an item (403) at the time *at* (epoch seconds).
+
+        *kind*: ``pdf`` or ``history``.
+        *item*: the id of the paper whose PDF was refused, or of the note whose versions were refused.
+        """
         self._add({"refused": {"kind": kind, "id": item, "at": at}})
 
     def add_seal(self, digest: str) -> None:
-        """Records that the snapshot *digest* was made from this journal."""
+        """Records that the snapshot with this digest was made from the journal."""
         if digest not in self.sealed[-1:]:
             self._add({"seal": digest})
 
     def drop_damaged(self, papers: Iterable[str]) -> list[str]:
-        """Forgets those of *papers* whose PDF in the pool is damaged, and returns their ids."""
+        """Forgets the stored PDF of each of *papers* whose file is missing or damaged; returns the ids of these papers.
+
+        The PDFs are then fetched again. The journal's file does not change.
+        """
         kept = {paper: self.pdfs[paper].sha256 for paper in papers if paper in self.pdfs}
         damaged = [paper for paper, sha256 in kept.items() if sha256 and self.pool.read(sha256) is None]
         for paper in damaged:
@@ -161,14 +182,14 @@ class Journal:
         return damaged
 
     def page_notes(self, page: Listed) -> list[Note]:
-        """Returns the notes of a page as received."""
+        """Returns the notes of *page* as received; raises `SourceError` if the file is missing or damaged."""
         try:
             return json.loads(gzip.decompress((self.folder / page.file).read_bytes()))
         except (OSError, EOFError, ValueError):
             raise SourceError(f"{self.folder / page.file} is damaged; delete {self.folder} and fetch again") from None
 
     def listing(self, invitation: str) -> list[Listed]:
-        """Returns the stored pages of a listing."""
+        """Returns the entries of the stored pages of the listing of *invitation*, in the order of fetching."""
         return [page for page in self.pages if page.invitation == invitation]
 
     def _add(self, entry: Mapping[str, Any]) -> None:
@@ -186,14 +207,17 @@ class Journal:
             self._take(one)
 
     def _replay(self) -> int:
-        """Reads the file, cuts off an incomplete line at its end, and returns its length in bytes."""
+        """Loads all complete lines of the journal's file and cuts off an incomplete last line.
+
+        Returns the remaining length of the file in bytes.
+        """
         whole = self._take_all()
         if whole < os.fstat(self._file).st_size:  # type: ignore[arg-type]
             os.ftruncate(self._file, whole)  # type: ignore[arg-type]
         return whole
 
     def _take_all(self) -> int:
-        """Takes in the complete lines on disk and returns their length in bytes.
+        """Loads all complete lines of the journal's file, and returns the total length of these lines in bytes.
 
         Raises `SourceError` for a damaged line.
         """
@@ -238,9 +262,9 @@ class Journal:
 
 
 def read(folder: Path) -> Journal:
-    """Returns the journal in *folder* as it is now, without a lock, although another process may be writing it.
+    """Returns the journal in *folder* as it is now, for reading only.
 
-    Raises `SourceError` for a damaged line.
+    It takes no lock, so another process may be extending the journal. Raises `SourceError` for a damaged line.
     """
     journal = Journal(folder)
     journal._take_all()

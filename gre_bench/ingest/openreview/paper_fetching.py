@@ -1,7 +1,7 @@
-"""Fetches the sampled papers' versions and PDFs, one answer at a time into the journal.
+"""Fetches the sampled papers' versions and PDFs, and stores each answer in the journal before the next request.
 
-Items in the journal are not requested again. A missing item (404) is recorded and final; a refused one (403) is due
-again in the next run (`gre_bench.ingest.openreview.refusals`).
+An item in the journal is not requested again. A missing item (404) is recorded as missing for good. A refused item
+(403) is requested again by the next run (`gre_bench.ingest.openreview.refusals`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ MISSING, NOT_NAMED = "the service has no PDF of it", "the note names no PDF"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The requests that are needed besides the listings.
+    """The items that a snapshot needs besides the listings.
 
-    *forums*: ids of submissions whose replies are lacking. *histories*: ids of notes whose versions are needed. *pdfs*:
-    paper id, number, and the PDF's name in the note.
+    *forums*: ids of submissions that were received without all of their replies.
+    *histories*: ids of notes whose versions are needed.
+    *pdfs*: (paper id, submission number, the PDF's name in the note) of each PDF. A number or name is None if not
+    stated.
     """
 
     forums: tuple[str, ...] = ()
@@ -32,7 +34,7 @@ class Needs:
 
 
 def is_due(journal: Journal, needs: Needs, began: float) -> bool:
-    """Whether a run that began at *began* (epoch seconds) must request versions or PDFs."""
+    """Whether a run that began at *began* (epoch seconds) still has versions or PDFs to request."""
     papers = [paper_id for paper_id, _, _ in needs.pdfs]
     return bool(due(journal, "history", needs.histories, began) or due(journal, "pdf", papers, began))
 
@@ -40,7 +42,11 @@ def is_due(journal: Journal, needs: Needs, began: float) -> bool:
 def fetch_histories(
     journal: Journal, client: OpenReview, note_ids: Collection[str], advance: Advance, began: float
 ) -> None:
-    """Fetches the versions of the notes *note_ids* in a run that began at *began* (epoch seconds)."""
+    """Fetches the versions of the notes *note_ids* into the journal, except those that it holds already.
+
+    *advance*: called after each note with the numbers of notes done and of all *note_ids*.
+    *began*: when this run began (epoch seconds); items that this run already found refused are not requested again.
+    """
 
     def ask(note_id: str) -> None:
         journal.add_history(note_id, client.history(note_id))
@@ -60,10 +66,13 @@ def fetch_pdfs(
     batch: int = BATCH,
     earlier: Mapping[str, Fetched] = {},
 ) -> None:
-    """Fetches PDFs of *papers*: (id, number, the PDF's name in the note).
+    """Fetches the PDFs of *papers* into the journal, except those that it holds already.
 
-    *began*: when the run began (epoch seconds). *batch*: how many PDFs are requested at once. *earlier*: results of
-    earlier fetch runs; a PDF with the same name as then is the same file, and is not requested.
+    *papers*: (paper id, submission number, the PDF's name in the note); the last two are None where not stated.
+    *advance*: called after each PDF with the numbers of papers done and of all *papers*.
+    *began*: when this run began (epoch seconds); items that this run already found refused are not requested again.
+    *batch*: the number of PDFs per request (API v2 only).
+    *earlier*: paper id → result of an earlier fetch run. A PDF whose name has not changed is reused without a request.
     """
     for paper_id, _, stated in papers:
         if paper_id not in journal.pdfs:
@@ -97,7 +106,11 @@ def fetch_pdfs(
 
 
 def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched | None) -> None:
-    """Records a paper that needs no request: it names no PDF, or an earlier fetch got the file of the same name."""
+    """Records the PDF of a paper in the journal if no request is needed; otherwise does nothing.
+
+    No request is needed if the note names no PDF, or if an earlier fetch run got the PDF of the same name.
+    *stated*: the PDF's name in the note. *old*: the result of an earlier fetch run.
+    """
     if stated is None:
         journal.add_pdf(paper_id, None, None, NOT_NAMED)
     elif old and old.sha256 and old.stated == stated and (data := journal.pool.read(old.sha256)):
@@ -105,9 +118,10 @@ def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched
 
 
 def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusals) -> Archive:
-    """Returns the PDFs of some papers, requested in one archive; a damaged archive is requested once more.
+    """Returns the PDFs of several papers, requested as one archive. A damaged archive is requested once more.
 
-    *numbers*: the number of each paper, by its id.
+    Returns an empty archive if the service refuses the request or has none of the PDFs.
+    *numbers*: paper id → submission number at the venue.
     """
     found: Archive | None = None
     for _ in range(2):
@@ -123,7 +137,7 @@ def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusa
 
 
 def _is_cut(data: bytes) -> bool:
-    """Whether a PDF lacks its end; a body without a stated length can be cut unnoticed."""
+    """Whether the PDF *data* lacks its end. A download without a stated length can be cut off without an error."""
     return data.startswith(b"%PDF") and b"%%EOF" not in data[-4096:]
 
 

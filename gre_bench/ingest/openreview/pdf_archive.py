@@ -1,4 +1,4 @@
-"""Reads API v2's archive of several papers' PDFs: which paper each file belongs to, and which files are intact."""
+"""Reads a zip archive of several papers' PDFs (API v2): finds the paper of each file and skips damaged files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ _NUMBER = re.compile(r"(\d+)_")
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """PDFs of some papers by paper id.
+    """The PDFs read from one archive.
 
-    *damaged*: not all of the archive could be read. *strangers*: the number of files of no known paper.
+    *files*: paper id → the PDF's bytes.
+    *damaged*: part of the archive could not be read.
+    *strangers*: the number of files that belong to none of the requested papers.
     """
 
     files: dict[str, bytes]
@@ -26,14 +28,17 @@ class Archive:
 
     @property
     def complete(self) -> bool:
-        """Whether the archive lacks only papers that have no PDF at the service."""
+        """Whether a requested paper that is not in the archive certainly has no PDF at the service.
+
+        It is true if the whole archive could be read and every file belongs to a requested paper.
+        """
         return not self.damaged and not self.strangers
 
 
 def unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
-    """Returns the PDFs in *data*; a damaged file does not affect the others.
+    """Returns the PDFs in the zip archive *data*; damaged files are skipped.
 
-    *numbers*: the number of each paper, by its id.
+    *numbers*: the requested papers, as paper id → submission number at the venue.
     """
     files, damaged, strangers = dict[str, bytes](), False, 0
     try:
@@ -53,7 +58,11 @@ def unpacked(data: bytes, numbers: Mapping[str, object]) -> Archive:
 
 
 def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
-    """Returns the paper of a file in an archive, which is named by the paper's id or number; None if it is unknown."""
+    """Returns the id of the paper that the archived file *name* belongs to; None if no requested paper fits.
+
+    The file's name holds the paper's id or submission number.
+    *numbers*: the requested papers, as paper id → submission number at the venue.
+    """
     stem = name.rpartition("/")[2].removesuffix(".pdf")
     if stem in numbers:
         return stem

@@ -1,4 +1,4 @@
-"""Yields the distinct notes in a journal, each submission before its replies; if copies differ, the latest counts."""
+"""Reads the notes in a journal without duplicates, and counts what was received, repeated or not shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ Note = dict[str, Any]
 
 
 def received(journal: Journal) -> Iterator[Note]:
-    """Yields each note once, a submission before its replies; if copies of a note differ, the latest counts."""
+    """Yields every note in the journal once, each submission before its replies.
+
+    If a note was received several times, the copy with the latest change date is used.
+    """
     newest: dict[str, tuple[int, int]] = {}
     for index, note in enumerate(_copies(journal)):
         if isinstance(note.get("id"), str):
@@ -22,20 +25,23 @@ def received(journal: Journal) -> Iterator[Note]:
 
 
 def copies(journal: Journal) -> int:
-    """Counts the notes received more than once."""
+    """Returns the number of surplus copies: notes received, minus distinct note ids."""
     ids = [note.get("id") for note in _copies(journal)]
     return len(ids) - len(set(map(str, ids)))
 
 
 def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
-    """Returns the number of notes received of a listing, and the service's last count (0 if it states none)."""
+    """Returns (notes received, notes counted by the service) for the listing of *invitation*.
+
+    The second number is the service's latest count; 0 if it states none.
+    """
     pages = journal.listing(invitation)
     ids = {note.get("id") for page in pages for note in journal.page_notes(page)}
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
 def lacking(journal: Journal) -> tuple[str, ...]:
-    """Returns the ids of submissions received without all of their replies."""
+    """Returns the ids of submissions whose listing did not contain all of their replies."""
     incomplete = []
     for page in journal.pages:
         for note in journal.page_notes(page):
@@ -46,7 +52,7 @@ def lacking(journal: Journal) -> tuple[str, ...]:
 
 
 def not_shown(journal: Journal) -> int:
-    """Counts the replies that the service counts but does not show, in forums that were fetched completely."""
+    """Returns the number of replies that the service counts but does not show, over all forums fetched as a whole."""
     stated = {str(note.get("id")): _stated(note) for page in journal.pages for note in journal.page_notes(page)}
     return sum(
         max(0, (journal.counted[forum] or 0) - len(notes), stated.get(forum, 0) - (len(notes) - 1))
@@ -55,7 +61,7 @@ def not_shown(journal: Journal) -> int:
 
 
 def _stated(note: Note) -> int:
-    """Returns the number of replies that the service states for a submission; 0 if it states none."""
+    """Returns the number of replies that the service states for the submission *note*; 0 if it states none."""
     count = _details(note).get("replyCount")
     return count if isinstance(count, int) else 0
 
@@ -65,7 +71,7 @@ def _details(note: Note) -> Note:
 
 
 def _copies(journal: Journal) -> Iterator[Note]:
-    """Yields every copy of every note by forum, in an order that does not depend on arrival."""
+    """Yields all received notes, repeated ones included: each submission of a listing, then its replies by date."""
     for page in journal.pages:
         for note in journal.page_notes(page):
             details = _details(note)
@@ -90,7 +96,11 @@ def _changed(note: Note) -> int:
 def numbers_of(
     notes: Iterable[Note], papers: Collection[str], api: int
 ) -> Iterator[tuple[str, int | None, str | None]]:
-    """Yields for each of *papers* its id, its number, and the PDF's name in the note; None where not stated."""
+    """Yields (paper id, submission number, the PDF's name in the note) for each of *papers*.
+
+    *notes*: notes that include the submissions of *papers*, in the form of the API version *api*.
+    *papers*: paper ids. A number or name that the note does not state is None.
+    """
     for note in notes:
         if note.get("id") in papers and note.get("id") == note.get("forum"):
             stated = (note.get("content") or {}).get("pdf")

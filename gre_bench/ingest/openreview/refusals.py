@@ -1,6 +1,6 @@
-"""Handles refusals (403): a refused item is due again in the next run; many refusals in a row end this run.
+"""Handles refused items (403): the next run requests them again, and many refusals in a row end this run.
 
-A missing item (404) is different: that answer is final for the fetch run.
+A missing item (404) is different: it is not requested again in the same fetch run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ ADVICE = {"pdf": "", "history": ", or do without earlier versions: --set fetch.h
 
 
 def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> list[str]:
-    """Returns those of *items* that a run started at *began* (epoch seconds) must request; refused ones come last."""
+    """Returns the items that a run must still request. Items that an earlier run found refused come last.
+
+    *kind*: whether *items* are ids of papers (``pdf``) or of notes (``history``).
+    *began*: when the run began (epoch seconds). Items received, or refused since then, are left out.
+    """
     known = journal.pdfs if kind == "pdf" else journal.histories
     lacking = [item for item in items if item not in known]
     return sorted(
@@ -29,10 +33,10 @@ def due(journal: Journal, kind: Kind, items: Iterable[str], began: float) -> lis
 
 
 class Refusals:
-    """The refusals (403) of one kind of item in a run.
+    """Keeps track of refusals (403) of one kind of item during a run.
 
-    Refusals in a row form a series. A series is recorded in the journal when an answer ends it. It stops the run if it
-    reaches `IN_A_ROW`.
+    Refusals without an answer between them form a series. The next answer ends the series, and its refusals are then
+    recorded in the journal. If the series reaches `IN_A_ROW` refusals first, no further item is requested.
     """
 
     def __init__(self, journal: Journal, kind: Kind):
@@ -42,10 +46,10 @@ class Refusals:
         self._items: list[str] = []
 
     def each(self, items: Iterable[str], ask: Callable[[str], None]) -> None:
-        """Calls *ask* for each of *items*, and records refusals.
+        """Calls *ask* with each of *items*, and tracks the refusals that *ask* raises as `Forbidden`.
 
-        A series of `IN_A_ROW` refusals raises `ServiceDown`. If earlier runs met the same refusals, the series ends
-        this call without an error.
+        After `IN_A_ROW` refusals in a row it raises `ServiceDown`. If earlier runs also met these refusals, it returns
+        instead, without requesting the remaining items.
         """
         for item in items:
             known = (self.kind, item) in self.journal.refused
@@ -67,9 +71,10 @@ class Refusals:
                 self.end()
 
     def add(self, error: Forbidden, item: str | None = None) -> None:
-        """Adds a refusal of an *item* (None: of several at once) to the series.
+        """Adds one refused request to the current series of refusals.
 
-        Raises `ServiceDown` if the series reaches `IN_A_ROW`.
+        *error*: the refusal. *item*: the id of the refused item; None if the request was for several items.
+        Raises `ServiceDown` if the series reaches `IN_A_ROW` refusals.
         """
         self._count += 1
         self._items += [item] if item is not None else []
@@ -78,7 +83,7 @@ class Refusals:
             raise ServiceDown(f"{what}; see what the account may read{ADVICE[self.kind]}, and run it again later")
 
     def end(self) -> None:
-        """Ends the series and records its refusals as those of single items."""
+        """Ends the current series of refusals, and records each refused item in the journal."""
         for item in self._items:
             self.journal.add_refusal(self.kind, item, time.time())
         self._count, self._items = 0, []

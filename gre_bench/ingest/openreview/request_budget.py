@@ -1,7 +1,8 @@
-"""The requests that an outside service still allows, on disk and shared by all processes; none is sent too early.
+"""Keeps count of the requests that a service still allows, so that none is sent too early.
 
-The budget is per host and kind of request. Several limits may hold at once: those of the ``ratelimit-*`` headers, of
-a refusal's body, and a guess until either is known. Every response may change them.
+The counts lie in a file that all processes share, separately for each host and kind of request. Several limits may
+apply at once: one from ``ratelimit-*`` headers and one from the body of a refusal. A guessed limit applies until one of
+these two is known. Every response may change the limits.
 """
 
 from __future__ import annotations
@@ -41,9 +42,12 @@ BELIEVED = 3
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits of one kind of request, as far as known.
+    """The known limits of one kind of request at one host.
 
-    *not_before*: when the next request may be sent (epoch seconds). *refusals* counts those in a row.
+    *limits*: the limit from each source: ``headers``, ``body`` or ``guess``.
+    *not_before*: when the next request may be sent (epoch seconds).
+    *refusals*: the number of 429 answers since the last other answer.
+    *sent*: the number of requests sent so far.
     """
 
     limits: dict[str, Limit] = field(default_factory=dict)
@@ -53,16 +57,19 @@ class Allowance:
 
 
 class RequestBudget:
-    """The allowances kept in the file *path*; *clock* gives seconds since the epoch."""
+    """The request limits of services, kept in the file *path*. *clock* returns the time in epoch seconds.
+
+    The parameter *kind* of its methods is the host and the kind of request, such as ``api2.openreview.net notes``.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float] = time.time):
         self.path = path
         self.clock = clock
 
     def take(self, kind: str) -> None:
-        """Charges one request of *kind* before it is sent.
+        """Counts one request of *kind* as sent. Call it before sending.
 
-        Raises `Paused` with the next allowed time if no request is allowed now.
+        Raises `Paused`, with the next allowed time, if no request of *kind* is allowed now.
         """
         with self._changing(kind) as found:
             now = self.clock()
@@ -73,7 +80,11 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=taken, sent=found[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
-        """Records the limits that a response states. After a refusal (429) nothing is sent until its wait is over."""
+        """Records the limits that a response to a request of *kind* states.
+
+        After a refusal (429), requests of *kind* are blocked until the wait is over.
+        *status*, *headers*: those of the response. *body*: its parsed JSON; None if it has none.
+        """
         now = self.clock()
         with self._changing(kind) as found:
             limits, refused = dict(found[kind].limits), status == 429
@@ -96,14 +107,14 @@ class RequestBudget:
             found[kind] = replace(found[kind], limits=limits, not_before=not_before, refusals=refusals)
 
     def allowance(self, kind: str) -> Allowance:
-        """Returns the allowance of *kind* as known now, with expired limits renewed."""
+        """Returns the limits of *kind* as known now. A limit whose time window has ended counts as unused."""
         known, now = self._read().get(kind, _guess(kind)), self.clock()
         return replace(known, limits={name: _rolled(limit, now) for name, limit in known.limits.items()})
 
     def seconds_for(self, kind: str, requests: int) -> float:
-        """Returns the seconds until the last of *requests* further requests of *kind* can be sent.
+        """Returns how many seconds it takes until *requests* more requests of *kind* have been allowed.
 
-        The limits known now are assumed.
+        It assumes that the limits known now do not change.
         """
         now, known = self.clock(), self.allowance(kind)
         waits = [0.0, known.not_before - now]
@@ -117,7 +128,10 @@ class RequestBudget:
 
     @contextmanager
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
-        """Yields all allowances under the lock; their state at the end of the block is saved."""
+        """Locks the file, yields its allowances, and saves them as the block has changed them.
+
+        The allowances are a mapping: "host kind" → `Allowance`. It has an entry for *kind*.
+        """
         with self._lock():
             found = self._read()
             found.setdefault(kind, _guess(kind))
@@ -191,9 +205,11 @@ def _taken(limit: Limit, now: float) -> Limit:
 
 
 def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limit:
-    """Returns the *stated* limit of a refusal with its whole window.
+    """Returns the limit *stated* by a refusal with the full length of its time window.
 
-    A refusal states only when the window ends. It began with our first request in it, as the known *limits* tell.
+    A refusal states only when its window ends. The window's start is taken from the known limit, which recorded our
+    first request in the window.
+    *limits*: the known limits by source. *name*: the source of *stated*.
     """
     old = limits.get(name, limits.get("guess"))
     if name != "body" or old is None or old.resets_at is None or stated.resets_at is None:
@@ -203,9 +219,10 @@ def _whole_window(stated: Limit, limits: Mapping[str, Limit], name: str) -> Limi
 
 
 def _merged(old: Limit | None, stated: Limit) -> Limit:
-    """Combines *stated* with the known limit of the same window.
+    """Returns the limit *stated* by a response, combined with the limit *old* known before from the same source.
 
-    The smaller remainder counts, because other processes may have requests in flight.
+    If both belong to the same time window, the smaller number of remaining requests is used. Other processes may have
+    requests under way that the service has not counted yet.
     """
     if stated.resets_at is not None:
         stated = replace(stated, resets_at=stated.resets_at + MARGIN_S)

@@ -1,7 +1,7 @@
-"""Makes a snapshot from a fetch's journal: draws the sample, finds what is still missing, and seals the snapshot.
+"""Makes a snapshot from a journal: draws the sample, lists what is still to fetch, and writes the snapshot.
 
-The sample equals that of a refresh with the same edition settings. A snapshot depends on the service's answers and the
-venue's dates. It does not depend on when, in which order or in how many runs they came.
+The sample is the one that a refresh with the same edition settings draws. A snapshot depends only on the service's
+answers and the venue's dates. The time, the order and the number of runs in which the answers came do not matter.
 """
 
 from __future__ import annotations
@@ -33,9 +33,13 @@ REFUSED = "the service refuses it"
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """The sample: its *papers*, the papers whose versions and PDFs are *wanted*, and two counts of papers.
+    """The sample of papers, and the papers whose versions and PDFs are fetched.
 
-    *known* counts all kept papers, *eligible* those with enough human reviews. *notes*: remarks for the user.
+    *papers*: ids of the sampled papers.
+    *wanted*: ids of the papers whose versions and PDFs are fetched.
+    *known*: the number of the venue-year's papers, whether or not they have enough human reviews.
+    *eligible*: the number of papers with enough human reviews.
+    *notes*: remarks for the user.
     """
 
     papers: frozenset[str]
@@ -46,9 +50,9 @@ class Sampled:
 
 
 def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everything: bool = False) -> Sampled:
-    """Returns the sample that a refresh draws from the journal; raises `SourceError` if it cannot be drawn.
+    """Draws the sample from the notes in the journal; raises `SourceError` if no sample can be drawn.
 
-    *everything*: versions and PDFs of all kept papers are wanted, not only of the sampled ones.
+    *everything*: fetch the versions and PDFs of all papers, not only of the sampled ones.
     """
     found = read_notes(received(journal), venue)
     drawn = draw(found.papers, found.reviews, edition)
@@ -58,9 +62,10 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 
 
 def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool = True) -> Needs:
-    """Returns what the wanted papers need besides the listings, whether or not it is already fetched.
+    """Returns everything that must be fetched besides the listings, including items that the journal already holds.
 
-    Without *histories*, no versions are needed.
+    *sampled*: the sample; versions and PDFs are needed for its `wanted` papers.
+    *histories*: False if no versions of notes are to be fetched.
     """
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
     rebuttal, released = _dates(venue)
@@ -84,10 +89,13 @@ def seal(
     remarks: list[str],
     previous: str | None = None,
 ) -> Snapshot:
-    """Returns the snapshot of everything in *journal*, in a new folder under *root*.
+    """Writes a snapshot of everything in *journal* to a new folder under *root*, and returns the snapshot.
 
-    If there is one with the same contents and *source*, that one is returned. Raises `SourceError` if it is damaged, or
-    if the new one cannot be written.
+    *source*: where the notes come from, as the snapshot states it.
+    *remarks*: remarks for readers of the snapshot.
+    *previous*: the digest of the snapshot before this one; None if there is none.
+    If *root* already has a snapshot with the same contents and *source*, that snapshot is returned and none is written.
+    Raises `SourceError` if the existing snapshot is damaged or the new one cannot be written.
     """
     notes = list(received(journal))
     rebuttal, released = _dates(venue)
@@ -129,7 +137,7 @@ def seal(
 
 
 def _sound(folder: Path) -> Snapshot:
-    """Returns the existing snapshot; raises `SourceError` unless all of it is intact."""
+    """Returns the snapshot in *folder*; raises `SourceError` if any part of it is damaged."""
     try:
         found = Snapshot.open(folder)
         found.verify()
@@ -174,7 +182,11 @@ def _papers(
 def _counts(
     notes: list[Note], journal: Journal, venue: Venue, sampled: Sampled, papers: Mapping[str, Any], reviews: list[Any]
 ) -> dict[str, int]:
-    """Returns the numbers of notes by outcome, reviews by rule and PDFs by status, and some totals."""
+    """Returns the counts that a snapshot states, by name.
+
+    They are notes by outcome of reading, reviews by rule of choosing their version, PDFs by status, and some totals.
+    *papers*: paper id → the paper's entry in the snapshot. *reviews*: the entries of the reviews.
+    """
     outcomes = read_notes(notes, venue).counts
     mine = [papers[name] for name in sampled.wanted]
     rules = Counter(f"reviews_{row['rule']}" for row in reviews if row["paper_id"] in sampled.wanted)
@@ -206,7 +218,7 @@ def _kind(note: Note, venue: Venue) -> str | None:
 
 
 def _accepted_ms(note: Note, venue: Venue) -> int | None:
-    """Returns when the paper was accepted (epoch ms); None for another decision."""
+    """Returns when the decision *note* accepted its paper (epoch ms); None if the decision is not an acceptance."""
     value = (note.get("content") or {}).get(venue.decision)
     value = value.get("value") if isinstance(value, dict) else value
     made = note.get("tcdate") or note.get("cdate")
@@ -218,8 +230,8 @@ def _licence(note: Note) -> str | None:
 
 
 def _dates(venue: Venue) -> tuple[int | None, int | None]:
-    """Returns when the rebuttal opened and when reviews were released (epoch ms).
+    """Returns (start of the rebuttal, release of the reviews) in epoch ms.
 
-    If one is unknown, it equals the other; None if both are unknown.
+    If only one date is known, it is used for both; if neither is known, both are None.
     """
     return venue.rebuttal_ms or venue.released_ms, venue.released_ms or venue.rebuttal_ms

@@ -1,4 +1,4 @@
-"""A session with one host of OpenReview: the real openreview-py client on our transport, which logs in if needed."""
+"""A session with one OpenReview host: the openreview-py client over our own HTTP transport, logged in if needed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ SAID = 300
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Login:
-    """How to log in: a *token*, or a user with password.
+    """The credentials of an account: either *token*, or *username* and *password*. All are empty without a login.
 
-    *mfa_code* is a current code, *totp_secret* generates codes.
+    *mfa_code*: a one-time code that is valid now, if the account asks for a second factor.
+    *totp_secret*: the secret that generates one-time codes, instead of *mfa_code*.
     """
 
     username: str = ""
@@ -37,10 +38,12 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Limits of a request, and how often a failing one is tried.
+    """The time limits of a request, and how often a failing request is tried.
 
-    *timeout_s*: seconds for a connection or the next byte. *whole_s*: seconds for a complete response. *attempts*:
-    tries. *backoff_s*: seconds before the second try; each further wait is twice as long.
+    *timeout_s*: seconds to wait for a connection or for the next bytes.
+    *whole_s*: seconds for a complete response.
+    *attempts*: the number of tries in all.
+    *backoff_s*: seconds before the second try; each later wait is twice the one before.
     """
 
     timeout_s: float = 60.0
@@ -50,7 +53,10 @@ class RetryPolicy:
 
 
 class Session:
-    """Opens openreview-py's client of API v1 or v2 on first use, and again after `renew`."""
+    """Opens the openreview-py client of one host at the first use, and opens it again after `renew`.
+
+    *api*: the API version, 1 or 2. *host*: the host's URL. *budget*: limits when requests may be sent.
+    """
 
     def __init__(self, api: Literal[1, 2], host: str, budget: RequestBudget, login: Login, retry_policy: RetryPolicy):
         from gre_bench.ingest.openreview.transport import Transport
@@ -61,7 +67,10 @@ class Session:
         self._spent = False
 
     def client(self) -> Any:
-        """Returns the client, with a token if there is a login; raises `SourceError` if the login is refused."""
+        """Returns the openreview-py client, logged in if there are credentials.
+
+        Raises `SourceError` if the login is refused.
+        """
         if self._client is None:
             token = "" if self._spent else self.login.token
             if not token and self.login.password:
@@ -70,17 +79,17 @@ class Session:
         return self._client
 
     def renew(self) -> bool:
-        """Forgets an expired token; returns whether a password can get another."""
+        """Forgets the client and its expired token. Returns whether the login has a password, to get a new token."""
         self._client, self._spent = None, True
         return bool(self.login.password)
 
     def said(self, error: Exception) -> str:
-        """Returns an error of openreview-py as one line without secrets."""
+        """Returns the message of an openreview-py error in one line, with all secrets masked."""
         token = str(getattr(self._client, "token", None) or "")
         return masked(_line(error), [*asdict(self.login).values(), token])[:SAID]
 
     def _log_in(self) -> str:
-        """Returns a token for user and password, from API v2, whose tokens both APIs accept.
+        """Logs in with user name and password at API v2, and returns a token that both APIs accept.
 
         Raises `SourceError` if the login is refused.
         """
@@ -104,14 +113,20 @@ class Session:
         return str(client.token)
 
     def _plain(self, api: int, host: str, token: str) -> Any:
-        """Returns a client of openreview-py on our transport that sends nothing on its own."""
+        """Returns an openreview-py client that uses our transport and sends no request when it is opened.
+
+        *api*: the API version, 1 or 2. *token*: the login token; empty for none.
+        """
         import openreview
         import openreview.api
 
         known = openreview.Client if api == 1 else openreview.api.OpenReviewClient
 
         class Quiet(known):  # type: ignore[misc, valid-type]
-            """A client that does not log in when opened: that request would bypass the budget and the time limits."""
+            """An openreview-py client that does not log in when it is opened.
+
+            The login request at opening would bypass the request budget and the time limits.
+            """
 
             login_allowed = False
 
@@ -129,14 +144,17 @@ class Session:
 
 
 def _codes(login: Login) -> Callable[[str], str] | None:
-    """Returns a function that gives openreview-py one-time codes; None if there is no source of codes."""
+    """Returns a function that supplies one-time codes to openreview-py; None if *login* has no source of codes.
+
+    The function takes the login method that openreview-py names, and ignores it.
+    """
     if not login.mfa_code and not login.totp_secret:
         return None
     return lambda _method: login.mfa_code or code_now(login.totp_secret)
 
 
 def _line(error: Exception) -> str:
-    """Returns an error of openreview-py as one line."""
+    """Returns the message of an openreview-py error in one line."""
     detail = error.args[0] if error.args else str(error)
     text = f"{detail.get('name')}: {detail.get('message')}" if isinstance(detail, Mapping) else str(detail)
     return " ".join(text.split())

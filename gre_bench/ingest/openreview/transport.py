@@ -1,8 +1,8 @@
-"""The transport under the real OpenReview client: within the budget, with time limits, and with few retries.
+"""The HTTP transport under the openreview-py client: keeps to the request budget and time limits, and retries little.
 
-It replaces openreview-py's own transport, which has no time limit and may wait for an hour. A refusal (429) becomes
-`Paused`, a browser check a `SourceError`; neither is retried. A passing fault (5xx, a broken connection, a cut or
-garbled body) is retried a few times and then becomes `ServiceDown`.
+It replaces openreview-py's own transport, which has no time limit and may wait for an hour. A refusal (429) raises
+`Paused` and a browser check raises `SourceError`, both at once. A passing fault (5xx, a broken connection, a cut or
+garbled body) is retried a few times. If all tries fail, `ServiceDown` is raised.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ IDENTIFYING = ("id", "forum", "invitation", "note.id", "referent", "after")
 
 
 class TokenExpired(Exception):
-    """The service no longer accepts the token; the client logs in again, once."""
+    """The service no longer accepts the login token. The client then logs in again, once."""
 
 
 def kind_of(path: str) -> str:
-    """Returns the kind of request to *path*, as the service counts them."""
+    """Returns the kind of a request to *path*, such as ``notes`` or ``pdf``. Each kind has its own limits."""
     return next((kind for start, kind in KINDS if path.startswith(start)), "other")
 
 
 def is_private(scheme: str, host: str) -> bool:
-    """Whether the connection to *host* is safe from eavesdroppers: it uses https, or the host is this machine."""
+    """Whether a login may be sent to *host*: the connection uses https, or the host is this machine."""
     if scheme == "https" or host.rstrip(".") == "localhost":
         return True
     try:
@@ -72,9 +72,12 @@ def is_private(scheme: str, host: str) -> bool:
 
 
 class Transport(HTTPAdapter):
-    """Sends one request at a time; *sent* counts what went out by kind, *last* is the last response's JSON.
+    """The HTTP transport that openreview-py's session uses. It sends one request at a time and logs failures.
 
-    It logs the first contact with a host, each try that fails, and the silence of a host that has never *answered*.
+    It logs the first contact with a host, each failed try, and a host's silence until the first answer.
+    *sent*: kind of request → number of requests sent.
+    *last*: the parsed JSON of the last response; None if it had none.
+    *answered*: the hosts that have answered at least once.
     """
 
     def __init__(
@@ -141,7 +144,7 @@ class Transport(HTTPAdapter):
 
     @contextmanager
     def _watched(self, host: str) -> Iterator[None]:
-        """Warns, while the block runs, if a *host* that has never answered stays silent for `SILENT_S` seconds."""
+        """Logs a warning if the block lasts `SILENT_S` seconds and *host* has never answered before."""
         if host in self.answered:
             yield
             return
@@ -156,7 +159,10 @@ class Transport(HTTPAdapter):
             timer.cancel()
 
     def _sent(self, request: PreparedRequest, options: dict[str, Any]) -> Response:
-        """Returns the response with its complete body, read within the time limits."""
+        """Sends *request* and returns the response with its complete body; raises an error if a time limit passes.
+
+        *options*: the options of ``HTTPAdapter.send``.
+        """
         began, connect_s = time.monotonic(), min(CONNECT_S, self.timeout_s)
         response = super().send(request, **{**options, "stream": True, "timeout": (connect_s, self.timeout_s)})
         self.answered.add(urlsplit(request.url or "").netloc)
@@ -171,9 +177,11 @@ class Transport(HTTPAdapter):
         return response
 
     def _judge(self, response: Response, kind: str, request: PreparedRequest) -> str:
-        """Returns the fault in *response* that is worth a retry, or an empty text; raises an error for lasting faults.
+        """Records the limits that *response* states, and checks it for faults.
 
-        *kind*: the host and the kind of request, for the budget.
+        *kind*: the host and the kind of request, separated by a blank.
+        Returns the fault in words if a retry may help, or an empty text if there is no fault. Raises an error for
+        faults that a retry cannot help.
         """
         form = response.headers.get("content-type", "").lower()
         body, garbled = None, False
@@ -201,7 +209,10 @@ class Transport(HTTPAdapter):
 
 
 def challenged(kind: str, logged_in: bool) -> SourceError:
-    """Returns the error for a browser check in place of an answer; *kind* begins with the host."""
+    """Returns the error for a browser check that came in place of an answer.
+
+    *kind*: the host and the kind of request, separated by a blank. *logged_in*: whether the request had a login token.
+    """
     host = kind.split(" ")[0]
     if logged_in:
         return SourceError(f"{host} answers a logged-in request with a browser check; try again later, from elsewhere")
@@ -212,7 +223,10 @@ def challenged(kind: str, logged_in: bool) -> SourceError:
 
 
 def _cause(error: BaseException) -> str:
-    """Returns the cause of *error* without the wrappers of the libraries: the system's reason, if it states one."""
+    """Returns the root cause of *error* in one line, without the libraries' wrapping exceptions.
+
+    If the operating system stated a reason, such as "Connection refused", the line gives that reason.
+    """
     chain: list[BaseException] = [error]
     while (inner := _inner(chain[-1])) is not None and inner not in chain:
         chain.append(inner)
@@ -224,7 +238,10 @@ def _cause(error: BaseException) -> str:
 
 
 def _inner(error: BaseException) -> BaseException | None:
-    """Returns the error inside *error*; requests and urllib3 pass it on as a reason or as an argument."""
+    """Returns the exception that *error* wraps; None if it wraps none.
+
+    requests and urllib3 keep it as the attribute ``reason`` or as an argument.
+    """
     reason = getattr(error, "reason", None) or next(
         (argument for argument in error.args if isinstance(argument, Exception)), None
     )
@@ -232,7 +249,7 @@ def _inner(error: BaseException) -> BaseException | None:
 
 
 def _identifying_part(query: str) -> str:
-    """Returns the part of a query that distinguishes requests, for messages."""
+    """Returns the parameters of *query* that tell one request from another, as ``?name=value``, for error messages."""
     known = parse_qs(query)
     stated = [f"{name}={known[name][0]:.80}" for name in IDENTIFYING if name in known]
     return f"?{'&'.join(stated)}" if stated else ""

@@ -1,1 +1,1 @@
-"""A loopback OpenReview: the service's API on this machine, with faults on demand."""
+"""A loopback OpenReview: a server on this machine that imitates the service's API and can inject faults."""

@@ -22,7 +22,10 @@ BAD_INPUT = 2
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Serves until stopped and returns the exit code. Bad input is one line on standard error."""
+    """Runs the loopback server until it is stopped, and returns the exit code.
+
+    Bad input prints one line on standard error and gives the code `BAD_INPUT`.
+    """
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, _stop)
     try:
@@ -54,7 +57,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(asked: argparse.Namespace) -> None:
-    """Serves; raises `SettingsError` for files or options that cannot be served."""
+    """Runs the loopback server with the parsed command-line options until it is stopped.
+
+    Raises `SettingsError` for files or options that cannot be used.
+    """
     if not 0 <= asked.port <= 65534 or asked.every < 0 or asked.seconds < 0 or asked.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
     limits = {
@@ -80,7 +86,7 @@ def _serve(asked: argparse.Namespace) -> None:
 
 
 def _account() -> Account:
-    """Returns the account from the environment."""
+    """Returns the account named by the environment variables; raises `SettingsError` if one of them is missing."""
     username, password = os.environ.get("OPENREVIEW_USERNAME"), os.environ.get("OPENREVIEW_PASSWORD")
     if not username or not password:
         raise SettingsError("--login takes the account from OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD; set both")
@@ -88,7 +94,11 @@ def _account() -> Account:
 
 
 def _held(source: Path, pdfs: Path | None) -> dict[str, Any]:
-    """Returns the contents of a snapshot, or of a file of notes and a folder of PDFs, as arguments of `Loopback`."""
+    """Returns the notes, versions and PDFs to serve, as keyword arguments of `Loopback`.
+
+    *source*: the folder of a snapshot, or a file of notes.
+    *pdfs*: the folder of PDFs that belongs to a file of notes; None if there is none.
+    """
     if source.is_dir():
         if pdfs is not None:
             raise SettingsError(f"{source} is a snapshot and has PDFs of its own; leave out --pdfs")

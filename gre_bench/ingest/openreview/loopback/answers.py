@@ -1,7 +1,7 @@
-"""The answers of the loopback OpenReview, and its refusals in the words of the real service.
+"""The HTTP answers of the loopback OpenReview. Refusals are worded as the real service words them.
 
-Most forms of errors come from recorded responses (a page over 1,000 notes, the browser check). The request limit comes
-from reports of the service's users.
+Most forms of refusals come from recorded responses, such as the browser check. The form of the request limit's refusal
+comes from reports of the service's users.
 """
 
 from __future__ import annotations
@@ -25,7 +25,11 @@ _NUMBERS = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """One response; a *chunked* one is sent in pieces of unannounced length, as streamed listings are."""
+    """One HTTP response.
+
+    *kind*: the content type.
+    *chunked*: send the body in chunks without stating its length, as the service does for streamed listings.
+    """
 
     body: bytes
     status: int = 200
@@ -35,7 +39,7 @@ class HttpResponse:
 
 
 class Refused(Exception):
-    """Ends the handling of a request; *answer* is sent."""
+    """Raised to refuse a request; the server then sends *answer*."""
 
     def __init__(self, answer: HttpResponse):
         super().__init__(answer.status)
@@ -43,35 +47,45 @@ class Refused(Exception):
 
 
 def say(tree: Any, **more: Any) -> HttpResponse:
-    """Returns *tree* as JSON; *more* are fields of `HttpResponse`."""
+    """Returns a response with *tree* as JSON. *more*: other fields of `HttpResponse`, such as ``status``."""
     return HttpResponse(json.dumps(tree).encode(), **more)
 
 
 def refusal(
     status: int, name: str, message: str, headers: Mapping[str, str] | None = None, **details: Any
 ) -> HttpResponse:
-    """Returns an error of the service: a name, a message that ends with the request's number, and details."""
+    """Returns an error response in the service's form: JSON with name, message, status and details.
+
+    *name*: the error's class, such as ``NotFoundError``. *details*: entries of the JSON's ``details``. A new request
+    number is added to the message and to the details.
+    """
     number = request_number()
     tree = {"name": name, "message": f"{message} ({number})", "status": status, "details": details | {"reqId": number}}
     return say(tree, status=status, headers=headers or {})
 
 
 def invalid(path: str, message: str, **details: Any) -> Refused:
-    """Returns the refusal of a request whose parameter *path* is unusable."""
+    """Returns the exception that refuses a request (400) because its query parameter *path* has a bad value."""
     return Refused(refusal(400, "ValidationError", message, path=path, **details))
 
 
 def not_found(what: str, name: str) -> Refused:
-    """Returns the refusal for a missing *what* called *name*."""
+    """Returns the exception that refuses a request (404) because an item is missing.
+
+    *what*: the kind of item, such as ``Note``. *name*: the item's id.
+    """
     return Refused(refusal(404, "NotFoundError", f"{what} Not Found: {name}", path="id", value=name))
 
 
 def too_many(
     made: int, limit: int, wait: float, now: float, headers: Mapping[str, str], reset_time: bool = True
 ) -> HttpResponse:
-    """Returns the refusal of request *made* in a window of *limit*, which reopens *wait* seconds after *now*.
+    """Returns the response to a request beyond the limit (429).
 
-    Without *reset_time* the details omit the time, as those of a refused login do.
+    *made*: the number of requests in the current time window, this one included.
+    *limit*: the number of requests that a window allows.
+    *wait*: seconds until the window ends. *now*: the current time in epoch seconds.
+    *reset_time*: whether the details state the end of the window; those of a refused login do not.
     """
     minutes, seconds = divmod(math.ceil(wait), 60)
     spelt = f"{minutes} minutes and {seconds} seconds" if minutes else f"{seconds} seconds"
@@ -90,7 +104,7 @@ def too_many(
 
 
 def browser_check() -> HttpResponse:
-    """Returns the page, with status 200, that anonymous requests get."""
+    """Returns the browser check: the HTML page with status 200 that the service sends to anonymous clients."""
     page = (
         "<!DOCTYPE html>\n<html><head><title>Verifying your browser | OpenReview</title></head><body>…</body></html>\n"
     )
@@ -98,20 +112,20 @@ def browser_check() -> HttpResponse:
 
 
 def challenge() -> HttpResponse:
-    """Returns the browser check as JSON."""
+    """Returns the browser check in its other form: a JSON error with status 403."""
     return refusal(403, "ChallengeRequiredError", "Challenge verification required")
 
 
 def forbidden() -> HttpResponse:
-    """Returns the refusal of an item that the account may not see, in the form of the other errors."""
+    """Returns the response to a request for an item that the account may not see (403)."""
     return refusal(403, "ForbiddenError", "You don't have permission to read this item")
 
 
 def token_expired(status: int = 401) -> HttpResponse:
-    """Returns the refusal of an expired token."""
+    """Returns the response to a request whose login token has expired."""
     return refusal(status, "TokenExpiredError", "Token has expired, please log in again")
 
 
 def request_number() -> str:
-    """Returns a request number in the service's form."""
+    """Returns a new request number in the service's form, ``YYYY-MM-DD-N``."""
     return f"{datetime.now(UTC):%Y-%m-%d}-{next(_NUMBERS)}"

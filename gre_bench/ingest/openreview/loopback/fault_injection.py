@@ -1,6 +1,7 @@
-"""Injects faults into the loopback OpenReview, to show that a client survives them.
+"""Injects faults into the answers of the loopback OpenReview, to test that a client survives them.
 
-Each fault has a name (`FAULTS`), the kinds of requests that it affects, and a schedule of these requests. See `Fault`.
+`FAULTS` lists the faults by name. Each `Fault` states the kinds of requests that it affects, and which requests of
+these kinds: for example the second one, or every tenth.
 """
 
 from __future__ import annotations
@@ -38,11 +39,14 @@ _CLOSED = Limit(36, 3600)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault, and the schedule of the requests that it affects.
+    """A fault, and the requests that it affects. Requests of the kinds *on* are numbered 1, 2, 3 and so on.
 
-    *on*: the kinds of requests that count. *first*: the number of the first affected request. *every*: how often a
-    later one is affected (every *every*-th; 0: none). *times*: how often in total (0: no end). *seconds*: how long a
-    closed window or a slow body lasts.
+    *what*: the fault in words.
+    *on*: the kinds of requests that are numbered and may be affected.
+    *first*: the number of the first affected request.
+    *every*: after the first, every *every*-th request is affected; 0: only the first.
+    *times*: the most requests affected in total; 0: no maximum.
+    *seconds*: how long a refusal (429) or a slow body lasts.
     """
 
     name: str
@@ -54,7 +58,7 @@ class Fault:
     seconds: float = 1.0
 
     def affects(self, number: int) -> bool:
-        """Whether the fault affects the request *number* (from 1) among those of its kinds."""
+        """Whether the fault affects request *number*, counted from 1 over the requests of the kinds `on`."""
         past = number - self.first
         if past < 0 or (past and not self.every) or (self.every and past % self.every):
             return False
@@ -94,14 +98,22 @@ _WIRE = ("reset", "slow", "stall", "truncated")
 
 
 def fault(name: str, **changes: object) -> Fault:
-    """Returns the fault *name* with *changes* to its schedule; raises `SettingsError` if there is none."""
+    """Returns the fault *name* with some of its fields changed; raises `SettingsError` for an unknown name.
+
+    *changes*: new values of the fields of `Fault`, such as ``every=10``.
+    """
     if name not in FAULTS:
         raise SettingsError(f"no fault {name!r:.40}; known are {', '.join(FAULTS)}")
     return replace(FAULTS[name], **changes)
 
 
 class Faults:
-    """Several active faults. *triggered* counts them by name, *early* counts requests sent to a closed window."""
+    """The active faults of one server, with counts of the requests received.
+
+    *several*: the active faults.
+    *triggered*: name of a fault → how often it was triggered.
+    *early*: kind of request → number of requests sent before the wait of a refusal (429) was over.
+    """
 
     def __init__(self, several: Iterable[Fault]):
         self.several = tuple(several)
@@ -112,7 +124,7 @@ class Faults:
         self._lock = threading.Lock()
 
     def due(self, kind: str) -> list[Fault]:
-        """Counts one more request of *kind* and returns the faults that affect that request."""
+        """Counts one more request of *kind*, and returns the faults that affect this request."""
         with self._lock:
             found = []
             for one in self.several:
@@ -124,7 +136,11 @@ class Faults:
             return found
 
     def instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
-        """Returns the response that replaces the answer, if any."""
+        """Returns the error response that replaces the real answer; None if the real answer is to be sent.
+
+        *triggered*: the faults that affect this request. *kind*: the kind of the request.
+        After a fault 429, later requests of *kind* are refused too until the wait is over.
+        """
         now = time.time()
         if now < self._opens.get(kind, 0.0):
             self.early[kind] += 1
@@ -152,12 +168,18 @@ class Faults:
 
 
 def wire(triggered: Iterable[Fault]) -> Fault | None:
-    """Returns the fault that corrupts the bytes on the wire, if any."""
+    """Returns the first of the *triggered* faults that disturbs the transfer of bytes, such as ``reset``.
+
+    Returns None if none of the faults does.
+    """
     return next((one for one in triggered if one.name in _WIRE), None)
 
 
 def shortened(triggered: Iterable[Fault], query: Query) -> Query:
-    """Returns the *query* of a listing, changed to ask for shorter pages if that fault is *triggered*."""
+    """Returns the query to answer in place of *query*.
+
+    Its page limit is lowered to 100 if the fault ``short-pages`` is *triggered*; otherwise it is *query*.
+    """
     if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
     return query
@@ -166,9 +188,10 @@ def shortened(triggered: Iterable[Fault], query: Query) -> Query:
 def corrupted(
     triggered: Iterable[Fault], answer: HttpResponse, query: Query, fixture_store: FixtureStore
 ) -> HttpResponse:
-    """Returns *answer* with changed notes or broken JSON, if such faults are *triggered*.
+    """Returns *answer* with the changes that the *triggered* faults make to its content, such as repeated notes.
 
-    *query* is the request's, and *fixture_store* has all notes.
+    The fault ``edits`` leaves *answer* unchanged and edits two reviews in *fixture_store*, for later requests.
+    *query*: the query of the request. *fixture_store*: the contents of the host.
     """
     for one in triggered:
         if one.name == "bad-archive" and answer.kind == ZIP:
@@ -200,7 +223,10 @@ def _repeated(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -
 
 
 def _one_on(answer: HttpResponse, query: Query, fixture_store: FixtureStore) -> HttpResponse:
-    """Returns the page shifted by one, as if a note at the front had left the listing: one note is skipped."""
+    """Returns the page that starts one note later, so that the client misses a note.
+
+    This happens at the real service if a note before the page disappears from the listing between two requests.
+    """
     tree, whole = json.loads(answer.body), _whole(query, fixture_store)
     at = int(query["offset"]) + 1
     return replace(answer, body=json.dumps(tree | {"notes": whole[at : at + len(tree["notes"])]}).encode())
@@ -212,7 +238,7 @@ def _whole(query: Query, fixture_store: FixtureStore) -> list[Note]:
 
 
 def _edited(note: Note) -> dict[str, str]:
-    """Returns the longest text field of a review, by name, with one more sentence."""
+    """Returns {field: new text} for the longest text field of a review; the new text has one more sentence."""
     texts = {key: value.get("value") if isinstance(value, dict) else value for key, value in note["content"].items()}
     names = [key for key, text in texts.items() if isinstance(text, str)]
     longest = max(names, key=lambda key: len(str(texts[key])), default=None)

@@ -1,7 +1,8 @@
-"""The contents of one host of the loopback OpenReview, and its answers: listings, pages, versions, groups, files.
+"""The contents of one host of the loopback OpenReview, and the answers made from them.
 
-API v1 has plain content and one invitation per note, v2 ``{"value": ...}`` and a list of invitations. The rules of each
-follow recorded responses. Notes of the other API are absent, and listing them gives an empty list without an error.
+Under API v1, a note has plain content and one invitation. Under API v2, content values are ``{"value": ...}`` and a
+note has a list of invitations. The rules of both APIs follow recorded responses. A host does not have the notes of the
+other API. As at the real service, listing them gives an empty list and no error.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ BATCH = 50
 
 
 class FixtureStore:
-    """The notes of one API, each with its versions (v1: references; v2: edits), and the PDFs of submissions.
+    """The notes of one API version with their versions and PDFs, and the answers to requests for them.
 
-    Notes without an id or a forum, which the real service never has, are left out. *versions*: by note id, as the
-    service lists them; a note without any gets one with its own date. `refused`: ids of notes whose files and versions
-    the account may not see. *pdf*: returns the bytes of a note's PDF, or of a version's by its id; None if there is
-    none.
+    *notes*: notes without an id or a forum are left out, because the real service has none.
+    *versions*: note id → the note's versions in the service's form. A note without an entry gets one version.
+    *pdf*: takes the id of a note or of a version, and returns the PDF's bytes; None if there is no PDF.
+    `refused`: ids of notes; requests for their PDFs and versions are refused (403).
     """
 
     def __init__(
@@ -61,7 +62,10 @@ class FixtureStore:
         self._versions = {note_id: [dict(one) for one in versions.get(note_id, ())] for note_id in self._notes}
 
     def listing(self, query: Query) -> HttpResponse:
-        """Answers ``/notes``: one page of the notes that pass the filters, newest first or as *sort* says."""
+        """Answers ``/notes``: returns one page of the notes that match the filters of *query*.
+
+        Notes are sorted as the parameter ``sort`` says; without it, the newest come first.
+        """
         check(query)
         with self._lock:
             if "id" in query and query["id"] not in self._notes:
@@ -72,15 +76,24 @@ class FixtureStore:
         return self._counted("notes", listed, len(results), query)
 
     def edits(self, query: Query) -> HttpResponse:
-        """Answers ``/notes/edits`` of API v2: the edits of a note, or one by its id."""
+        """Answers ``/notes/edits``: returns all edits of one note, or the edit with a given id.
+
+        The list is empty under API v1.
+        """
         return self._listed("edits", "note.id", query) if self.api == 2 else say({"edits": []})
 
     def references(self, query: Query) -> HttpResponse:
-        """Answers ``/references`` of API v1: the versions of a note, or one by its id."""
+        """Answers ``/references``: returns all versions of one note, or the version with a given id.
+
+        The list is empty under API v2.
+        """
         return self._listed("references", "referent", query) if self.api == 1 else say({"references": []})
 
     def groups(self, query: Query) -> HttpResponse:
-        """Answers ``/groups?id=``: the venue, with content and domain on the host of its notes' API."""
+        """Answers ``/groups?id=``: returns the group of a venue that has notes here.
+
+        Under API v2 the group also states the venue's domain and content, such as the name of its submissions.
+        """
         name = query.get("id", "")
         with self._lock:
             papers = [note for note in self._notes.values() if note["id"] == note["forum"]]
@@ -98,7 +111,7 @@ class FixtureStore:
         return say({"groups": [group], "count": 1})
 
     def file(self, item: str) -> HttpResponse:
-        """Answers with the PDF of a note, or of a version."""
+        """Returns a response with the PDF of one note or version. *item*: its id."""
         with self._lock:
             here = item in self._notes or any(one["id"] == item for those in self._versions.values() for one in those)
         self._allow(item)
@@ -108,9 +121,10 @@ class FixtureStore:
         return HttpResponse(data, kind=PDF)
 
     def archive(self, items: Sequence[str]) -> HttpResponse:
-        """Answers with a zip of the PDFs of up to `BATCH` notes, each as ``<number>_pdf.pdf``.
+        """Returns a response with a zip archive of the PDFs of at most `BATCH` notes.
 
-        Notes without a PDF are left out. A single note's PDF is sent without an archive, as the service does.
+        *items*: ids of notes. Files are named ``<submission number>_pdf.pdf``; notes without a PDF are left out. For a
+        single note, the PDF itself is sent, as the real service does.
         """
         if len(set(items)) > BATCH:
             raise invalid("ids", f"ids must NOT have more than {BATCH} unique items", limit=BATCH)
@@ -128,16 +142,17 @@ class FixtureStore:
         return HttpResponse(whole.getvalue(), kind=ZIP)
 
     def add(self, note: Mapping[str, Any]) -> None:
-        """Adds a new note."""
+        """Adds the new note *note*, without earlier versions."""
         with self._lock:
             self._notes[note["id"]] = dict(note)
             self._forums[note["forum"]].append(note["id"])
             self._versions[note["id"]] = []
 
     def edit(self, note_id: str, at_ms: int | None = None, **fields: Any) -> None:
-        """Sets *fields* of a note's content to new plain values, and keeps the version before.
+        """Changes a note's content and keeps its earlier version.
 
-        *at_ms*: when it was edited (epoch ms), None for now.
+        *at_ms*: the time of the edit (epoch ms); None: now.
+        *fields*: name of a content field → new value, as a plain text or number.
         """
         at_ms = at_ms or int(time.time() * 1000)
         with self._lock:
@@ -150,7 +165,10 @@ class FixtureStore:
             self._versions[note_id] = [*known, self._version(shown, f"{note_id} {at_ms}", at_ms)]
 
     def delete(self, note_id: str, at_ms: int | None = None) -> None:
-        """Gives a note a deletion date; listings then omit it, except those of the trash."""
+        """Marks a note as deleted. Listings then omit the note, unless the query asks for the trash.
+
+        *at_ms*: the time of the deletion (epoch ms); None: now.
+        """
         with self._lock:
             self._notes[note_id] = self._notes[note_id] | {"ddate": at_ms or int(time.time() * 1000)}
 
@@ -160,7 +178,7 @@ class FixtureStore:
             return sorted(key for key, note in self._notes.items() if creating(note).endswith("Official_Review"))
 
     def get(self, note_id: str) -> Note:
-        """Returns a stored note."""
+        """Returns the current version of a note."""
         with self._lock:
             return self._notes[note_id]
 
@@ -206,7 +224,13 @@ class FixtureStore:
         return self._counted(name, some, len(found), query)
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
-        """Returns a page with the number of all matching notes: always in v1, on request or with an offset in v2."""
+        """Returns a response with one page of results and, in some cases, the number of all results.
+
+        The number is stated as at the real service. Under API v1, it always is. Under API v2, it is if the query asks
+        for it or has an offset.
+        *name*: the key of the results, such as ``notes``. *listed*: the results on the page.
+        *count*: the number of all results.
+        """
         counted = self.api == 1 or "offset" in query or query.get("count") == "true"
         tree = {name: listed} | ({"count": count} if counted else {})
         return say(tree, chunked=query.get("stream") == "true")
@@ -215,9 +239,10 @@ class FixtureStore:
         return self._versions[note_id] or [self._version(self._notes[note_id], note_id, None)]
 
     def _version(self, note: Note, named: str, at_ms: int | None) -> Note:
-        """Returns a version of *note* as the service lists it, with an id made from *named*.
+        """Returns an entry for *note* in the form in which the service lists the versions of a note.
 
-        *at_ms*: its date (epoch ms). None: the note's own dates, as the only version of an unedited note has.
+        *named*: a text from which the entry's id is made.
+        *at_ms*: the version's date (epoch ms); None: the dates of *note*.
         """
         version_id = hashlib.sha256(f"version {named}".encode()).hexdigest()[:10]
         dates = {key: at_ms or note[key] for key in ("tcdate", "cdate", "tmdate", "mdate") if note.get(key)}
@@ -229,7 +254,7 @@ class FixtureStore:
 
 
 def creating(note: Mapping[str, Any]) -> str:
-    """Returns the invitation that created a note."""
+    """Returns the invitation under which a note was created: the first of its invitations that is not an edit."""
     listed = note.get("invitations") or [note.get("invitation", "")]
     return next((one for one in listed if not one.endswith("/-/Edit")), listed[0])
 

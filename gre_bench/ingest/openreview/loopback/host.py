@@ -1,4 +1,4 @@
-"""The wire of the loopback OpenReview: an HTTP/1.1 server that sends answers intact or corrupted on demand."""
+"""The HTTP server of the loopback OpenReview. It sends each answer whole, or disturbed by a fault such as a reset."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _DROPS = 20
 
 
 def serve(answering: Answering, port: int) -> ThreadingHTTPServer:
-    """Returns a server at *port* (0: a free one) of this machine, not yet running.
+    """Returns an HTTP server on *port* of this machine that is not running yet. Port 0 stands for any free port.
 
-    Raises `SettingsError` if it is taken.
+    *answering*: makes the answer to each request. Raises `SettingsError` if the port cannot be used.
     """
     handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
     try:
@@ -38,7 +38,7 @@ class _Host(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores clients that hang up; shows anything else, which is a bug."""
+        """Ignores errors of clients that close the connection, and prints all other errors, which are bugs."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

@@ -1,4 +1,7 @@
-"""Request limits like the service's: a number of requests of a kind in a window that opens with the first request."""
+"""Request limits as the service has them: a number of requests of one kind within a time window.
+
+A window opens with the first request of its kind, and the next window opens with the first request after its end.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from gre_bench.ingest.openreview.loopback.answers import Refused, too_many
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most *requests* in *seconds*."""
+    """At most *requests* requests in a time window of *seconds* seconds."""
 
     requests: int
     seconds: float
@@ -31,9 +34,9 @@ REPORTED_LIMITS: Mapping[str, Limit] = {
 
 
 class Windows:
-    """The windows of all kinds of requests.
+    """Counts requests in the current time window of each kind.
 
-    *early* counts the requests sent after a refusal and before the end of its window.
+    *limits*: kind of request → limit. *early*: kind → requests sent after a refusal and before the end of the window.
     """
 
     def __init__(self, limits: Mapping[str, Limit]):
@@ -44,9 +47,9 @@ class Windows:
         self._made: Counter[str] = Counter()
 
     def take(self, kind: str) -> dict[str, str]:
-        """Counts a request; returns the headers that state what is left of its *kind*.
+        """Counts one request of *kind* and returns the headers that state its limit.
 
-        Raises `Refused` with a 429 if nothing is left.
+        Returns no headers if *kind* has no limit. Raises `Refused` with a 429 if the window allows no more requests.
         """
         limit = self.limits.get(kind)
         if limit is None:
@@ -66,7 +69,11 @@ class Windows:
 
 
 def limit_headers(limit: Limit, remaining: int, wait: float, now: float) -> dict[str, str]:
-    """Returns the seven headers in which the service states a limit; *wait*: seconds to the end of its window."""
+    """Returns the seven headers in which the service states a limit.
+
+    *remaining*: the requests that the current window still allows. *wait*: seconds until the window ends.
+    *now*: the current time in epoch seconds.
+    """
     reset = max(1, math.ceil(wait))
     return {
         "x-ratelimit-limit": str(limit.requests),

@@ -1,4 +1,4 @@
-"""How the loopback OpenReview reads a query: its filters, its order, and its page."""
+"""Applies the query of a request to the loopback OpenReview: filters notes, sorts them, and selects a page."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ _SORTED_BY = {"id", "number", "cdate", "mdate", "tcdate", "tmdate", "ddate"}
 
 
 def check(query: Query) -> None:
-    """Raises `Refused` for a *query* with an unknown parameter, which would otherwise be ignored in silence."""
+    """Raises `Refused` if *query* has an unknown parameter. Otherwise a client's misspelt filter would go unnoticed."""
     unknown = [key for key in query if key not in _PAGING | _FILTERS and not key.startswith("content.")]
     if unknown:
         raise invalid(unknown[0], f"property {unknown[0]} must NOT be given")
 
 
 def fits(note: Note, query: Query, api: Api) -> bool:
-    """Whether *note* passes all filters of *query*. Deleted notes pass only by their id, or in a query of the trash."""
+    """Whether *note* passes all filters of *query*.
+
+    A deleted note passes only if the query names its id or asks for the trash.
+    """
     if note.get("ddate") is not None and query.get("trash") != "true" and "id" not in query:
         return False
     for key, value in query.items():
@@ -52,7 +55,7 @@ def fits(note: Note, query: Query, api: Api) -> bool:
 
 
 def ordered(notes: list[Note], sort: str) -> list[Note]:
-    """Returns *notes* sorted by the field and the direction of *sort*, such as ``tcdate:desc``.
+    """Returns *notes* in the order *sort*: a field, and a direction after a colon, such as ``tcdate:desc``.
 
     Raises `Refused` for an unknown field.
     """
@@ -63,9 +66,11 @@ def ordered(notes: list[Note], sort: str) -> list[Note]:
 
 
 def page(notes: list[Note], query: Query) -> list[Note]:
-    """Returns the notes after the cursor or the offset of *query*, up to its limit; all of them in a stream.
+    """Returns the page of *notes* that *query* asks for.
 
-    Raises `Refused` for a limit above `PAGE` or an unknown cursor.
+    The page starts after the note id ``after``, or at the position ``offset``. It holds at most ``limit`` notes. A
+    query with ``stream=true`` gets all notes.
+    Raises `Refused` for a limit above `PAGE` or an unknown id in ``after``.
     """
     limit, offset = number(query, "limit", PAGE), number(query, "offset", 0)
     if limit > PAGE:
@@ -84,7 +89,10 @@ def page(notes: list[Note], query: Query) -> list[Note]:
 
 
 def number(query: Query, key: str, default: int) -> int:
-    """Returns the whole number that *query* has under *key*, or *default*; raises `Refused` for anything else."""
+    """Returns the parameter *key* of *query* as an integer, or *default* if it is missing.
+
+    Raises `Refused` for a value that is no integer of at least 0.
+    """
     value = query.get(key, str(default))
     if not value.isdecimal():
         raise invalid(key, f"{key} must be integer", invalidValue=value)

@@ -1,7 +1,7 @@
-"""A loopback OpenReview: real HTTP servers on this machine, one for each API, that serve given notes and PDFs.
+"""The loopback OpenReview: one HTTP server on this machine for each API version, serving given notes and PDFs.
 
-It is for tests, and for users who want to try fetching without an account. It logs in, pages, streams and limits as the
-service does, injects faults on demand, and lists all requests.
+Tests use it, and so can users who want to try fetching without an account. It imitates the service's login, pages,
+streams and request limits. It can inject faults, and it records all requests.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _PERSON = "~Loopback_User1"
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The only account.
+    """The only account that can log in.
 
-    With a *code*, the login also requires that code, as if from an authenticator app.
+    *code*: the one-time code that the login also requires, as with an authenticator app; None: no second factor.
     """
 
     username: str
@@ -68,7 +68,12 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A received request. *kind* decides its limit and count; *status* is the answer's."""
+    """A request that the server received.
+
+    *query*: the parameters as (name, value).
+    *kind*: the kind of request, such as ``notes`` or ``pdf``; each kind has its own limit.
+    *status*: the HTTP status of the answer.
+    """
 
     api: Api
     method: str
@@ -79,11 +84,13 @@ class Request:
 
 
 class Loopback:
-    """The two hosts, at `v1` and `v2`, while the context is open.
+    """The two servers, one for each API version. They run while the context is open, at the URLs `v1` and `v2`.
 
-    *notes* go to the host of the API whose form they have. *versions* and *pdf* are as in `FixtureStore`. Without an
-    *account*, everyone is served and every login succeeds; with one, requests without a token get the browser check.
-    *port* is that of `v1`, and `v2` has the next; 0 takes free ones.
+    *notes*: each note is served by the API version whose form it has.
+    *versions*, *pdf*: as in `FixtureStore`.
+    *account*: the account that must log in. Requests without a token then get the browser check. None: no login needed.
+    *limits*: kind of request → limit. *fault*: the faults to inject.
+    *port*: the port of API v1; API v2 gets the next port. 0: any free ports.
     """
 
     def __init__(
@@ -112,23 +119,23 @@ class Loopback:
 
     @property
     def v1(self) -> str:
-        """URL of the host of API v1."""
+        """URL of the server of API v1."""
         return self._url(1)
 
     @property
     def v2(self) -> str:
-        """URL of the host of API v2."""
+        """URL of the server of API v2."""
         return self._url(2)
 
     @property
     def counts(self) -> Counter[str]:
-        """The number of requests received, by kind."""
+        """Kind of request → number of requests received."""
         with self._lock:
             return Counter(request.kind for request in self.requests)
 
     @property
     def early(self) -> Counter[str]:
-        """The number of requests sent after a refusal and before the stated time, by kind."""
+        """Kind of request → number of requests sent too early: after a refusal (429) and before the stated time."""
         return self.windows.early + self.faults.early
 
     def __enter__(self) -> Loopback:
@@ -144,7 +151,10 @@ class Loopback:
     def answer(
         self, api: Api, method: str, target: str, token: str | None, body: bytes
     ) -> tuple[HttpResponse, Fault | None]:
-        """Returns the answer to one request, and the fault that corrupts its bytes; records the request."""
+        """Records one request, and returns its answer and the fault that disturbs the transfer of the answer, if any.
+
+        *target*: path and query of the URL. *token*: the login token; None if the request has none.
+        """
         parts = urlsplit(target)
         query = dict(parse_qsl(parts.query, keep_blank_values=True))
         kind = _KINDS.get(parts.path, "other")
@@ -222,7 +232,10 @@ class Loopback:
 
 
 def _token(payload: dict[str, Any]) -> str:
-    """Returns a token of the service's form, which openreview-py reads without checking its signature."""
+    """Returns a new login token with *payload*, in the form of the service's tokens (JWT).
+
+    Its signature is random, because openreview-py does not check it.
+    """
     parts = ({"alg": "HS256", "typ": "JWT"}, payload | {"jti": secrets.token_hex(8)})
     written = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in parts)
     return ".".join([*written, secrets.token_urlsafe(16)])
