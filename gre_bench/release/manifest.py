@@ -13,6 +13,7 @@ import hashlib
 import json
 import stat
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -156,7 +157,9 @@ def public_settings(settings: Any, name: str = "") -> Any:
     return settings
 
 
-def packages() -> dict[str, str]:
-    """Returns the version of every installed package, by name."""
-    versions = {(package.metadata["Name"] or "").lower(): package.version for package in distributions()}
+@cache
+def packages() -> Mapping[str, str]:
+    """Returns the version of every package that was installed at the first call, by name."""
+    found = (package.metadata for package in distributions())
+    versions = {(metadata["Name"] or "").lower(): metadata["Version"] for metadata in found}
     return {name: versions[name] for name in sorted(versions) if name}

@@ -29,7 +29,7 @@ def as_svg(chart: Any) -> str:
             titlePadding=9,
         )
     )
-    text = vl_convert.vegalite_to_svg({**themed.to_dict(), "background": None})
+    text = vl_convert.vegalite_to_svg({**themed.to_dict(validate=False), "background": None})
     return text.replace(INK, "currentColor")
 
 
