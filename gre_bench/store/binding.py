@@ -1,4 +1,4 @@
-"""Converts records to columns for DuckDB's bulk queries, and its rows to dictionaries."""
+"""Converts records to columns for DuckDB's bulk queries, and DuckDB's rows to dictionaries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ QueryRow = TypeVar("QueryRow")
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns one or more records (dataclasses or mappings) as one list per column, which bulk queries unnest."""
+    """Returns the records *values* as one list per column, the form that bulk queries read.
+
+    *values*: one or more dataclasses or mappings with the same fields.
+    """
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}
