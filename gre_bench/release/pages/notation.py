@@ -8,7 +8,10 @@ from gre_bench.release.pages.board import Entry
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Returns *value* with a sign (a true minus) and *digits* decimals; None: one decimal from 100 on, else two."""
+    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals.
+
+    Without *digits*, values from 100 on have one decimal, and smaller ones have two.
+    """
     if value is None:
         return ""
     decimals = _digits(value) if digits is None else digits
@@ -16,7 +19,7 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, with its maker in a weaker colour; a line may break before each ``+``."""
+    """Returns a candidate's name as HTML, with the maker in a weaker colour. Lines may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
@@ -40,7 +43,7 @@ def percent(share: float | None) -> str:
 
 
 def bare(value: float | None) -> str:
-    """Returns *value* with nine decimals at most, as the key by which a page's script sorts a table."""
+    """Returns *value* with at most nine decimals, the key by which the page's script sorts a table."""
     return "" if value is None else repr(round(float(value), 9))
 
 
@@ -50,7 +53,7 @@ def chance(p: float | None) -> str:
 
 
 def billions(value: float | None) -> str:
-    """Returns *value*, a number of parameters in billions, such as ``70 B``."""
+    """Returns *value*, a number of parameters in billions, as text such as ``70 B``."""
     return "" if value is None else f"{value:g} B"
 
 
