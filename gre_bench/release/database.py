@@ -53,9 +53,10 @@ def write_database(
 ) -> dict[str, int]:
     """Writes the public tables of *source*, a copy of the edition, to the new file *target*.
 
-    Returns the number of rows of each table. *is_free*: whether texts under a licence may be passed on; the licence is
-    None if none is stated. *everything*: include all texts, for a release that is not passed on. Raises `StoreError` if
-    *source* cannot be read or has another version, or if *target* cannot be written.
+    Returns the number of rows of each table.
+    *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated licence.
+    *everything*: whether to include all texts, for a release that is not passed on.
+    Raises `StoreError` if *source* cannot be read or has another version, or if *target* cannot be written.
     """
     try:
         connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
@@ -165,7 +166,8 @@ def _mark_public(
 ) -> None:
     """Makes temporary tables of the papers, reviews and replies whose texts may be passed on.
 
-    *is_free*: whether texts under a licence may be passed on. *everything*: list all texts in these tables.
+    *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated licence.
+    *everything*: whether the tables list all texts, whatever their licence.
     """
     licences = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]
     free = [None, *licences] if everything else [licence for licence in licences if is_free(licence)]

@@ -168,7 +168,10 @@ def public_settings(settings: Any, name: str = "") -> Any:
 
 @cache
 def packages() -> Mapping[str, str]:
-    """Returns the version of every installed package, by package name, as of the first call."""
+    """Returns the version of every installed package, by package name.
+
+    The packages are read once, at the first call.
+    """
     found = (package.metadata for package in distributions())
     versions = {(metadata["Name"] or "").lower(): metadata["Version"] for metadata in found}
     return {name: versions[name] for name in sorted(versions) if name}

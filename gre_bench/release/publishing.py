@@ -33,11 +33,12 @@ class Publication:
     """Everything that a release is made from.
 
     - *source*: a private copy of an edition. *additions*: the tables that the release adds.
-    - *is_free*: whether texts under a licence may be passed on; the licence is None if none is stated.
+    - *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated
+      licence.
     - *provenance*: facts about data, settings and program, for the manifest.
     - *pieces_of*: splits a text into one piece per token, for heat maps; None for heat maps without words.
-    - *everything*: include all texts, whatever their licence, for a release that is not passed on.
-    - *again*: publish even if no table has changed. *key*: the key that signs the release, if any.
+    - *everything*: whether to include all texts, whatever their licence, for a release that is not passed on.
+    - *again*: whether to publish even if no table has changed. *key*: the key that signs the release, if any.
     """
 
     source: Path

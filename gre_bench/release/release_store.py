@@ -1,8 +1,8 @@
-"""The releases of one edition: their numbers, the pointer to the latest, and the log.
+"""The releases of one edition in a folder: their numbers, the link to the latest release, and the log.
 
 ICLR-2025-r1/           a release, immutable
-ICLR-2025-latest        points to the newest one that is not retired
-ICLR-2025.log.jsonl     published, errata, retired: one line each, append-only
+ICLR-2025-latest        link to the newest release that is not retired
+ICLR-2025.log.jsonl     append-only log: one line per publication, erratum and retirement
 ICLR-2025.lock          held by the process that publishes
 """
 
@@ -66,7 +66,7 @@ class ReleaseStore:
             os.close(handle)
 
     def names(self) -> list[str]:
-        """Returns the names of the releases, oldest first."""
+        """Returns the names of the releases in the folder, lowest number first."""
         pattern = re.compile(re.escape(self.edition) + r"-r(\d+)")
         numbers = [int(match[1]) for path in self.folder.glob("*") if (match := pattern.fullmatch(path.name))]
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]

@@ -1,4 +1,7 @@
-"""Runs a user's statement in a separate read-only process, `gre_bench.store.sandbox`, with a time limit."""
+"""Runs a user's SQL statement in a separate read-only process, `gre_bench.store.sandbox`, with limits.
+
+The limits are on time, memory, disk and size of the result.
+"""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
-    """Returns the columns *values_of* (name → values) as an Arrow table.
+    """Returns an Arrow table; *values_of* maps the name of each column to its values.
 
-    DuckDB reads such a table in place, many times faster than Python lists.
+    DuckDB reads an Arrow table in place, many times faster than Python lists.
     """
     import pyarrow
 
@@ -47,7 +47,7 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
 def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
     """Runs *query* with its *parameters* and returns all its rows.
 
-    Tests compare the declared types of the rows with DuckDB's ``describe``.
+    Each row is a dictionary of the type that *query* declares. Tests compare these types with DuckDB's ``describe``.
     """
     cursor = connection.execute(statement("queries", query.name), parameters or None)
     names = [column[0] for column in cursor.description]
@@ -55,7 +55,10 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **param
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Returns *names* made unique: the second occurrence of a name becomes ``name_2``, or the next free number."""
+    """Returns *names* in the same order, with repeated names made unique.
+
+    The second occurrence of a name becomes ``name_2``, or takes the next free number.
+    """
     taken, last = set(names), dict.fromkeys(names, 0)
     found = []
     for name in names:

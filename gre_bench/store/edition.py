@@ -144,7 +144,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to the store itself inside one transaction, with the errors of `Database.transaction`."""
+        """Yields a connection to the store itself inside one transaction; raises the errors of `Database.transaction`."""
         with self._database.transaction() as run:
             yield run
 
@@ -170,7 +170,7 @@ class Store:
                     run.execute(text, columns(values))
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the store itself, for the process that holds the lock."""
+        """Returns the rows of *query* from the store itself. Only the process that holds the lock may call this."""
         with self.transaction() as run:
             return fetch(run, query, **parameters)
 
@@ -267,7 +267,7 @@ class Store:
         status.save(self.key, self.status_file, values)
 
     def status(self) -> dict[str, Any] | None:
-        """Returns the contents of ``status.json``, the status of the last run; None before the first run.
+        """Returns the contents of ``status.json``, the status of the current or last run; None before the first run.
 
         Raises `StoreError` for a damaged file.
         """

@@ -39,7 +39,7 @@ class Frozen(Store):
             raise self._database.fault(self._origin, error) from None
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the same as `read`."""
+        """Returns the rows of *query* from the private copy, as `read` does."""
         return self.read(query, **parameters)
 
 

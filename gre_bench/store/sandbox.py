@@ -207,7 +207,7 @@ def coded_cell(cell: Any) -> Any:
 
 
 def say(**what: Any) -> int:
-    """Writes the keywords *what* as one line of JSON for the caller; returns its length in characters."""
+    """Writes the keyword arguments as one line of JSON, an object, for the caller; returns its length in characters."""
     line = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -222,7 +222,10 @@ def _line(error: BaseException) -> str:
 
 
 def _end_with_the_asker(folder: str) -> None:
-    """Ends this process when the caller is killed, and deletes *folder*, which nobody would use or delete."""
+    """Waits until the caller ends, then deletes *folder* and ends this process.
+
+    Without this, a query would run on after its caller was killed, and nothing would delete the folder.
+    """
     os.read(sys.stdin.fileno(), 1)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)

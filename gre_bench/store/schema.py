@@ -45,7 +45,7 @@ def _definitions() -> str:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, version: int) -> None:
-    """Migrates the tables from *version* to `SCHEMA_VERSION`, step by step."""
+    """Migrates the tables from the schema *version* to `SCHEMA_VERSION`, one version at a time."""
     for step in range(version + 1, SCHEMA_VERSION + 1):
         connection.execute(statement("migrations", f"{step:03}"))
     connection.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})

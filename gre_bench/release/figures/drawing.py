@@ -25,9 +25,10 @@ _WHAT = {
 class Drawings:
     """The figures of boards, each as SVG text.
 
-    - *pictures*: the scatter plot by (metric, kind); the kind is ``size`` or ``date``. *captions*: its caption.
-    - *ranks*: the plot of ranks from metric to metric; None if fewer than two metrics can be compared.
-    - *scores*: the plot of scores by metric.
+    - *pictures*: each scatter plot, by (metric, kind); the kind is ``size`` or ``date``.
+    - *captions*: the caption of each scatter plot, by (metric, kind).
+    - *ranks*: the plot of candidates' ranks under several metrics; None if fewer than two metrics can be compared.
+    - *scores*: the plot of candidates' scores, by metric.
     - *marks*: the colour and shape of each model family.
     - *problem*: why nothing is drawn, and how to change that; else empty.
     """

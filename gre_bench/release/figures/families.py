@@ -25,7 +25,7 @@ SHAPES = (
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The colour and the shape (SVG path) of a family's points."""
+    """The look of a model family's points in figures: their colour, and their shape as an SVG path."""
 
     colour: str
     shape: str

@@ -1,4 +1,4 @@
-"""Arranges boards, validations and histories on a page, and computes their axes."""
+"""Prepares boards, validations and comparisons of editions for the templates, and computes the axes of their plots."""
 
 from __future__ import annotations
 
@@ -141,13 +141,13 @@ def effect(row: Validation, change: str) -> Effect | None:
 
 
 def effects_span(validations: Sequence[Validation]) -> tuple[float, float]:
-    """Returns the ends of the axis on which the effects of all *validations* are drawn."""
+    """Returns the two ends of the axis on which the effects of all *validations* are drawn."""
     ends = [end for row in validations for item in row.effects for end in (item.low, item.high) if end is not None]
     return span_of(ends)
 
 
 def years_span(history: History) -> tuple[float, float]:
-    """Returns the ends of the axis on which all differences of *history* are drawn."""
+    """Returns the two ends of the axis on which all differences of *history* are drawn."""
     years = [year for _, line in history.lines for year in line]
     return span_of([end for year in years for end in (year.difference, year.low, year.high) if end is not None])
 
@@ -162,7 +162,10 @@ def latest_first(history: History) -> list[tuple[str, tuple[Year, ...]]]:
 
 
 def moves(history: History) -> dict[str, dict[str, YearChange]]:
-    """Returns the changes in *history* by pair of editions, such as ``ICLR-2024 → ICLR-2025``, then by candidate."""
+    """Returns the changes in *history* as a mapping: pair of editions → candidate → change.
+
+    A pair of editions is a text such as ``ICLR-2024 → ICLR-2025``.
+    """
     by_editions: dict[str, dict[str, YearChange]] = {}
     for item in history.changes:
         by_editions.setdefault(f"{item.earlier} → {item.later}", {})[item.candidate] = item
@@ -170,7 +173,7 @@ def moves(history: History) -> dict[str, dict[str, YearChange]]:
 
 
 def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
-    """Returns the number of pairs by title of the board, then by state of the pairs."""
+    """Returns the number of pairs as a mapping: title of the board → state of the pairs → number."""
     by_board: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
         counts = by_board.setdefault(outcome.title, dict.fromkeys(STATES, 0))

@@ -120,11 +120,11 @@ class Stratum:
 class ClaimTest:
     """The test of a published claim under one metric.
 
-    *verdict*: holds, does not hold, or cannot be told. *why*: why it cannot be told. *needed*: estimated number of
-    papers
-    for a verdict. *comparisons*: (name, value, both ends of its 95% interval, number of papers). The claim holds if
-    each
-    value is above zero.
+    *verdict*: holds, does not hold, or cannot be told. *why*: why the verdict is ``cannot be told``.
+    *needed*: estimated number of papers for a clear verdict.
+    *comparisons*: (name, value, both ends of its 95% interval, number of papers). The claim is that every value is
+    above
+    zero.
     """
 
     metric: str

@@ -43,12 +43,12 @@ def percent(share: float | None) -> str:
 
 
 def bare(value: float | None) -> str:
-    """Returns *value* with at most nine decimals, the key by which the page's script sorts a table."""
+    """Returns *value* as text with at most nine decimals. The page's script sorts tables by this text."""
     return "" if value is None else repr(round(float(value), 9))
 
 
 def chance(p: float | None) -> str:
-    """Returns the p-value *p* with three decimals, or ``< 0.001``."""
+    """Returns the p-value *p* with three decimals; values below 0.001 are shown as ``< 0.001``."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -62,7 +62,7 @@ def _digits(value: float) -> int:
 
 
 def spoken(entry: Entry) -> str:
-    """Returns an entry's score in words, for screen readers."""
+    """Returns the score of *entry* in words, for screen readers."""
     if entry.mean is None:
         return "no score"
     between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"

@@ -83,7 +83,7 @@ class PaperPage:
     said: tuple[ShownReview, ...] = ()
 
     def words_of(self, review_id: str) -> str | None:
-        """Returns the text of the review *review_id*, or None if it may not be shown."""
+        """Returns the text of the review *review_id*, or None if the text may not be shown."""
         return next((item.review for item in self.said if item.review_id == review_id), None)
 
     @property

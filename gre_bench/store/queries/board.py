@@ -17,15 +17,15 @@ class LeaderboardRow(TypedDict):
 
     - *mean*, *low*, *high*: the mean score with its 90% interval, clustered by paper.
     - *flat_low*, *flat_high*: the 90% interval of the mean if pairs count as independent.
-    - *difference*: from the human baseline, paired by paper; *difference_low*, *difference_high*: its 90% interval.
+    - *difference*: *mean* less that of the human baseline, paired by paper; with its 90% interval.
     - *difference_p*, *difference_p_holm*: p-value of the difference, uncorrected and Holm-corrected.
     - *difference_papers*: number of papers behind the difference.
     - *chance*: mean score of the candidate's reviews moved to other papers.
-    - *above_chance*: mean score less *chance*, on pairs with both scores. Its interval is 90%.
+    - *above_chance*: mean score less *chance*, on pairs with both scores; with its 90% interval.
     - *surely_above_chance*: whether a test at 5% shows that the candidate scores above chance.
     - *expected*: (paper, reference) pairs that any candidate has under the signature. *planned*: this candidate's
       pairs.
-    - *scored*, *failed*, *excluded*, *missing*: planned pairs in each state. *papers*: papers with a score.
+    - *scored*, *failed*, *excluded*, *missing*: number of planned pairs in each state. *papers*: papers with a score.
     - *unranked*: why the candidate has no rank. *validation*: the outcome of the metric's validation, in words.
     - *rank_low*, *rank_high*: the ranks that the tests allow, at 95% for all ranks at once.
     - *likely_low*, *likely_high*: the 95% bootstrap interval of this rank alone.
@@ -35,7 +35,8 @@ class LeaderboardRow(TypedDict):
     - *more_papers*: additional papers that would show that difference with probability 80%.
     - *tests*: number of tests corrected together. *untested*: why there are no tests.
     - *words*: mean number of words of the texts that the metric reads. *shortest*, *longest*: their range in words.
-    - *human_words*: geometric mean length of the human baseline's texts. *at_length*: the candidate's score there.
+    - *human_words*: geometric mean length of the human baseline's texts, in words.
+    - *at_length*: the candidate's score at the length *human_words*, with its 90% interval.
     - *extrapolated*: whether *human_words* lies outside the range of the candidate's texts.
     - *asked*: reviews and judgments requested from LMs. *unusable*: requests that gave no text.
     - *judged*: reviews that the writer read. *unparsable*: those among them without a judgment.

@@ -78,8 +78,8 @@ ASKED_FOR = Query("asked_for", AskedForRow)
 class UnwrittenRow(TypedDict):
     """One row per text that one writer was asked for but did not deliver.
 
-    *item*: id of the review or paper. *outcome*: why there is no text, in one word; *detail*: in a message.
-    *final*: whether asking again cannot help.
+    *item*: id of the review or paper. *outcome*: the kind of failure, such as ``refused``. *detail*: its message.
+    *final*: True if the text will not be requested again.
     """
 
     item: str
