@@ -30,9 +30,9 @@ def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
         "study",
         "known-answers",
         "--simulations",
-        "5",
+        "10",
         "--papers",
-        "30",
+        "20",
         "--processes",
         "1",
         "--out",
@@ -43,7 +43,7 @@ def test_tables_a_picture_and_a_file_are_made(tmp_path, short_lessons):
     for words in ("Exact evaluation LM", "Coverage", "Order", "Learnt LMs", "cache-ngram"):
         assert words in done.stdout
     found = json.loads((tmp_path / "k" / "known-answers.json").read_text())
-    assert found["simulations"] == 5 and len(found["coverage"]) == 10 and len(found["ordering"]) == 6
+    assert found["simulations"] == 10 and len(found["coverage"]) == 10 and len(found["ordering"]) == 6
     assert {(row["metric"], row["lm"], row["papers"]) for row in found["bias"]} == {
         (metric, lm, papers)
         for metric in ("gem", "gem_s_abstract")
