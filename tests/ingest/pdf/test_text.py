@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.audit.findings import Finding
@@ -175,6 +175,7 @@ def test_bytes_that_do_not_begin_as_a_pdf_are_not_a_pdf(data):
 
 
 @given(st.data())
+@settings(max_examples=40)
 def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
     paper = bytearray((SAMPLE / "pdfs" / "s05.pdf").read_bytes())
     for _ in range(data.draw(st.integers(0, 5))):
