@@ -11,6 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.architecture.syntax import nodes
 from tests.conftest import ROOT
 from tests.flows.refreshing import run, use
 from tests.scripted_lms import OverlapLM
@@ -106,7 +107,7 @@ def test_make_installs_what_is_locked_and_nothing_else():
 
 def test_no_module_reads_or_writes_a_pickle():
     for path in CODE:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             assert not PICKLES & {name.split(".")[0] for name in names}, path
@@ -122,7 +123,7 @@ def test_no_module_lets_a_model_bring_code():
     seen = 0
     for path in CODE:
         text = path.read_text()
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(path):
             if isinstance(node, ast.Call) and RUNS_CODE.fullmatch(ast.unparse(node.func)):
                 seen += 1
                 given = {word.arg: ast.unparse(word.value) for word in node.keywords}

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.syntax import nodes
 from tests.conftest import ROOT
 
-ROOMS = sorted({path.name for path in (ROOT / "gre_bench").iterdir() if (path / "__init__.py").exists()})
-FILES = sorted(path for room in ROOMS for path in (ROOT / "gre_bench" / room).rglob("*.py"))
+ROOMS = sorted(path.parent.resolve() for path in (ROOT / "gre_bench").glob("*/__init__.py"))
+FILES = {room.name: sorted(room.rglob("*.py")) for room in ROOMS} | {
+    "deployments": sorted((ROOT / "deployments").glob("*.py")),
+    "gre_bench": sorted((ROOT / "gre_bench").glob("*.py")),
+}
 COINED = re.compile(
     r"(?<![a-z])(scribes?|shel(?:f|ves)|mischief|ledgers?|standings|spoilt|spoil|struck|anew|"
     r"take_for|takes_of|whereof|thereof)(?![a-z])",
@@ -36,40 +40,36 @@ def words(path: Path) -> list[str]:
 def docstrings(path: Path) -> list[str]:
     """The docstrings of *path*: of the module, its classes and functions."""
     kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)]
-    return [text for node in nodes if (text := ast.get_docstring(node))]
+    return [text for node in nodes(path) if isinstance(node, kinds) and (text := ast.get_docstring(node))]
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", FILES)
 def test_no_name_comment_or_docstring_uses_a_coined_word(room):
     found = {
         f"{path.relative_to(ROOT)}: {match[0]}"
-        for path in FILES
-        if path.is_relative_to(ROOT / "gre_bench" / room)
+        for path in FILES[room]
         for text in words(path)
         for match in COINED.finditer(text)
     }
     assert not found
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", FILES)
 def test_no_docstring_begins_with_an_inverted_clause(room):
     found = [
         f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
-        for path in FILES
-        if path.is_relative_to(ROOT / "gre_bench" / room)
+        for path in FILES[room]
         for text in docstrings(path)
         if INVERTED.search(text)
     ]
     assert not found
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", FILES)
 def test_no_sentence_of_a_docstring_is_longer_than_it_need_be(room):
     found = [
         f"{path.relative_to(ROOT)}: {sentence}"
-        for path in FILES
-        if path.is_relative_to(ROOT / "gre_bench" / room)
+        for path in FILES[room]
         for text in docstrings(path)
         for part in re.split(r"\n\s*\n|^- ", TABLE.sub("", text), flags=re.M)
         for sentence in ENDS.split(" ".join(part.split()))
