@@ -129,8 +129,8 @@ def test_a_completion_that_left_places_open_or_lost_sentences_is_none(reply, cod
         completed(reply, toy)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", [". ", "\n", "Summary Of The Paper\n", "a. Summary Of The Review", "x ", "- y\n"])
-def test_a_megabyte_is_cut_in_seconds(piece):
-    material = ChangeInput("x", piece * (1_000_000 // len(piece)))
+def test_a_quarter_of_a_megabyte_is_cut_in_seconds(piece):
+    material = ChangeInput("x", piece * (250_000 // len(piece)))
     assert len(deleted(material)) <= len(material.text)

@@ -25,8 +25,8 @@ ORDINARY = (
     Prediction("not a judgment", None, "a"),
 )
 EMPTY = (Prediction("", None, Y), Prediction(X, "", Y), Prediction(X, None, ""), Prediction("", "", ""))
-MEGABYTE = "The reviewer appreciates the idea.\n" * 30_000
-HUGE = (Prediction(MEGABYTE, None, Y), Prediction(None, None, MEGABYTE))
+LONG = "The reviewer appreciates the idea.\n" * 7500
+HUGE = (Prediction(LONG, None, Y), Prediction(None, None, LONG))
 SURROGATE = (Prediction("a\ud800", None, Y), Prediction(None, "\udfff", Y), Prediction(None, None, "\ud83d."))
 
 
@@ -75,7 +75,7 @@ def empty_texts_are_scored(open_lm: Open) -> None:
 
 
 def huge_texts_are_answered_in_place(open_lm: Open) -> None:
-    """A megabyte is scored or finally refused, and its neighbours are as without it."""
+    """A text of a quarter of a million characters is scored or finally refused, and its neighbours are as without it."""
     lm = open_lm()
     *huge, neighbour = lm.logprob([*HUGE, ORDINARY[0]])
     for answer in huge:

@@ -6,12 +6,12 @@ folder, and how far a token's log-probability may lie from the reference's, in n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
-from tests.contracts.evaluation_lm import MEGABYTE, SYNOPSIS, Open, X, Y
+from tests.contracts.evaluation_lm import SYNOPSIS, Open, X, Y
 
 Reference = Callable[[], TransformersLM]
 
@@ -45,10 +45,12 @@ PREDICTIONS = (
 )
 
 
-def each_token_has_the_log_probability_of_the_reference(open_lm: Open, reference: Reference, allowed: float) -> None:
+def each_token_has_the_log_probability_of_the_reference(
+    open_lm: Open, reference: Reference, allowed: float, predictions: Sequence[Prediction] = PREDICTIONS
+) -> None:
     """The same tokens, each within *allowed*; a text that the reference refuses is refused alike."""
     for asked, right, found in zip(
-        PREDICTIONS, reference().logprob(PREDICTIONS), open_lm().logprob(PREDICTIONS), strict=True
+        predictions, reference().logprob(predictions), open_lm().logprob(predictions), strict=True
     ):
         if isinstance(right, SpanError):
             assert isinstance(found, SpanError) and (found.code, found.final) == (right.code, right.final), asked
@@ -69,7 +71,8 @@ def most_hostile_texts_are_scored(open_lm: Open, reference: Reference, allowed: 
 def over_long_conversations_are_refused_and_harm_no_other(open_lm: Open, reference: Reference, allowed: float) -> None:
     """Neither term is ever cut: a conversation over the context is final, wherever its length comes from."""
     lm = open_lm()
-    long = (Prediction(MEGABYTE, None, Y), Prediction(None, MEGABYTE, Y), Prediction(None, None, MEGABYTE))
+    text = "The reviewer appreciates the idea.\n" * 1000
+    long = (Prediction(text, None, Y), Prediction(None, text, Y), Prediction(None, None, text))
     *refused, kept = lm.logprob([*long, Prediction(X, SYNOPSIS, Y)])
     assert [(answer.code, answer.final, answer.broken) for answer in refused] == [("too_long", True, False)] * 3
     assert abs(kept.total - reference().logprob([Prediction(X, SYNOPSIS, Y)])[0].total) <= allowed * len(kept.ids)

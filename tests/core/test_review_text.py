@@ -147,8 +147,8 @@ def test_joining_what_was_split_gives_the_text(text):
     assert all(section.heading for section in sections[1:])
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", [". ", "\n", "A", "- ", "* ", "<", "1.", "Strengths ", "the word\n", "\u2028é"])
-def test_a_megabyte_is_split_in_seconds(piece):
-    text = piece * (1_000_000 // len(piece))
+def test_a_quarter_of_a_megabyte_is_split_in_seconds(piece):
+    text = piece * (250_000 // len(piece))
     assert join(split(text)) == text

@@ -81,12 +81,12 @@ def test_known_scores_come_back_as_known_taus(human, given, tau, tmp_path):
 @pytest.mark.shared
 @pytest.mark.parametrize("template", ["p1", "p5", "p7", "explanation", "direct_assessment"])
 def test_human_scores_of_real_summaries_come_back_with_the_tau_of_their_rounding(template, tmp_path):
-    """320 summaries: an LM that knows the human score and rounds it to the scale agrees as much as rounding allows."""
+    """80 summaries: an LM that knows the human score and rounds it to the scale agrees as much as rounding allows."""
     path = SHARED / "summarization-eval4nlp" / "train_summarization.tsv"
     if not path.is_file():
         pytest.skip("the real summaries are not on this machine")
     with path.open(newline="") as lines:
-        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+        rows = list(csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))[::4]
     human = [float(row["Score"]) for row in rows]
     known = dict(zip((row["HYP"] for row in rows), human, strict=True))
     one = Examiner(template=template, item="summary")

@@ -316,7 +316,7 @@ def test_a_review_without_praise_is_not_elongated_by_rule_and_says_so():
     assert (written.text, written.outcome, written.detail) == (None, "no_summary", "no strengths were found by rule")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["Although it is novel, it is weak. ", "because ", "the paper ", "$", "If a, "])
-def test_a_megabyte_is_rephrased_in_seconds(piece):
-    assert rephrased(piece * (1_000_000 // len(piece)), 1)
+def test_a_quarter_of_a_megabyte_is_rephrased_in_seconds(piece):
+    assert rephrased(piece * (250_000 // len(piece)), 1)

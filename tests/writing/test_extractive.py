@@ -121,8 +121,8 @@ def test_odd_texts_still_give_a_review(text):
     assert "Weaknesses:" in review_of(text, text, text, "full")
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("piece", ["We propose a novel queue. ", "A", "(", "$", "AA dataset "])
-def test_a_megabyte_is_reviewed_in_seconds(piece):
-    text = piece * (1_000_000 // len(piece))
+def test_a_quarter_of_a_megabyte_is_reviewed_in_seconds(piece):
+    text = piece * (250_000 // len(piece))
     assert review_of("T", text, text, "full")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.writing.rules.judgments import judgments_of
@@ -61,6 +61,7 @@ SECTIONS = st.fixed_dictionaries({"Strengths": of(STRENGTHS), "Weaknesses": of(W
 
 
 @given(SECTIONS)
+@settings(max_examples=30)
 def test_every_form_yields_the_same_judgments(sections):
     written = {name: judgments_of(text) for name, text in forms(sections).items()}
     assert len(set(written.values())) == 1, written

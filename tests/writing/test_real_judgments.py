@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import pandas
 import pytest
@@ -16,6 +17,9 @@ from tests.bench.bench_judgment_forms import FORMS, plain
 pytestmark = pytest.mark.shared
 
 
+as_written = cache(judgments_of)
+
+
 @pytest.fixture
 def reviews(iclr2023) -> pandas.DataFrame:
     found = pandas.read_parquet(iclr2023)
@@ -26,14 +30,14 @@ def reviews(iclr2023) -> pandas.DataFrame:
 def test_real_reviews_yield_the_same_judgments_in_other_forms(reviews, form):
     same = both = 0
     for text in filter(plain, reviews.review):
-        before = Counter(judgments_of(text).splitlines())
+        before = Counter(as_written(text).splitlines())
         after = Counter(judgments_of(FORMS[form](list(split(text)))).splitlines())
         same, both = same + 2 * (before & after).total(), both + before.total() + after.total()
     assert same / both >= 0.97
 
 
 def test_real_reviews_yield_about_as_many_judgments_as_gpt_4o_writes(reviews):
-    ours = [judgments_of(text).splitlines() for text in reviews.review]
+    ours = [as_written(text).splitlines() for text in reviews.review]
     theirs = [sum(map(is_judgment, text.splitlines())) for text in reviews.judgments]
     assert 0.9 < sum(map(len, ours)) / sum(theirs) < 1.2
     assert all(is_judgment(line) and len(line.split()) <= LONGEST_LINE + 3 for lines in ours for line in lines)

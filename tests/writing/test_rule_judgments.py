@@ -196,7 +196,7 @@ def test_markup_and_odd_characters_do_no_harm():
     assert judgments_of("\x00\ud800 \u202e") == ""
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize(
     "piece",
     [
@@ -208,8 +208,8 @@ def test_markup_and_odd_characters_do_no_harm():
         "is not ",
     ],
 )
-def test_a_megabyte_is_written_in_seconds(piece):
-    written = judgments_of(piece * (1_000_000 // len(piece)))
+def test_a_quarter_of_a_megabyte_is_written_in_seconds(piece):
+    written = judgments_of(piece * (250_000 // len(piece)))
     assert all(map(is_judgment, written.splitlines()))
 
 

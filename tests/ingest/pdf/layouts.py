@@ -563,7 +563,7 @@ def thesis(style: str = "plain") -> Made:
     for number, name in enumerate(CHAPTERS):
         press.page()
         press.heading(f"{number + 1} {name}", size=18)
-        running(press, 8, 1 + 8 * number, 110)
+        running(press, 4, 1 + 4 * number, 110)
     press.page()
     press.references(40, size=18)
     press.body = False

@@ -42,35 +42,29 @@ def endless(megabytes: int) -> bytes:
     )
 
 
-def test_a_child_reads_what_this_process_reads():
-    with PdfReader(children=1) as reader:
-        for path in SAMPLES[:2]:
-            assert reader.read(path.read_bytes()) == read_pdf(path.read_bytes())
-
-
-def test_files_come_back_in_order_beside_one_that_is_none():
+def test_files_come_back_in_order_beside_one_that_is_none_as_this_process_reads_them():
     files = [SAMPLES[0], ROOT / "README.md", SAMPLES[1]]
     with PdfReader(children=2) as reader:
         got = list(reader.read_all(files, Path.read_bytes))
+    assert [read for _, read in got] == [read_pdf(path.read_bytes()) for path in files]
     assert [(path, read.status) for path, read in got] == list(zip(files, ("ok", "not_a_pdf", "ok"), strict=True))
 
 
-def test_a_file_that_takes_too_long_on_the_clock_is_a_timeout_and_the_next_is_read():
+def test_a_file_that_takes_too_long_on_the_clock_is_a_timeout():
     with PdfReader(Limits(wall_s=1.0), children=1) as reader:
         assert reader.read(endless(150)).status == "timeout"
-    with PdfReader(Limits(), children=1) as reader:
-        assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
 
 
-def test_a_file_that_computes_too_long_is_a_timeout():
+def test_a_file_that_computes_too_long_is_a_timeout_and_the_next_is_read():
     with PdfReader(Limits(wall_s=280.0, cpu_s=0.5), children=1) as reader:
         got = reader.read(endless(150))
-    assert got.status == "timeout" and "computing" in got.notes[0]
+        assert got.status == "timeout" and "computing" in got.notes[0]
+        assert reader.read(endless(0)) == read_pdf(endless(0))
 
 
 def test_a_file_that_needs_too_much_memory_is_told_and_the_next_is_read():
-    with PdfReader(Limits(memory_bytes=640 * 2**20), children=1) as reader:
-        got = reader.read(b"%PDF-1.4\n1 0 obj\n" + b"a" * 190_000_000)
+    with PdfReader(Limits(memory_bytes=448 * 2**20), children=1) as reader:
+        got = reader.read(b"%PDF-1.4\n1 0 obj\n" + b"a" * 350_000_000)
         assert got.status == "crashed" and "memory" in got.notes[0]
         assert reader.read(SAMPLES[0].read_bytes()).status == "ok"
 
@@ -121,8 +115,11 @@ def test_children_end_with_their_reader_and_see_no_secrets(monkeypatch):
 
 @pytest.mark.shared
 @pytest.mark.skipif(not HOSTILE.exists(), reason="the hostile files are not on this machine")
-@pytest.mark.parametrize("of_a_kind", [2, pytest.param(99, marks=pytest.mark.slow)])
-def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kind):
+# Papers of over a hundred pages take half a minute each: they are read with all files.
+@pytest.mark.parametrize(
+    ("of_a_kind", "left_out"), [(2, {"many_pages"}), pytest.param(99, set(), marks=pytest.mark.slow)]
+)
+def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kind, left_out):
     expected = {
         "needs_password": {"encrypted"},
         "open_error": {"not_a_pdf", "empty", "truncated"},
@@ -136,7 +133,9 @@ def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kin
     with (HOSTILE / "manifest.csv").open() as handle:
         categories = {row["file"]: row["category"] for row in csv.DictReader(handle)}
     every = sorted(HOSTILE.glob("*.pdf"), key=lambda path: path.stat().st_size)
-    kinds = {kind: [path for path in every if categories[path.name] == kind] for kind in categories.values()}
+    kinds = {
+        kind: [path for path in every if categories[path.name] == kind] for kind in set(categories.values()) - left_out
+    }
     files = [path for paths in kinds.values() for path in paths[:of_a_kind]]
     with PdfReader(PATIENT) as reader:
         found = dict(reader.read_all(files, Path.read_bytes))
@@ -145,20 +144,24 @@ def test_every_hostile_file_has_a_status_and_none_that_lost_pages_is_ok(of_a_kin
         for path, read in found.items()
         if read.status not in expected.get(categories[path.name], {read.status})
     }
-    assert len(found) == len(files) > min(40, len(kinds)) and wrong == {}
+    assert len(found) == len(files) > len(kinds) > 8 and wrong == {}
     assert not [path.name for path, read in found.items() if read.status in ("timeout", "crashed")]
 
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
 @pytest.mark.parametrize(
-    "share", [pytest.param(0.3, marks=pytest.mark.slow), 0.5, pytest.param(0.9, marks=pytest.mark.slow)]
+    ("share", "every"),
+    [(0.5, 4), *(pytest.param(share, 1, marks=pytest.mark.slow) for share in (0.3, 0.5, 0.9))],
 )
-def test_every_real_paper_that_is_cut_off_is_truncated(share):
+def test_every_real_paper_that_is_cut_off_is_truncated(share, every):
+    files = sorted(REAL.glob("*.pdf"))[::every]
+
     def cut(path: Path) -> bytes:
         data = path.read_bytes()
         return data[: int(share * len(data))]
 
     with PdfReader(PATIENT) as reader:
-        found = {path.name: read.status for path, read in reader.read_all(sorted(REAL.glob("*.pdf")), cut)}
+        found = {path.name: read.status for path, read in reader.read_all(files, cut)}
+    assert len(found) == len(files) > 4
     assert {name: status for name, status in found.items() if status != "truncated"} == {}

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gre_bench.ingest.pdf.audit.findings import Finding
@@ -26,7 +26,7 @@ from gre_bench.ingest.pdf.rows import Row, is_note_mark, read_page
 from gre_bench.ingest.pdf.text import PdfText, read_pdf
 from gre_bench.ingest.pdf.words import totals
 from tests.conftest import ROOT, SHARED
-from tests.ingest.pdf.reading import read_of
+from tests.ingest.pdf.reading import QUICK, read_of
 
 SAMPLE = ROOT / "data" / "sample"
 PAPERS = sorted((SAMPLE / "sources").glob("s??.md"))
@@ -175,6 +175,7 @@ def test_bytes_that_do_not_begin_as_a_pdf_are_not_a_pdf(data):
 
 
 @given(st.data())
+@settings(max_examples=40)
 def test_a_paper_with_bytes_overwritten_or_cut_off_always_has_a_status(data):
     paper = bytearray((SAMPLE / "pdfs" / "s05.pdf").read_bytes())
     for _ in range(data.draw(st.integers(0, 5))):
@@ -286,15 +287,15 @@ def test_what_was_read_travels_as_json():
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
-@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
-def test_every_real_paper_gives_a_title_and_a_long_body(every):
-    files = sorted(REAL.glob("*.pdf"))[::every]
-    assert len(files) > 25 / every
+@pytest.mark.parametrize("some", [QUICK, pytest.param(slice(None), marks=pytest.mark.slow)])
+def test_every_real_paper_gives_a_title_and_a_long_body(some):
+    files = sorted(REAL.glob("*.pdf"))[some]
+    assert len(files) > (2 if some is QUICK else 25)
     found = {file.name: read_of(file) for file in files}
     assert {got.status for got in found.values()} == {"ok"}
     assert [name for name, got in found.items() if not got.title or len(got.text.split()) < 2000] == []
     assert [name for name, got in found.items() if "references" not in totals(got.words)] == []
-    assert sum(got.abstract is not None for got in found.values()) >= len(files) - 3
+    assert sum(got.abstract is not None for got in found.values()) >= 0.85 * len(files)
 
 
 def test_the_marks_of_footnotes_do_not_stick_to_words_and_exponents_stay():
