@@ -64,7 +64,9 @@ def cells(summary):
     return {(row["metric"], row["change"]): row for row in summary["effects"]}
 
 
-def test_every_pair_of_every_change_ends_scored_or_excluded_and_the_effects_are_those_of_the_stored_scores(once_validated):
+def test_every_pair_of_every_change_ends_scored_or_excluded_and_the_effects_are_those_of_the_stored_scores(
+    once_validated,
+):
     state, summary = once_validated
     assert summary["outcome"] == "done"
     assert all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
