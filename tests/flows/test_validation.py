@@ -155,7 +155,7 @@ def test_a_change_that_the_domain_or_the_level_does_not_allow_is_one_line(tmp_pa
 
 def test_boards_say_what_became_of_the_validation_and_leave_changes_out(tmp_path):
     wanted = ("edition.papers=6", 'scoring.metrics=["gem", "gem_s_abstract", "rouge_l", "length"]')
-    refresh(Job(asked(*wanted), tmp_path), steps.undecorated())
+    refresh(Job(asked(*wanted), with_papers_read(tmp_path)), steps.undecorated())
     assert query(tmp_path, "select distinct validation from leaderboard") == [("unvalidated",)]
     run(tmp_path)
     refresh(Job(asked(*wanted), tmp_path), steps.undecorated())
