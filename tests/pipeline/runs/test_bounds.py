@@ -417,7 +417,9 @@ def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_r
         "writing.candidates=[]",
     )
     with scripted_chat() as server:
-        undisturbed = validate(replace(of_edition(with_papers_read(tmp_path / "whole"), server.url, *more), limit=2), steps.undecorated())
+        undisturbed = validate(
+            replace(of_edition(with_papers_read(tmp_path / "whole"), server.url, *more), limit=2), steps.undecorated()
+        )
         whole = server.count
         stages = set()
         for bound in (whole // 4, whole // 2, whole - 1):
