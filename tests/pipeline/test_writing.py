@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -23,10 +21,10 @@ from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
+from tests.forks import CONTEXT
+from tests.pipeline.runs import killed
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
-
-__all__ = ["Path"]
 
 DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 MODELS = """
@@ -210,20 +208,10 @@ def test_hours_of_a_run_are_bounded_over_all_its_starts(tmp_path):
 def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
     with scripted_chat() as server:
         overrides = by_lm(tmp_path, server, "writing.chunk=64", GEM)
-        program = f"""
-import os, signal
-from tests.pipeline import test_writing
-from gre_bench.writing import catalog
-kept = catalog.LMTextWriter._written
-def dying(self, *arguments):
-    kept(self, *arguments)
-    os.kill(os.getpid(), signal.SIGKILL)
-catalog.LMTextWriter._written = dying
-test_writing.use(test_writing.OverlapLM())
-test_writing.run(test_writing.Path({str(tmp_path)!r}), *{overrides!r}, limit=2)
-"""
-        found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-        assert found.returncode == -signal.SIGKILL, found.stderr
+        process = CONTEXT.Process(target=killed.refresh_until_a_reply, args=(str(tmp_path), overrides))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         asked = server.count
         assert asked == 2
         summary = run(tmp_path, *overrides, limit=2)
