@@ -58,10 +58,10 @@ def fetch(
     *strict*: whether a service that gives no usable answer fails the flow run; a pause never does. Returns a summary:
     the requests sent, the snapshot, and the time until which a paused fetch must wait.
     """
-    return ended(bring, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
+    return ended(fetch_snapshot, FetchJob(settings, state, again), steps.under_prefect(), strict=strict)
 
 
-def bring(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """Does the work of `fetch` with the steps *run*, and returns its summary.
 
     *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If the

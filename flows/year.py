@@ -22,7 +22,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings, edition_of, parse
 from gre_bench.flows.annual_refresh import refresh, write_ahead
-from gre_bench.flows.fetch import FetchJob, bring
+from gre_bench.flows.fetch import FetchJob, fetch_snapshot
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.rosters import check_models, of_the_year
 from gre_bench.pipeline.runs.deployed import run_deployed
@@ -150,7 +150,7 @@ def fetched(job: YearJob, run: Steps) -> Summary:
     if sources.notes or sources.papers or sources.snapshot:
         return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
     fetch = job.settings.fetch.model_copy(update={"when_paused": "exit"})
-    found = bring(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state), run)
+    found = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state), run)
     return found | {"outcome": "waiting"} if found["outcome"] == PAUSED else found
 
 

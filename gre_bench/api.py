@@ -197,7 +197,7 @@ def rank(
     not scored yet.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
-    from gre_bench.pipeline.own_reviews import bring
+    from gre_bench.pipeline.own_reviews import import_candidate
     from gre_bench.pipeline.runs.job import Job, settings_of
     from gre_bench.tasks import steps
 
@@ -211,7 +211,7 @@ def rank(
             reviews.to_parquet(file)
             reviews = file
         job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
-        job, _ = bring(store, job, run, Path(reviews), name, None, replace)
+        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace)
     summary = refresh(job, run)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")

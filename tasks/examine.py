@@ -92,20 +92,20 @@ def grader_of(
     aggregation ``logprob`` needs probabilities of tokens. The evaluation LM in *evaluation_lm* states them. If
     *evaluation_lm* is None, the endpoint of the LM *name* states them, but only for the likeliest tokens.
     """
-    from gre_bench.examiners.metric import asked, by_endpoint, by_lm, by_nobody, by_writer
+    from gre_bench.examiners.metric import by_chance, by_endpoint, by_lm, by_writer, identity_with
 
     if examiner.form.answer == "nothing":
-        return by_nobody(examiner), asked(examiner)
+        return by_chance(examiner), identity_with(examiner)
     if examiner.aggregation == "logprob" and evaluation_lm is not None:
         lm = chat_lm(open_lm(evaluation_lm))
-        return by_lm(examiner, lm), asked(examiner, lm=lm.identity)
+        return by_lm(examiner, lm), identity_with(examiner, lm=lm.identity)
     opened = open_examiner(name, writer_context)
     if examiner.aggregation != "logprob":
-        return by_writer(examiner, opened.writer, opened.sampling), asked(
+        return by_writer(examiner, opened.writer, opened.sampling), identity_with(
             examiner, opened.writer.identity, opened.sampling
         )
     shown = open_logprobs(name, writer_context)
-    return by_endpoint(examiner, shown, opened.writer, opened.sampling), asked(
+    return by_endpoint(examiner, shown, opened.writer, opened.sampling), identity_with(
         examiner, shown.identity, opened.sampling
     )
 

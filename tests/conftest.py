@@ -21,7 +21,9 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # What is not shown on a terminal is as wide as this says, and who runs the tests may have set it.
+# The library readline sets it too, unseen by Python, for child processes alone.
 os.environ.pop("COLUMNS", None)
+os.unsetenv("COLUMNS")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
 os.environ.setdefault("DO_NOT_TRACK", "1")

@@ -18,7 +18,7 @@ from gre_bench.metrics.cases import Entry, Response, plan
 from gre_bench.metrics.scoring import MetricWork
 from gre_bench.pipeline.backends import backends, writer_context
 from gre_bench.pipeline.domains import in_domain
-from gre_bench.pipeline.own_reviews import by_rule, limit_of, writer_of_boards
+from gre_bench.pipeline.own_reviews import limit_of, rule_edition_command, writer_of_boards
 from gre_bench.pipeline.planning import sample, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of
 from gre_bench.pipeline.scoring import known_spans
@@ -140,7 +140,7 @@ class ReviewBoard:
         if writer is None or configured is None or name is None:
             raise SettingsError(
                 f"{self.key} is scored with judgments by {writer}, which nothing here writes; make an edition of the "
-                f"same papers whose judgments are written by rule: {by_rule(self._job.settings)}"
+                f"same papers whose judgments are written by rule: {rule_edition_command(self._job.settings)}"
             )
         return writer, name
 

@@ -28,7 +28,7 @@ def by_writer(examiner: Examiner, asker: Writer, base: Sampling | None = None) -
     return lambda items: grade(examiner, items, asker, base)
 
 
-def by_nobody(examiner: Examiner) -> Grader:
+def by_chance(examiner: Examiner) -> Grader:
     """Returns the grader of the random baseline, which asks no LM."""
     return lambda items: grade(examiner, items, None)
 
@@ -48,7 +48,7 @@ def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Samplin
     return lambda items: grade_by_endpoint(examiner, items, asker, base, writer)[0]
 
 
-def asked(
+def identity_with(
     examiner: Examiner, writer: str | None = None, base: Sampling | None = None, lm: LMIdentity | None = None
 ) -> LMIdentity:
     """Returns the identity that signatures record: that of *examiner* and of the LM that grades for it.

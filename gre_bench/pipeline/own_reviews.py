@@ -31,7 +31,7 @@ from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS
 from gre_bench.tasks.protocol import Steps
 
 
-def bring(
+def import_candidate(
     store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False
 ) -> tuple[Job, dict[str, Any]]:
     """Imports the reviews in *file* as reviews of the candidate *name*, while holding the edition's lock.
@@ -170,12 +170,13 @@ def _judges(
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, which these settings do not name, and {len(lacking)} "
             f"of these reviews have none by it ({_some(lacking)}). Nothing was scored. Add them to the file (columns "
-            f"judgments and writer), or rank them on an edition by rule, which you make once: {by_rule(job.settings)}"
+            "judgments and writer), or rank them on an edition by rule, which you make once: "
+            f"{rule_edition_command(job.settings)}"
         )
     return writer
 
 
-def by_rule(settings: Settings) -> str:
+def rule_edition_command(settings: Settings) -> str:
     """Returns a shell command that makes a second edition of the same papers, with judgments by rule."""
     tree = settings.model_dump(mode="json", exclude_defaults=True, exclude={"fetch", "budget", "run"})
     tree.get("scoring", {}).pop("writer", None)

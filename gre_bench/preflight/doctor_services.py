@@ -33,7 +33,7 @@ def use(settings: Settings, state: Path) -> Iterator[Finding]:
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that all prices which the budget needs are known, and reports what is spent or used up."""
     from gre_bench.pipeline.runs.spending import check
-    from gre_bench.writing.budget import ModelBudget, left, said
+    from gre_bench.writing.budget import ModelBudget, remaining, spending_line
     from gre_bench.writing.spend_log import spend_log_of
 
     check(settings.budget, settings.writing.models)
@@ -44,16 +44,18 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
     if spend_log.damaged:
         yield Finding("spend log", "warning", f"{spend_log.damaged} lines cannot be read and are not counted",
                       f"look at {spend_log.path}; lower the limits by what they cost")  # fmt: skip
-    remaining = left(bounds, spent) | {
+    left = remaining(bounds, spent) | {
         f"models.{name}.{bound}": value
         for name, own in bounds.models.items() if name in by_model
-        for bound, value in left(own, by_model[name]).items()
+        for bound, value in remaining(own, by_model[name]).items()
     }  # fmt: skip
-    over = [f"budget.{name}" for name, value in remaining.items() if value <= 0]
+    over = [f"budget.{name}" for name, value in left.items() if value <= 0]
     if over:
-        yield Finding("budget", "warning", f"reached: {', '.join(over)}; spent: {said(spent)}", "raise it to go on")
+        yield Finding(
+            "budget", "warning", f"reached: {', '.join(over)}; spent: {spending_line(spent)}", "raise it to go on"
+        )
     else:
-        yield Finding("budget", "ok", f"spent: {said(spent)}" if spent.requests else "nothing spent yet")
+        yield Finding("budget", "ok", f"spent: {spending_line(spent)}" if spent.requests else "nothing spent yet")
 
 
 def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -90,12 +92,12 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks the API key, the endpoint and the model's name of each LM in the settings, at no cost."""
-    from gre_bench.writing.endpoint import look
+    from gre_bench.writing.endpoint import check_endpoint
 
     for model in _named_models(settings):
         check = f"LM {model.name}"
         try:
-            answer = look(model)
+            answer = check_endpoint(model)
         except LMError as error:
             yield Finding(check, "problem", str(error), f"export {model.key_env}=...")
             continue

@@ -1,4 +1,4 @@
-"""Writes the last parts of a page: files to download, licences of the texts, how to cite."""
+"""Writes the last parts of the page of boards: downloads, licences of the texts, and how to cite."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TABLES = {
 
 
 def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    """Returns the address, the name and a description of each file beside the page; *about* is the manifest."""
+    """Returns (address, name, description) for each file that the page offers; *about* is the release's manifest."""
     with_rows = [name for name, count in about["tables"].items() if count]
     first = [name for name in _TABLES if name in with_rows]
     listed = [(f"tables/{name}.parquet", f"{name}.parquet", _TABLES[name]) for name in first]
@@ -48,9 +48,9 @@ def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
 
 
 def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns lines about the licences of the program and of the texts, and how many texts of each are included.
+    """Returns lines about the licences: of the program, of the texts, and how many texts under each are included.
 
-    *about* is the manifest of the release behind *connection*.
+    *connection* is to the release's database; *about* is the release's manifest.
     """
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
                  "are no texts."]  # fmt: skip
@@ -69,7 +69,7 @@ def _texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def citation(about: Mapping[str, Any]) -> str:
-    """Returns BibTeX entries of the release and of the method; *about* is the manifest."""
+    """Returns BibTeX entries for the release and for the method; *about* is the release's manifest."""
     name, made = about["release"], about["created_at"]
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
     program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()

@@ -1,8 +1,8 @@
 """Writes and reads the public tables of an edition: one DuckDB file, and the same tables as Parquet.
 
 Ids, hashes, scores and log-probabilities are public. A text is public only if its licence lets anyone pass it on.
-``sql/release.sql`` lists what is removed from each table of `REDACTED`; the tables of `WHOLE` are copied. The views of
-the store work on a release as they do on an edition.
+Tables in `WHOLE` are copied. From tables in `REDACTED`, ``sql/release.sql`` removes what is not public. The views of
+the store also work on a release.
 """
 
 from __future__ import annotations
@@ -32,11 +32,14 @@ REDACTED = (
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """The tables that a release adds to the edition's; each is a list of rows, which have these columns.
+    """The tables that a release has in addition to the tables of the edition; each is a list of rows.
 
-    *metrics*: metric, title, unit, place. *models*: model, entry, family, parameters (billions), knowledge_cutoff,
-    released, price_in, price_out (USD per million tokens). *changes*: change, title, family. *shown*, one row for each
-    board of the page: signature_id, place, and lm_id, the evaluation LM whose log-probabilities the page shows.
+    Their columns are:
+    - *metrics*: metric, title, unit, place (position in the catalogue).
+    - *models*: model, entry, family, parameters (billions), knowledge_cutoff, released, price_in, price_out (USD per
+      million tokens). The entry is the model's name in the models file.
+    - *changes*: change, title, family (degradation or manipulation).
+    - *shown*: one row per board of the page: signature_id, place, and lm_id, the evaluation LM of the heat maps.
     """
 
     metrics: Sequence[dict[str, Any]] = ()
@@ -48,11 +51,12 @@ class Additions:
 def write_database(
     source: Path, target: Path, additions: Additions, is_free: Callable[[str | None], bool], everything: bool = False
 ) -> dict[str, int]:
-    """Writes the public tables of *source*, a copy of the edition, to the new file *target*; returns rows by table.
+    """Writes the public tables of *source*, a copy of the edition, to the new file *target*.
 
-    *is_free* returns whether texts under a licence (None: none is stated) may be passed on. With *everything*, all
-    texts are included, for a release that is not passed on. Raises `StoreError` if *source* cannot be read or is of
-    another version, or *target* cannot be written.
+    Returns the number of rows of each table.
+    *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated licence.
+    *everything*: whether to include all texts, for a release that is not passed on.
+    Raises `StoreError` if *source* cannot be read or has another version, or if *target* cannot be written.
     """
     try:
         connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
@@ -122,7 +126,7 @@ def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
     """Runs the statement *query* of ``sql/pages.sql`` on a release's database and returns its rows.
 
-    For queries that also run on editions there is `fetch`, which knows the types of their rows.
+    Queries that also run on editions use `gre_bench.store.fetch` instead, which knows the types of their rows.
     """
     cursor = connection.execute(statement("pages", query))
     names = [column[0] for column in cursor.description]
@@ -143,7 +147,10 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
-    """Returns whether the databases of two releases hold the same rows in *tables*, ignoring which run stored them."""
+    """Returns whether two releases hold the same rows in *tables*; which run stored a row does not matter.
+
+    *first*, *second*: the databases of the two releases.
+    """
     with opened(first) as connection:
         connection.execute(f"attach {quoted(second)} as other (read_only)")
         for name in tables:
@@ -159,7 +166,8 @@ def _mark_public(
 ) -> None:
     """Makes temporary tables of the papers, reviews and replies whose texts may be passed on.
 
-    *is_free* returns whether texts under a licence may be; with *everything*, all are in the tables.
+    *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated licence.
+    *everything*: whether the tables list all texts, whatever their licence.
     """
     licences = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]
     free = [None, *licences] if everything else [licence for licence in licences if is_free(licence)]

@@ -19,7 +19,10 @@ _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signat
 
 @contextmanager
 def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields a read-only connection to a release's *database* with that of another release attached as ``other``."""
+    """Yields a read-only connection to a release's *database*.
+
+    The database *other* of a second release is attached to the connection as ``other``.
+    """
     with opened(database) as connection:
         try:
             connection.execute(f"attach {quoted(other)} as other (read_only)")
@@ -29,9 +32,10 @@ def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns, by signature and candidate, how many pairs only one release has, and how many differ.
+    """Compares the pairs of two releases and returns counts by (signature, candidate).
 
-    *first*, *second*: the databases of the two releases. Raises `SourceError` if one cannot be read.
+    The counts are pairs that only one release has, and pairs that differ. *first*, *second*: the databases of the two
+    releases. Raises `SourceError` if one cannot be read.
     """
     with _beside(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
@@ -41,9 +45,8 @@ def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, 
 def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
     """Returns one row for each table that differs between the databases *first* and *second*.
 
-    Its values ``first`` and ``second`` count the rows that only this database has. Every command adds a row to
-    ``runs``, so for that table only rows missing from *second* count. Raises `SourceError` if the databases have other
-    tables.
+    In a row, ``first`` and ``second`` are the numbers of table rows that only that database has. For the table ``runs``
+    only ``first`` is counted, because every command adds a row to it. Raises `SourceError` if a database lacks a table.
     """
     with _beside(first, second) as connection:
         try:
@@ -59,15 +62,15 @@ def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
 
 
 def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int:
-    """Returns how many rows *table* has that *other* lacks, or has fewer times."""
+    """Returns how many rows of *table* are not in the table *other*; repeated rows are counted."""
     return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
 
 
 def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row for each value that differs between the manifests *one* and *other*.
 
-    A row has *what*, the value's path in the manifest (such as ``settings.scoring.form``), and both values, *first* and
-    *second*; None where a manifest does not state it. Parts that differ in any two releases are left out.
+    *what*: the value's path in the manifest, such as ``settings.scoring.form``. *first*, *second*: the two values; None
+    if the manifest does not state it. Parts of a manifest that differ in any two releases are left out.
     """
     first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
                      for manifest in (one, other))  # fmt: skip
@@ -79,7 +82,10 @@ def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> 
 
 
 def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the tables whose numbers of rows differ between the manifests *one* and *other*, with both numbers."""
+    """Returns one row for each table whose number of rows differs between the manifests *one* and *other*.
+
+    *table*: its name. *first*, *second*: the two numbers of rows; None if the release lacks the table.
+    """
     first, second = one["tables"], other["tables"]
     return [
         {"table": name, "first": first.get(name), "second": second.get(name)}
@@ -89,7 +95,10 @@ def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields each value of a JSON tree with its path below *name*; a list of plain values is one value."""
+    """Yields (path, value) for each value of the JSON tree *value*, such as ``settings.scoring.form``.
+
+    *name*: the start of every path. A list of plain values counts as one value.
+    """
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(f"{name}.{key}" if name else str(key), inner)

@@ -1,6 +1,7 @@
-"""Compares editions by candidates' differences from the human baseline of the same edition, never by raw scores.
+"""Compares editions by the differences of candidates from the human baseline of the same edition.
 
-The latest release of each edition counts. Only scores with the same signature are compared.
+Raw scores of different editions are never compared. Each edition is read from its latest release, and only scores of
+the same signature are compared.
 """
 
 from __future__ import annotations
@@ -24,9 +25,11 @@ Cells = Mapping[tuple[str, str], Row]
 
 
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
-    """Returns a history for each signature of the new release that the latest release of another edition has too.
+    """Returns a `History` for each signature that the new release shares with the latest release of another edition.
 
-    *database* is that of the new release. The other editions are those of the same venue and sample in *release_store*.
+    *database*: the database of the new release. *release_store*: where the other editions' releases are. Only editions
+    of
+    the same venue and sample are compared.
     """
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):
@@ -53,9 +56,11 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
 
 
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
-    """Returns how each candidate of *names*, except controls, changed from edition to edition, with Holm's correction.
+    """Returns the changes of each candidate from edition to edition, with Holm-corrected p-values.
 
-    An edition in which a candidate's differences have no standard error is left out for this candidate.
+    *names*: the candidates; controls are skipped. *cells*: their rows by (candidate, edition). An edition is skipped
+    for
+    a candidate whose difference has no standard error there.
     """
     changes = list(_moved(names, editions, cells))
     adjusted = holm([test.p for *_, test in changes])
@@ -75,7 +80,10 @@ def _moved(names: Sequence[str], editions: Sequence[str], cells: Cells) -> Itera
 
 
 def _siblings(release_store: ReleaseStore) -> list[str]:
-    """Returns the keys of the other editions with the venue and sample of *release_store* that have a release in it."""
+    """Returns the keys of the other editions that can be compared with the edition of *release_store*.
+
+    These have the same venue and sample, and a release in the same folder.
+    """
     own = edition_of(release_store.edition)
     keys = [path.name.removesuffix("-latest") for path in release_store.folder.glob("*-latest") if path.exists()]
     known = [edition_of(key) for key in keys if re.match(r".+-\d{4}(-.+)?$", key) and key != release_store.edition]

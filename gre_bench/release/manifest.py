@@ -1,7 +1,7 @@
-"""The manifest of a release: SHA-256 of every file, the provenance of its numbers, and the key that signed it.
+"""The manifest of a release: SHA-256 of every file, the provenance of the scores, and the key that signed the release.
 
-``manifest.sha256`` holds the digest of ``manifest.json`` as sha256sum writes it. ``manifest.sig`` holds the signature
-of ``manifest.sha256``:
+``manifest.sha256`` holds the digest of ``manifest.json`` in the format of sha256sum. ``manifest.sig`` holds the
+signature of ``manifest.sha256``:
 
     openssl pkeyutl -verify -pubin -inkey release.pub -rawin -in manifest.sha256 -sigfile manifest.sig
     sha256sum --check manifest.sha256
@@ -29,9 +29,11 @@ _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", 
 
 
 def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
-    """Writes the manifest of all files in *folder*, with the facts *about* the release, and a file with its digest.
+    """Writes the manifest of the release in *folder* and a file with the manifest's digest; returns the digest.
 
-    Returns the digest. With *key*, it also writes the signature, and names the key in the manifest.
+    *about*: facts about the release, which become the first entries of the manifest. *key*: if given, the manifest
+    names
+    this key, and a file with its signature is written too.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
@@ -50,12 +52,15 @@ def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) 
 
 
 def is_release(folder: Path) -> bool:
-    """Returns whether *folder* looks like a release, intact or not."""
+    """Returns whether *folder* seems to hold a release; the release may be damaged."""
     return (folder / SEAL).is_file() or (folder / "release.duckdb").is_file()
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """Returns the manifest of the release in *folder*; raises `SourceError` if it does not match its digest."""
+    """Returns the manifest of the release in *folder*.
+
+    Raises `SourceError` if the manifest is missing, does not match its digest, or has an unknown format.
+    """
     try:
         text = (folder / NAME).read_bytes()
         sealed = (folder / SEAL).read_bytes()
@@ -74,10 +79,10 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def verify(folder: Path) -> dict[str, Any]:
-    """Checks that every file of the release in *folder* is there and unchanged, and none added.
+    """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
-    Returns the manifest. If the manifest names a key, its signature is checked too. Raises `SourceError`, which names
-    the first thing that is wrong; a link, or a folder without files of the release, is wrong too.
+    If the manifest names a key, its signature is checked too. Raises `SourceError`, which names the first fault. Links,
+    and subfolders without files of the release, are faults too.
     """
     manifest = read(folder)
     stated_files = manifest["files"]
@@ -101,9 +106,10 @@ def verify(folder: Path) -> dict[str, Any]:
 
 
 def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
-    """Checks the signature by the key *name* and returns the signature's file name; an empty tuple if *name* is None.
+    """Checks the signature of the release in *folder* and returns the names of its signature files.
 
-    Raises `SourceError` for a wrong or missing signature.
+    *name*: the key that the manifest names. If it is None, the release is unsigned and the result is empty. Raises
+    `SourceError` for a wrong or missing signature.
     """
     if name is None:
         return ()
@@ -117,7 +123,7 @@ def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
 
 
 def _inside(folder: Path) -> tuple[set[str], set[str]]:
-    """Returns the names of the files and of the folders in *folder*.
+    """Returns the relative paths of all files, and of all folders, in *folder* and below.
 
     Raises `SourceError` for links and special files.
     """
@@ -131,7 +137,10 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 
 
 def digest_of(folder: Path) -> str:
-    """Returns the digest of the release in *folder*: the SHA-256 of its manifest, which lists that of every file."""
+    """Returns the digest of the release in *folder*: the SHA-256 of its manifest.
+
+    The digest covers the whole release, because the manifest lists the SHA-256 of every file.
+    """
     return sha256(folder / NAME)
 
 
@@ -142,9 +151,9 @@ def sha256(path: Path) -> str:
 
 
 def public_settings(settings: Any, name: str = "") -> Any:
-    """Returns *settings* without details of the machine and logins: paths become file names, addresses are removed.
+    """Returns *settings* without logins and details of the machine: paths become file names, addresses are removed.
 
-    *name*: the name of the setting, if *settings* is a single value.
+    *settings*: a tree of settings, or the value of one setting. *name*: the name of that setting.
     """
     if isinstance(settings, Mapping):
         return {key: public_settings(value, key) for key, value in settings.items()}
@@ -159,7 +168,10 @@ def public_settings(settings: Any, name: str = "") -> Any:
 
 @cache
 def packages() -> Mapping[str, str]:
-    """Returns the version of every package that was installed at the first call, by name."""
+    """Returns the version of every installed package, by package name.
+
+    The packages are read once, at the first call.
+    """
     found = (package.metadata for package in distributions())
     versions = {(metadata["Name"] or "").lower(): metadata["Version"] for metadata in found}
     return {name: versions[name] for name in sorted(versions) if name}

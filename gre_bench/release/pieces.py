@@ -1,4 +1,7 @@
-"""Stores the piece of text of each token of a reference for the heat maps, if the text may be shown."""
+"""Stores the text of each reference as pieces, one per token, for the heat maps.
+
+References whose text may not be shown are skipped.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,9 @@ Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
 
 
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
-    """Adds the table ``pieces`` to the release's *database* and returns its number of rows, one per reference.
+    """Adds the table ``pieces`` to a release's *database*: one row per signature and reference.
 
-    Without *pieces_of* the table is empty.
+    Returns the number of rows. *pieces_of*: splits a text into one piece per token id; None leaves the table empty.
     """
     connection = duckdb.connect(str(database))
     try:

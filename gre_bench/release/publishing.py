@@ -2,7 +2,7 @@
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
-A publisher that is killed at any step leaves the earlier release unchanged; the next one deletes the remains.
+A publisher that is killed at any step leaves the earlier release unchanged. The next publisher deletes the remains.
 """
 
 from __future__ import annotations
@@ -30,11 +30,15 @@ DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What a release is made from: *source*, a private copy of an edition, the tables added to it, and its provenance.
+    """Everything that a release is made from.
 
-    *is_free* returns whether texts under a licence may be passed on. *pieces_of* splits a text into the pieces of its
-    tokens, for heat maps. *everything*: include all texts, whatever their licence, for a release that is not passed on.
-    *again*: publish even if no table has changed. *key*: signs the release.
+    - *source*: a private copy of an edition. *additions*: the tables that the release adds.
+    - *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated
+      licence.
+    - *provenance*: facts about data, settings and program, for the manifest.
+    - *pieces_of*: splits a text into one piece per token, for heat maps; None for heat maps without words.
+    - *everything*: whether to include all texts, whatever their licence, for a release that is not passed on.
+    - *again*: whether to publish even if no table has changed. *key*: the key that signs the release, if any.
     """
 
     source: Path
@@ -49,9 +53,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """A release, its digest and the number of rows of each table.
+    """A release after publishing: its *name*, *folder* and *digest*.
 
-    *new* is False if no release was made, because the latest one already holds the same tables.
+    *new*: False if no release was made, because the latest release already holds the same tables.
+    *tables*: the number of rows of each table.
     """
 
     name: str
@@ -64,10 +69,11 @@ class Published:
 def publish(
     release_store: ReleaseStore, publication: Publication, at: Callable[[str], None] = lambda step: None
 ) -> Published:
-    """Makes a new release; calls *at* with the name of each step before the step begins.
+    """Makes a new release, or returns the latest release if no table has changed since.
 
-    If no table has changed since the latest release, that one is returned. Raises `LockedError` if another process is
-    making a release of the edition.
+    *at* is called with the name of each step before the step begins. Raises `LockedError` if another process is making
+    a
+    release of the edition.
     """
     with release_store.lock():
         at("database")
@@ -120,9 +126,10 @@ def _write_pages(
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Returns whether the releases in *old* and *new* hold equal tables, by the same program and signing key.
+    """Returns whether the releases in the folders *old* and *new* hold equal tables and have the same program and key.
 
-    `RECORDS` are not compared. Nor are `DERIVED`, because the same program computes these equally from equal tables.
+    The tables `RECORDS` are not compared. Nor are the tables `DERIVED`, which the same program computes from the
+    others.
     """
     old_manifest, new_manifest = read(old), read(new)
     if any(

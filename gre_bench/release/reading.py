@@ -1,4 +1,4 @@
-"""Reads the contents of a page from the database of a release, and from nothing else."""
+"""Reads the contents of a page, using only the release's database and manifest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ABOUT = (
 
 
 def boards(connection: duckdb.DuckDBPyConnection) -> tuple[Board, ...]:
-    """Returns the boards of a release in their order; *connection* is to its database."""
+    """Returns the boards of a release in the order of the page; *connection* is to the release's database."""
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     board_rows = rows(connection, "boards")
     exposures = fetch(connection, EXPOSURES)
@@ -91,7 +91,7 @@ def _entry(row: Row, tied: bool, writer: str) -> Entry:
 
 
 def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
-    """Returns a line for each paper of the boards, ordered by id."""
+    """Returns a line for each paper on the boards, sorted by id; *connection* is to the release's database."""
     return tuple(
         PaperLine(
             row["paper_id"], f"papers/{page_of(row['paper_id'])}", row["title"] or None, row["scored"],
@@ -102,7 +102,7 @@ def papers(connection: duckdb.DuckDBPyConnection) -> tuple[PaperLine, ...]:
 
 
 def remarks_on_hidden_boards(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns one remark for each board that the release does not show, with the reason; *about* is the manifest."""
+    """Returns one remark for each board that the release hides, with the reason; *about* is the release's manifest."""
     return tuple(
         f"Not shown: {row['metric']}, whose validation with this evaluation LM and writer is {row['verdict']}: "
         f"{row['detail']}."
@@ -111,7 +111,7 @@ def remarks_on_hidden_boards(about: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
-    """Returns remarks to read before the numbers: one if a count model made the scores, else none."""
+    """Returns remarks to read before the boards: one if a count model made the scores, else none."""
     if any(value == "cache-ngram" for board in shown_boards for _, value in board.about):
         return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
                 "with GEM by a large LM.",)  # fmt: skip
@@ -119,7 +119,7 @@ def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
 
 
 def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[PairOutcome, ...]:
-    """Returns how many pairs of each board had which outcome; every planned pair is counted once."""
+    """Returns the number of pairs by board and outcome; every planned pair is counted once."""
     return tuple(
         PairOutcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
         for row in rows(connection, "outcomes")

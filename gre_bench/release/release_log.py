@@ -1,8 +1,8 @@
-"""The append-only log of an edition's releases: a line for each publication, erratum and retirement.
+"""The append-only log of an edition's releases: one line for each publication, erratum and retirement.
 
-Each line holds the SHA-256 of the line before it, so no line can be changed, removed or inserted unnoticed. The digest
-of the last line is the *head*. A reader who has noted a head can check whether a later log still contains it. A line
-may be signed: ``signature`` signs the line without that field.
+Each line holds the SHA-256 of the line before it, so that a change, removal or insertion is noticed. The digest of
+the last line is called the *head*. A reader who has noted a head can check whether a later log still contains it.
+A line may be signed: its field ``signature`` signs the rest of the line.
 """
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ SHORTEST_HEAD = 16
 
 
 class ReleaseLog:
-    """The log of releases in the file *path*. Whoever adds a line must hold the lock of the releases."""
+    """The log of releases in the file *path*. Only a process with the lock of the `ReleaseStore` may add lines."""
 
     def __init__(self, path: Path):
         self.path = path
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
-        """Returns the lines in order: all, or those about *release*.
+        """Returns the parsed lines in order: all lines, or only the lines about *release*.
 
-        Raises `SourceError` for a broken chain or a false signature.
+        Raises `SourceError` if a line was changed, or if its signature is false.
         """
         return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
 
     def heads(self) -> list[str]:
-        """Returns the head after each line, in order, starting with `EMPTY`."""
+        """Returns every head that the log has had, oldest first. The first is `EMPTY`, the head before any line."""
         return [EMPTY, *(head for _, head in self._chain())]
 
     def add(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line about *release*: *what* happened (published, erratum, retired), and its details *more*.
+        """Adds a line about *release* to the log.
 
-        *key* signs it. Raises `SettingsError` if earlier lines are signed and there is no *key*.
+        *what*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
+        Raises
+        `SettingsError` if earlier lines are signed and there is no *key*.
         """
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
@@ -63,13 +65,16 @@ class ReleaseLog:
             os.fsync(file.fileno())
 
     def check_key(self, key: SigningKey | None) -> None:
-        """Raises `SettingsError` if lines of the log are signed and there is no *key* to sign the next one."""
+        """Raises `SettingsError` if the log has signed lines and *key* is None.
+
+        After a signed line, every further line must be signed too.
+        """
         signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
         if signed and not key:
             raise SettingsError(f"{signed} is signed, and so must be what follows it; give the key with --sign")
 
     def mend(self) -> None:
-        """Removes the incomplete last line that a killed process may leave; complete lines are never changed."""
+        """Removes an incomplete last line, which a killed process may leave. Complete lines are never changed."""
         if self.path.is_file():
             content = self.path.read_bytes()
             length = content.rfind(b"\n") + 1
@@ -77,9 +82,10 @@ class ReleaseLog:
                 os.truncate(self.path, length)
 
     def check_holds(self, seen: str) -> None:
-        """Raises `SourceError` unless the log still contains the head *seen*, in full or by its first digits.
+        """Raises `SourceError` unless the log contains the head *seen*, which a reader noted earlier.
 
-        Raises `SettingsError` if *seen* cannot be a head.
+        *seen*: a whole head or its first digits. Raises `SettingsError` if *seen* is no hexadecimal number or too
+        short.
         """
         if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
             raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
@@ -87,9 +93,11 @@ class ReleaseLog:
             raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written again")
 
     def check_signed(self, release: str, keys: Sequence[str]) -> None:
-        """Raises `SourceError` unless the line that published *release* and all later ones are signed by one of *keys*.
+        """Raises `SourceError` if *release* is not covered by signatures of *keys* (names of public keys).
 
-        Earlier lines need no signature: the digests in the later ones protect them.
+        The line that published *release* and all later lines must be signed. Earlier lines need no signature, because
+        later
+        lines hold their digests.
         """
         entries = self.entries()
         first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
@@ -97,9 +105,9 @@ class ReleaseLog:
             check_signer(f"{self.path}, line {number}", entry.get("key"), keys)
 
     def _chain(self) -> Iterator[tuple[dict[str, Any], str]]:
-        """Yields each line and the head after it; an incomplete last line is skipped.
+        """Yields (line, head after this line) for each parsed line; skips an incomplete last line.
 
-        Raises `SourceError` for a line that was changed or does not follow, or a log that cannot be read.
+        Raises `SourceError` if the log cannot be read, or if a line was changed or does not follow the line before.
         """
         try:
             lines = self.path.read_bytes().split(b"\n")[:-1]
@@ -122,9 +130,11 @@ class ReleaseLog:
 
 
 def _problem(line: bytes, head: str, published: set[str]) -> str | None:
-    """Returns what is wrong with *line* after *head*; None if nothing is.
+    """Returns what is wrong with a *line* of the log; None if nothing is.
 
-    *published* holds the releases published before; the one that *line* publishes is added.
+    *head*: the head before the line. *published*: names of the releases published so far; if the line publishes a
+    release,
+    its name is added.
     """
     try:
         entry = json.loads(line)

@@ -1,8 +1,8 @@
-"""The releases of one edition: their numbers, the pointer to the latest, and the log.
+"""The releases of one edition in a folder: their numbers, the link to the latest release, and the log.
 
 ICLR-2025-r1/           a release, immutable
-ICLR-2025-latest        points to the newest one that is not retired
-ICLR-2025.log.jsonl     published, errata, retired: one line each, append-only
+ICLR-2025-latest        link to the newest release that is not retired
+ICLR-2025.log.jsonl     append-only log: one line per publication, erratum and retirement
 ICLR-2025.lock          held by the process that publishes
 """
 
@@ -29,7 +29,7 @@ from gre_bench.store import now
 
 
 class ReleaseStore:
-    """The releases of *edition* (or its key) in *folder*."""
+    """All releases of *edition* (or its key) in *folder*."""
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
@@ -39,9 +39,9 @@ class ReleaseStore:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Holds the lock for publishing or adding to the log; raises `LockedError` if another process holds it.
+        """Holds the lock for publishing and for adding to the log; raises `LockedError` if another process holds it.
 
-        If the block raises, unfinished releases are deleted.
+        If the block raises an error, unfinished releases are deleted.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -66,18 +66,18 @@ class ReleaseStore:
             os.close(handle)
 
     def names(self) -> list[str]:
-        """Returns the names of the releases, oldest first."""
+        """Returns the names of the releases in the folder, lowest number first."""
         pattern = re.compile(re.escape(self.edition) + r"-r(\d+)")
         numbers = [int(match[1]) for path in self.folder.glob("*") if (match := pattern.fullmatch(path.name))]
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]
 
     def next_name(self) -> str:
-        """Returns the name of the next release; no release in the folder or the log has ever had it."""
+        """Returns an unused name for the next release: one more than the highest number in the folder and the log."""
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
     def building_folder(self, name: str) -> Path:
-        """Returns a new empty folder in which the release *name* is built; deletes those that killed processes left."""
+        """Returns a new empty folder for building the release *name*; deletes building folders of killed processes."""
         for left in self.folder.glob(f".{self.edition}-r*.building"):
             shutil.rmtree(left)
         folder = self.folder / f".{name}.building"
@@ -85,13 +85,13 @@ class ReleaseStore:
         return folder
 
     def drop(self, folder: Path) -> None:
-        """Deletes the building *folder* of a release that is not needed."""
+        """Deletes *folder*, where a release was built that is not needed."""
         shutil.rmtree(folder)
 
     def place(self, folder: Path, name: str) -> Path:
-        """Makes the files of the building *folder* read-only and moves it to its final path in one step.
+        """Moves the building *folder* to the final path of the release *name* in one step; returns that path.
 
-        Returns that path.
+        Before that, makes all its files read-only.
         """
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
@@ -103,8 +103,9 @@ class ReleaseStore:
     def newest(self) -> dict[str, Any] | None:
         """Returns the log line that published the latest release; None if there is none.
 
-        A release counts if its manifest is unchanged in the folder and it is not retired. A release never becomes the
-        latest if it is dated before one that an earlier line of the log published.
+        Retired releases do not count, nor do releases whose manifest is missing or changed. A release that is dated
+        before
+        an earlier line's release never becomes the latest.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
@@ -115,7 +116,10 @@ class ReleaseStore:
         return latest
 
     def check_clock(self) -> None:
-        """Raises `SettingsError` if the latest release is dated after this machine's time: none could follow it."""
+        """Raises `SettingsError` if the latest release is dated in the future, by this machine's clock.
+
+        A release made now could not become the latest, because it would be dated earlier.
+        """
         latest = self.newest()
         if latest and _dated(latest) > now():
             raise SettingsError(
@@ -131,7 +135,10 @@ class ReleaseStore:
             return False
 
     def point(self) -> str | None:
-        """Points ``latest`` to the `newest` release in one step; returns its name."""
+        """Makes the link ``latest`` point to the `newest` release, in one step; returns the release's name.
+
+        If there is no release, deletes the link and returns None.
+        """
         latest = self.newest()
         name = latest["release"] if latest else None
         if name is None:
@@ -145,7 +152,10 @@ class ReleaseStore:
         return name
 
     def say(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
-        """Adds a line about *release* to the log, as `ReleaseLog.add`; raises `SettingsError` if it does not exist."""
+        """Adds a line about *release* to the log, with the parameters and errors of `ReleaseLog.add`.
+
+        Raises `SettingsError` if *release* does not exist.
+        """
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")
@@ -157,7 +167,7 @@ def _dated(entry: Mapping[str, Any]) -> datetime:
 
 
 def _finish(path: Path) -> None:
-    """Makes a file read-only and flushes it to the disk."""
+    """Makes the file *path* read-only and flushes it to the disk."""
     path.chmod(0o444)
     _sync(path)
 

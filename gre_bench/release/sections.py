@@ -1,4 +1,4 @@
-"""Reads what a page shows beside its boards: strata of an edition's papers, and claims of published papers."""
+"""Reads two sections of a page: strata of an edition's papers, and tests of published claims."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ VERDICTS = ("holds", "does not hold", "cannot be told")
 
 
 def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
-    """Returns the strata of the sampled papers.
+    """Returns the strata of the sampled papers; *connection* is to the release's database.
 
-    A stratum has tables of scores if its papers have more than one value.
+    A stratum gets tables of scores if its papers have at least two different values.
     """
     found = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
@@ -36,9 +36,9 @@ def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
 
 
 def claim_lines(about: Mapping[str, Any], found: Sequence[Board]) -> tuple[ClaimLine, ...]:
-    """Returns a line for each claim in the manifest *about* that was tested under a metric of the boards *found*.
+    """Returns a line for each published claim that was tested under a metric of the boards *found*.
 
-    Claims with a test that holds come first.
+    *about*: the release's manifest, which holds the tests. Claims with a test that holds come first.
     """
     titles = {board.metric: board.title for board in found}
     lines: dict[str, ClaimLine] = {}

@@ -1,9 +1,9 @@
-"""Ed25519 signatures of releases (RFC 8032), by keys in PEM files as ``openssl`` makes them.
+"""Ed25519 signatures of releases (RFC 8032), by keys in PEM files made with ``openssl``.
 
     openssl genpkey -algorithm ed25519 -out release.key && chmod 600 release.key
     openssl pkey -in release.key -pubout -out release.pub
 
-A key is named by its public part: 64 hexadecimal digits.
+A key's name is its public part: 64 hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OTHERS = 0o077
 
 
 class SigningKey:
-    """A private key, and the name of its public part."""
+    """A private key for signing releases. Its attribute *name* is the public part as 64 hexadecimal digits."""
 
     def __init__(self, key: Ed25519PrivateKey):
         self._key = key
@@ -40,8 +40,9 @@ class SigningKey:
 def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
     """Returns the private key in the PEM file *path*.
 
-    Raises `SettingsError` if other users may read the file, or if it holds no private Ed25519 key. Also raises it for a
-    file in one of the folders *outside*, which may be copied or passed on.
+    Raises `SettingsError` if other users may read the file, or if it holds no private Ed25519 key. Also raises it if
+    the
+    file is in one of the folders *outside*, because those may be copied or passed on.
     """
     text = _read(path)
     for folder in outside:
@@ -65,7 +66,7 @@ def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
 
 
 def public_key(path: Path) -> str:
-    """Returns the name of the public key in the PEM file *path*; raises `SettingsError` if it holds none."""
+    """Returns the name of the public key in the PEM file *path*; raises `SettingsError` if the file holds none."""
     text = _read(path)
     if b"PRIVATE KEY" in text:
         raise SettingsError(f"{path} is a private key; --key takes the public one: openssl pkey -in KEY -pubout")
@@ -79,7 +80,10 @@ def public_key(path: Path) -> str:
 
 
 def is_signed(name: object, data: bytes, signature: bytes) -> bool:
-    """Returns whether *signature* is that of *data* by the key *name* (hexadecimal); False if *name* is no key."""
+    """Returns whether *signature* is the signature of *data* by the key *name* (64 hexadecimal digits).
+
+    Returns False if *name* is no key.
+    """
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(str(name))).verify(signature, data)
     except (InvalidSignature, ValueError):
@@ -88,9 +92,9 @@ def is_signed(name: object, data: bytes, signature: bytes) -> bool:
 
 
 def check_signer(what: object, name: object, keys: Sequence[str]) -> None:
-    """Raises `SourceError`, whose message names *what*, unless the key *name* is one of *keys*.
+    """Raises `SourceError` unless the signing key is one of *keys*; does nothing if *keys* is empty.
 
-    *name*: the key that signed it, or None without a signature. If *keys* is empty, nothing is raised.
+    *what*: the signed thing, for the message. *name*: the key that signed it; None if it is unsigned.
     """
     if keys and name not in keys:
         by = f"is signed by another key, {name}" if name else "is not signed"

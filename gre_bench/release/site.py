@@ -1,4 +1,4 @@
-"""Writes the pages of a release or an edition: board, candidates, papers. Each page is self-contained.
+"""Writes the pages of a release or an edition: boards, candidates, papers. Each page is self-contained.
 
 index.html   candidates/<candidate>.html   papers/<paper>.html
 """
@@ -40,11 +40,13 @@ def write_site(
     at: Callable[[str], None] = lambda step: None,
     figures: bool = True,
 ) -> Drawings:
-    """Writes the pages of the release database behind *connection* into *folder*; returns the figures of its boards.
+    """Writes all pages of a release to *folder*; returns the figures of its boards.
 
-    *about*: the manifest of the release, with release, edition, created_at, texts, tables (rows by table), claims, and
-    the rest of its provenance. Without the key ``tables``, the page offers no files beside it. *errata*: day, release
-    and text. *at* is called with the name of each step before it begins. *figures*: whether figures are drawn.
+    - *connection*: to the release's database. *about*: the release's manifest: release, edition, created_at, texts,
+      tables
+      (rows by table), claims and provenance. Without its key ``tables``, the page offers no downloads.
+    - *histories*: comparisons with other editions. *errata*: (day, release, text).
+    - *at*: called with the name of each step before the step begins. *figures*: whether to draw figures.
     """
     shown_boards = boards(connection)
     listed = papers(connection)

@@ -1,4 +1,4 @@
-"""Reads the validation of each metric: effects of changes in this edition, and records of other editions."""
+"""Reads the validation of each metric: effects of changes on this edition's reviews, and outcomes on other editions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from gre_bench.store import Row
 
 
 def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
-    """Returns one `Validation` for each metric of the boards that was validated; those with effects come first.
+    """Returns a `Validation` for each metric on the boards that was validated; those with effects come first.
 
-    Effects are those on this edition's reviews. A metric that only another edition validated has no effects here; its
-    *detail* names the changes that it fails.
+    Effects are measured on this edition's reviews. A metric that was validated only on another edition has no effects
+    here; its *detail* names the changes that it does not pass.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}

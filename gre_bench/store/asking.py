@@ -1,4 +1,7 @@
-"""Runs a user's statement in a separate read-only process, `gre_bench.store.sandbox`, with a time limit."""
+"""Runs a user's SQL statement in a separate read-only process, `gre_bench.store.sandbox`, with limits.
+
+The limits are on time, memory, disk and size of the result.
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,9 @@ CODES: dict[str, Callable[[Any], Any]] = {
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
     """Runs the SQL statement *text* on the file *copy* and returns the names of its columns and its rows.
 
-    *copy* is a private copy of the store of edition *key*; the process deletes it once it is open. Raises
-    `SettingsError` for a faulty statement or if one of the limits *bounds* is exceeded, `StoreError` for a damaged
-    copy.
+    *copy* is a private copy of the store of edition *key*; it is deleted once the separate process has opened it.
+    *bounds*: limits on time, memory, disk and size of the result.
+    Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
     """
     try:
         text.encode()
@@ -98,7 +101,10 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
 
 
 def decoded(cell: Any) -> Any:
-    """Returns the Python value of a *cell* of the process's reply: plain JSON, or ``{type: text}`` (see `CODES`)."""
+    """Returns the Python value of a *cell* of the separate process's reply.
+
+    A cell is plain JSON, or ``{type: text}`` for a type that JSON lacks (see `CODES`).
+    """
     if isinstance(cell, list):
         return [decoded(one) for one in cell]
     if not isinstance(cell, dict):
@@ -109,9 +115,9 @@ def decoded(cell: Any) -> Any:
 
 @contextmanager
 def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Starts the process in *folder*, yields it, and kills it at the end in every case.
+    """Starts the separate process in *folder*, yields it, and always kills it at the end.
 
-    Of this process's environment it gets only the variables `PASSED_ON`.
+    The separate process gets only the environment variables `PASSED_ON`.
     """
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     with (folder / "errors").open("wb") as errors:
@@ -132,7 +138,7 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
     """Sends the request *asked* to the process and yields its replies, one parsed line of JSON at a time.
 
-    Yields ``{"bound": name}`` once the process exceeds the limit of time (seconds) or of the result's size.
+    Yields ``{"bound": name}`` when the process exceeds a limit of *bounds*: ``seconds``, or ``result`` (its size).
     """
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None
@@ -156,7 +162,10 @@ def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: Quer
 
 
 def _exceeded(bound: str, bounds: QuerySettings) -> str:
-    """Returns one line that says which limit (*bound*) the query exceeded, and what to do."""
+    """Returns one line that says which limit the query exceeded, and what to do.
+
+    *bound*: the name of that limit, such as ``memory``. *bounds*: the values of all limits.
+    """
     if bound == "room":
         return f"no room in {gettempdir()} for the query's temporary files; make room, or set TMPDIR to another folder"
     most = getattr(bounds, bound)
@@ -170,7 +179,7 @@ def _exceeded(bound: str, bounds: QuerySettings) -> str:
 
 
 def _cut(text: str) -> str:
-    """Returns *text* without terminal controls, shortened if it is long."""
+    """Returns *text* without unprintable characters, and no longer than `MOST_CHARACTERS`."""
     text = "".join(mark for mark in text if mark.isprintable())
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}…"
 

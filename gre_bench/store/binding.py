@@ -1,4 +1,4 @@
-"""Converts records to columns for DuckDB's bulk queries, and its rows to dictionaries."""
+"""Converts records to columns for DuckDB's bulk queries, and DuckDB's rows to dictionaries."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ QueryRow = TypeVar("QueryRow")
 
 
 def columns(values: Sequence[Any]) -> dict[str, list[Any]]:
-    """Returns one or more records (dataclasses or mappings) as one list per column, which bulk queries unnest."""
+    """Returns the records *values* as one list per column, the form that bulk queries read.
+
+    *values*: one or more dataclasses or mappings with the same fields.
+    """
     if is_dataclass(values[0]):
         return {field.name: [getattr(value, field.name) for value in values] for field in fields(values[0])}
     return {name: [row[name] for row in values] for name in values[0]}
 
 
 def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
-    """Returns the columns *values_of* (name → values) as an Arrow table.
+    """Returns an Arrow table; *values_of* maps the name of each column to its values.
 
-    DuckDB reads such a table in place, many times faster than Python lists.
+    DuckDB reads an Arrow table in place, many times faster than Python lists.
     """
     import pyarrow
 
@@ -44,7 +47,7 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
 def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
     """Runs *query* with its *parameters* and returns all its rows.
 
-    Tests compare the declared types of the rows with DuckDB's ``describe``.
+    Each row is a dictionary of the type that *query* declares. Tests compare these types with DuckDB's ``describe``.
     """
     cursor = connection.execute(statement("queries", query.name), parameters or None)
     names = [column[0] for column in cursor.description]
@@ -52,7 +55,10 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **param
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Returns *names* made unique: the second occurrence of a name becomes ``name_2``, or the next free number."""
+    """Returns *names* in the same order, with repeated names made unique.
+
+    The second occurrence of a name becomes ``name_2``, or takes the next free number.
+    """
     taken, last = set(names), dict.fromkeys(names, 0)
     found = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The DuckDB file of an edition: connections, transactions, checkpoints, and messages for its faults."""
+"""The DuckDB file of an edition: connections, transactions, checkpoints, and error messages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ LOG_SIZE = "128MB"
 
 
 class Database:
-    """The DuckDB *file* of edition *key*. It is opened for each transaction; within `held` it stays open.
+    """The DuckDB *file* of edition *key*.
 
-    *copy* is the path of the copy for readers, which messages name.
+    The file is opened for each transaction, and stays open within `held`. *copy*: path of the copy for readers, which
+    error messages mention.
     """
 
     def __init__(self, key: str, file: Path, copy: Path):
@@ -34,7 +35,10 @@ class Database:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keeps the file open from its first transaction on, because opening costs more than most transactions."""
+        """Keeps the file open between the transactions of the block.
+
+        This saves time, because opening the file takes longer than most transactions.
+        """
         self._held = True
         try:
             yield
@@ -46,8 +50,9 @@ class Database:
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
-        Raises `Clash` if a statement adds a row whose key exists, and `StoreError` for a fault of the disk or the file.
-        Raises `Stopped` if a signal interrupts a query.
+        Raises `Clash` if a statement adds a row with an existing key. Raises `StoreError` for a fault of the disk or
+        the
+        file, and `Stopped` if a signal interrupts a query.
         """
         if self._held and self._open is None:
             self._open = self._connect(self.file)
@@ -65,7 +70,10 @@ class Database:
 
     @contextmanager
     def transaction_of(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection inside one transaction, as `transaction` does, to another DuckDB *file*."""
+        """Yields a connection to another DuckDB *file* inside one transaction.
+
+        Raises the same errors as `transaction`, except `Stopped`.
+        """
         connection = self._connect(file)
         try:
             connection.begin()
@@ -81,9 +89,11 @@ class Database:
             connection.close()
 
     def checkpoint(self, file: Path | None = None) -> None:
-        """Merges DuckDB's log into *file* (None: the edition's own), so that it can be moved or copied without the log.
+        """Merges DuckDB's write-ahead log into *file*, so that the file can be moved or copied alone.
 
-        DuckDB also does so when it closes a file, but then reports no failure. Raises `StoreError` or `Stopped`.
+        *file*: None for the edition's own. DuckDB also merges the log when it closes a file, but then reports no
+        failure.
+        Raises `StoreError` for a fault of the disk or the file, and `Stopped` if a signal interrupts the merge.
         """
         file = file or self.file
         connection = self._connect(file)
@@ -124,7 +134,7 @@ class Database:
                 time.sleep(0.1)
 
     def fault(self, file: Path, error: duckdb.Error) -> StoreError:
-        """Returns a `StoreError` with one line for a fault of the disk or of *file*, and what to do."""
+        """Returns the `StoreError` for DuckDB's *error* on *file*; its message says what is wrong and what to do."""
         reason = str(error).splitlines()[0]
         if any(os.strerror(number) in reason for number in FULL):
             return StoreError(f"edition {self.key}: no room to write {file} ({reason}); {KEPT}")
@@ -142,15 +152,15 @@ class Database:
 def interrupted(error: RuntimeError) -> bool:
     """Returns whether *error* means that a signal interrupted a query.
 
-    DuckDB then raises it in place of the exception of Python's signal handler.
+    DuckDB raises this error instead of the exception of Python's signal handler.
     """
     return str(error) == "Query interrupted"
 
 
 def of_statement(error: duckdb.Error) -> bool:
-    """Returns whether *error* comes from a statement or its values, which is a bug of the caller.
+    """Returns whether *error* comes from an SQL statement or its values, which means a bug in the calling code.
 
-    False for a fault of the disk, the memory or the file.
+    Returns False for a fault of the disk, the memory or the file.
     """
     of_machine = (duckdb.OperationalError, duckdb.InternalError, duckdb.FatalException)
     # Damage within a file is raised as DuckDB's base class of errors.

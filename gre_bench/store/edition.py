@@ -47,14 +47,15 @@ def no_edition(state: Path, key: str) -> SettingsError:
 
 
 def now() -> datetime:
-    """Returns the time, in UTC."""
+    """Returns the current time, in UTC."""
     return datetime.now(UTC)
 
 
 class Store:
     """The store of *edition* (or its key) under the folder *state*.
 
-    Writing needs `lock`; reading uses the copy for readers and never waits. Nothing is created before `lock`.
+    Writing needs `lock`. Reading uses the copy for readers and never waits. `lock` creates the store's files if they do
+    not exist.
     """
 
     def __init__(self, state: Path, edition: Edition | str):
@@ -75,9 +76,11 @@ class Store:
 
     @contextmanager
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
-        """Holds the edition for writing by *command*; creates its store, or migrates it, where that is due.
+        """Holds the edition's lock for writing, in the name of *command*.
 
-        Raises `LockedError`, which names the holder, if another process still holds it after *wait_s* seconds.
+        First creates the store if there is none, and migrates a store of an earlier version. Raises `LockedError`,
+        which
+        names the holder, if another process still holds the lock after *wait_s* seconds.
         """
         with lock.held(self.key, self.lock_file, command, wait_s):
             self._sweep()
@@ -94,12 +97,12 @@ class Store:
         return lock.is_held(self.lock_file)
 
     def _sweep(self) -> None:
-        """Deletes temporary files that killed writers left; safe because this process holds the lock."""
+        """Deletes temporary files of killed writers. This is safe because the current process holds the lock."""
         for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
             left.unlink(missing_ok=True)
 
     def _make(self) -> None:
-        """Creates a new store under another name, then moves it into place in one step."""
+        """Creates a new store under a temporary name, then moves it into place in one step."""
         from gre_bench.stats import student_quantiles
 
         beside = self.folder / ".new.duckdb"
@@ -115,10 +118,10 @@ class Store:
             os.replace(beside, self.file)
 
     def _migrate(self) -> None:
-        """Migrates a copy of a store of an earlier schema version; the copy then replaces the store in one step.
+        """Brings a store of an earlier version to the current schema; does nothing if the store is current.
 
-        The old store is kept as ``edition.vN.duckdb``, for an earlier program to use. Raises `StoreError` if the
-        version cannot be migrated.
+        A copy of the store is migrated and then replaces the store in one step. The old store is kept as
+        ``edition.vN.duckdb``, for an earlier program to use. Raises `StoreError` if the version cannot be migrated.
         """
         with self.transaction() as run:
             version = schema.version_of(run, self.key)
@@ -141,16 +144,18 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to the store itself inside one transaction, with the errors of `Database.transaction`."""
+        """Yields a connection to the store itself inside one transaction; raises the errors of `Database.transaction`."""
         with self._database.transaction() as run:
             yield run
 
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
-        """Runs *steps* in one transaction; each is the name of a query with its records or its parameters.
+        """Runs several queries in one transaction.
 
-        (name, records) inserts the records in bulk, or does nothing without records; (name, mapping) runs the query
-        with these parameters. A bulk query reads the records from the table ``incoming``, or unnests one list per
-        column.
+        Each of *steps* is (name of a query, values). If the values are a mapping, they are the query's parameters. If
+        they
+        are a list of records, the query inserts them in bulk; an empty list does nothing. A bulk query reads the
+        records
+        from the table ``incoming`` or unnests one list per column.
         """
         with self.transaction() as run:
             for query, values in steps:
@@ -165,14 +170,14 @@ class Store:
                     run.execute(text, columns(values))
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* from the store itself, for the process that holds the lock."""
+        """Returns the rows of *query* from the store itself. Only the process that holds the lock may call this."""
         with self.transaction() as run:
             return fetch(run, query, **parameters)
 
     def columns(self, query: Query[Any], **parameters: Any) -> list[list[Any]]:
         """Returns the result of *query* from the store itself, as one list per column.
 
-        Faster than `rows` for many rows. No column may hold a null.
+        This is faster than `rows` for many rows. No column may hold a null.
         """
         with self.transaction() as run:
             found = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
@@ -181,8 +186,9 @@ class Store:
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers, without waiting for the writer.
 
-        Raises `StoreError` for a damaged copy, `SettingsError` for a missing edition, `NothingCommitted` for one
-        without a copy.
+        Raises `SettingsError` if the edition is missing, `NothingCommitted` if it has no copy yet, and `StoreError` if
+        the
+        copy is damaged.
         """
         with self.reading() as connection:
             try:
@@ -191,9 +197,9 @@ class Store:
                 raise self.copy.unread(str(error).splitlines()[0]) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the rows of *query* as `read` does, but replaces a damaged copy for readers by a new one.
+        """Returns the rows of *query* from the copy for readers; replaces that copy first if it is damaged.
 
-        Replacing takes the lock, so this is for a run that will write anyway.
+        Only for a run that will write anyway, because replacing the copy takes the lock.
         """
         try:
             return self.read(query, **parameters)
@@ -207,7 +213,9 @@ class Store:
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
         """Runs a user's SQL statement *text* on a private copy and returns the names of its columns and its rows.
 
-        Raises `SettingsError` with the first line of DuckDB's error, or if one of the limits *bounds* is exceeded.
+        *bounds*: limits on time, memory, disk and size of the result. Raises `SettingsError` with the first line of
+        DuckDB's
+        error, or if a limit is exceeded.
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
@@ -217,13 +225,13 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a read-only connection to the copy for readers, for several queries that need the same copy."""
+        """Yields one read-only connection to the copy for readers, so that several queries read the same copy."""
         self._check_there()
         with self.copy.opened() as connection:
             yield connection
 
     def _check_there(self) -> None:
-        """Raises `SettingsError` for a missing edition, and `NothingCommitted` for one without a copy for readers."""
+        """Raises `SettingsError` if the edition is missing, and `NothingCommitted` if it has no copy for readers."""
         if self.read_file.is_file():
             return
         if not self.folder.is_dir():
@@ -233,9 +241,11 @@ class Store:
         )
 
     def copy_for_readers(self, at_most_every_s: float = 0.0) -> None:
-        """Puts a new copy for readers in place, unless this object made one less than *at_most_every_s* seconds ago.
+        """Replaces the copy for readers by a copy of the store as it is now.
 
-        A large store is copied less often, so that copying takes at most a twentieth of a run.
+        Does nothing if this object made a copy less than *at_most_every_s* seconds ago. If copying is slow, this
+        interval is
+        lengthened so that copying takes at most a twentieth of a run.
         """
         began = time.monotonic()
         if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
@@ -248,16 +258,16 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, with everything committed, to the path *beside*; the caller must hold the lock."""
+        """Copies the store's file to the path *beside*, with everything committed; the caller must hold the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 
     def save_status(self, values: Mapping[str, Any]) -> None:
-        """Replaces the contents of ``status.json`` by *values* in one step; raises `StoreError` if it cannot."""
+        """Replaces the contents of ``status.json`` by *values* in one step; raises `StoreError` if that fails."""
         status.save(self.key, self.status_file, values)
 
     def status(self) -> dict[str, Any] | None:
-        """Returns the contents of ``status.json``, the status of the last run; None before the first run.
+        """Returns the contents of ``status.json``, the status of the current or last run; None before the first run.
 
         Raises `StoreError` for a damaged file.
         """
@@ -265,7 +275,7 @@ class Store:
 
 
 class ReadCopy(Store):
-    """A `Store` for readers: `rows` too reads the copy for readers, so it needs no lock and never waits for a run."""
+    """A `Store` for readers. Its method `rows` also reads the copy for readers, so it needs no lock and never waits."""
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers."""

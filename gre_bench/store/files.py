@@ -1,4 +1,4 @@
-"""Writes files of an edition completely, or not at all."""
+"""Turns a failure to write an edition's files into a `StoreError`, and deletes incomplete temporary files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ KEPT = "what was committed is kept: make room and give the same command again"
 
 @contextmanager
 def putting(key: str, *files: Path) -> Iterator[None]:
-    """Turns an `OSError` of its block into a `StoreError` that says that the first of *files* cannot be written.
+    """Turns an `OSError` in the block into a `StoreError` for edition *key*.
 
-    It then deletes the other *files*: temporary ones, perhaps incomplete. *key* names the edition.
+    *files*: the file that the block writes, which the message names, then its temporary files. After an error the
+    temporary files are deleted, because they may be incomplete.
     """
     try:
         yield

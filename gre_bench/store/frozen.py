@@ -18,7 +18,10 @@ from gre_bench.store.queries import Query
 
 
 class Frozen(Store):
-    """A private copy of *store* in *file*, read by *connection*: reading never waits, and no run changes it."""
+    """A private copy of *store*: reading never waits, and no run changes the copy.
+
+    *file*: path of the copy. *connection*: an open connection to it.
+    """
 
     def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
         super().__init__(store.folder.parent.parent, store.key)
@@ -36,16 +39,16 @@ class Frozen(Store):
             raise self._database.fault(self._origin, error) from None
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
-        """Returns the same as `read`."""
+        """Returns the rows of *query* from the private copy, as `read` does."""
         return self.read(query, **parameters)
 
 
 @contextmanager
 def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
-    """Copies *store* under its lock, held in the name of *command*, and yields the copy; deletes it at the end.
+    """Copies *store* while holding its lock in the name of *command*, yields the copy, and deletes it at the end.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds. Raises `StoreError` if another program has
-    changed the copy for readers or put a log beside it.
+    changed the copy for readers or put a database log beside that copy.
     """
     if store.read_file.exists():
         store.copy.check()

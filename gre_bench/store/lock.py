@@ -1,4 +1,4 @@
-"""The lock of an edition: only the process that holds ``edition.lock`` writes."""
+"""The lock of an edition: a process may write only while it holds ``edition.lock``."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SETTLE_S = 0.5
 
 @contextmanager
 def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[None]:
-    """Holds the lock *file* of edition *key* during its block, and records *command* as the holder.
+    """Holds the lock *file* of edition *key* during the block, and records *command* as the holder.
 
-    Raises `LockedError`, which names the other holder, if the lock is not free within *wait_s* seconds. Raises
+    Raises `LockedError`, which names the current holder, if the lock is not free within *wait_s* seconds. Raises
     `StoreError` if the file cannot be written or is a symbolic link.
     """
     try:

@@ -1,8 +1,8 @@
-"""The copy of an edition that readers open: replaced in one step, and used only if it has its writer's digest.
+"""The copy of an edition that readers open: replaced in one step, and used only if its digest is recorded.
 
-``read.sha256`` holds the SHA-256 of the copy; during a replacement, of the old and the new copy. If a writer is killed,
-the copy in place is therefore always on the list. DuckDB replays a log that lies beside a file. The writer leaves no
-log beside the copy, so readers refuse a copy that has one.
+``read.sha256`` holds the SHA-256 of the copy. During a replacement it holds the digests of the old and the new copy.
+The copy in place is therefore valid even if the writer is killed.
+Readers refuse a copy with a database log beside it, because DuckDB would replay that log. The writer leaves none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ Stamp = tuple[int, int, int, int, int]
 
 
 class _Kept(threading.local):
-    """The connections that `kept_open` keeps in this thread, by file; None outside of it."""
+    """The connections that `kept_open` keeps open in this thread.
+
+    *by_file*: stamp of the file and connection, by file; None outside `kept_open`.
+    """
 
     by_file: dict[Path, tuple[Stamp, duckdb.DuckDBPyConnection]] | None = None
 
@@ -44,10 +47,10 @@ _KEPT = _Kept()
 
 @contextmanager
 def kept_open() -> Iterator[None]:
-    """Within this context, copies for readers stay open between queries, until they are replaced or the context ends.
+    """Keeps copies for readers open between the queries of the block, until a copy is replaced.
 
-    Opening a copy takes longer than most queries. A nested context changes nothing. Threads that start within it open
-    their own connections.
+    This saves time, because opening a copy takes longer than most queries. A nested block changes nothing. Threads that
+    start within the block open their own connections.
     """
     if _KEPT.by_file is not None:
         yield
@@ -62,7 +65,7 @@ def kept_open() -> Iterator[None]:
 
 
 class CopyForReaders:
-    """The copy of edition *key* that readers open, in *file*."""
+    """The copy for readers of edition *key*, in *file*."""
 
     def __init__(self, key: str, file: Path):
         self.key = key
@@ -71,9 +74,9 @@ class CopyForReaders:
         self._believed: Stamp | None = None
 
     def put(self, beside: Path) -> None:
-        """Moves the new copy, the file *beside*, into place; only the writer may call this.
+        """Moves the file *beside*, a new copy of the store, into place; only the writer may call this.
 
-        A kill at any point leaves a copy whose digest is recorded.
+        If the process is killed at any point, the copy in place still has a recorded digest.
         """
         digest = sha256(beside)
         self._record(digest, *self._recorded())
@@ -87,9 +90,11 @@ class CopyForReaders:
 
     @contextmanager
     def opened(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Checks the digest of the copy and yields a read-only connection to it.
+        """Checks the digest of the copy and yields a read-only connection to the copy.
 
-        Raises `StoreError` if the copy is missing or damaged, has a log beside it, or is replaced too fast.
+        Raises `StoreError` if the copy is missing, is damaged, has a database log beside it, or is replaced too often
+        to be
+        read.
         """
         kept = _KEPT.by_file
         if kept is None:
@@ -127,10 +132,10 @@ class CopyForReaders:
         raise self._restless()
 
     def check(self) -> Stamp:
-        """Checks the digest of the copy and returns its stamp: device, inode, size (bytes) and times (ns).
+        """Checks the digest of the copy and returns its stamp: device, inode, size (bytes), times of change (ns).
 
-        Reads the whole file, but only if its stamp has changed since the last check. Raises `StoreError` as `opened`
-        does.
+        Computes the digest only if the stamp has changed since the last check. Raises `StoreError` in the same cases as
+        `opened`.
         """
 
         def read(file: BinaryIO, stamp: Stamp) -> str | None:
@@ -143,7 +148,7 @@ class CopyForReaders:
         return stamp
 
     def copy_to(self, target: Path) -> None:
-        """Copies the copy for readers to *target* and checks the digest of *target*, which no other program writes."""
+        """Copies the copy for readers to the private file *target* and checks the digest of *target*."""
 
         def copy(file: BinaryIO, _: Stamp) -> str:
             with target.open("wb") as private:
@@ -153,16 +158,16 @@ class CopyForReaders:
         self._as_written(copy)
 
     def unread(self, reason: str) -> StoreError:
-        """Returns the error for a copy that cannot be used, with what to do."""
+        """Returns the error for a copy that cannot be used for *reason*; its message says what to do."""
         return StoreError(
             f"edition {self.key}: {self.file} cannot be read ({reason}); "
             f"gre-bench refresh --edition {self.key} makes a new one"
         )
 
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
-        """Checks the digest of the copy and returns its stamp; checks again if the copy was replaced meanwhile.
+        """Checks the digest of the copy and returns its stamp; tries again if the copy is replaced meanwhile.
 
-        *digest_of* returns the digest of the open file with this stamp, or None if it is known to be right.
+        *digest_of* takes the open file and its stamp and returns the file's digest, or None if a check is not needed.
         """
         for _ in range(TRIES):
             self._refuse_logs()
@@ -217,7 +222,10 @@ def sha256(file: Path) -> str:
 
 
 def clone(source: BinaryIO, target: BinaryIO) -> None:
-    """Copies the open file *source* to *target*; where the file system can, they share bytes until one changes."""
+    """Copies the open file *source* to *target*.
+
+    If the file system allows it, the two files share their bytes on disk until one of them changes.
+    """
     try:
         fcntl.ioctl(target.fileno(), _CLONE, source.fileno())
     except OSError:

@@ -1,10 +1,11 @@
-"""The process that answers one statement of a user. It runs as a program and imports nothing of this package.
+"""The separate process that runs one SQL statement of a user. It imports nothing of this package.
 
-It receives one line of JSON: the text, the path of a private copy of the store, and limits. It writes one line of JSON
-for the names of the columns, one for each chunk of rows, and one for how it ended. It first gives up access to the
-network and to all files but its folder. Then it opens the copy, deletes its name, and runs the statement.
+The process reads one line of JSON from standard input: the statement, the path of a private copy of the store, and
+limits. Then it gives up access to the network and to all files outside its folder. It opens the copy, deletes the
+copy's file name, and runs the statement.
 
-A cell that JSON cannot hold is written as ``{type: text}``; no other cell is an object.
+Its output is lines of JSON: the names of the columns, chunks of rows, and last how it ended. A cell that JSON cannot
+hold is written as ``{type: text}``; no other cell is an object.
 """
 
 from __future__ import annotations
@@ -50,11 +51,14 @@ SIGNS = {"room": (os.strerror(errno.ENOSPC), os.strerror(errno.EDQUOT)),
 
 
 class Refused(Exception):
-    """A statement that is refused; the message says why."""
+    """The user's statement is refused; the message says why."""
 
 
 def main() -> None:
-    """Answers the request on standard input: one line of JSON, whose keys `gre_bench.store.asking.ask` sets."""
+    """Reads one request from standard input, runs its statement and writes the reply to standard output.
+
+    The request is one line of JSON; `gre_bench.store.asking.ask` sets its keys.
+    """
     asked = json.loads(sys.stdin.readline())
     signal.alarm(int(asked["seconds"]) + 5)
     confine(asked["folder"])
@@ -78,7 +82,10 @@ def main() -> None:
 
 
 def limit(asked: dict[str, Any]) -> None:
-    """Sets the operating system's limits on the memory and file sizes of this process, from *asked* (bytes)."""
+    """Limits the memory and file sizes of this process by the operating system.
+
+    *asked*: the request; its keys ``memory`` and ``spill`` hold the limits in bytes.
+    """
     bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: asked["spill"] + SLACK}
     if sys.platform == "linux":
         with open("/proc/self/statm") as statm:
@@ -89,7 +96,7 @@ def limit(asked: dict[str, Any]) -> None:
 
 
 def confine(folder: str) -> None:
-    """Gives up access to all files but those in *folder* and Python's own, and to TCP, if Linux supports it."""
+    """Gives up access to TCP and to all files except *folder* and what Python needs, if Linux supports it."""
     system = ctypes.CDLL(None)
     call = system.syscall
     version = call(RULESET, None, 0, 1) if sys.platform == "linux" else 0
@@ -110,9 +117,9 @@ def confine(folder: str) -> None:
 
 
 def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """Opens the private copy, deletes its file name and returns the connection.
+    """Opens the private copy that the request *asked* names, deletes its file name and returns the connection.
 
-    DuckDB can then open no other file, and no statement can change its settings.
+    Through this connection DuckDB can open no other file, and no statement can change its settings.
     """
     folder = asked["folder"]
     config = {
@@ -133,9 +140,10 @@ def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
 
 
 def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str) -> duckdb.Statement:
-    """Returns the only statement of *text*; raises `Refused` for none, several, or one that does more than read.
+    """Returns the only statement of *text*.
 
-    DuckDB's own parser finds the statements. *parsing* is the SQL that returns its result for a query, as JSON.
+    Raises `Refused` if *text* holds no statement, several statements, or one that does more than read.
+    *parsing*: the SQL by which DuckDB returns the syntax tree of a statement, as JSON.
     """
     found = connection.extract_statements(text)
     if len(found) != 1:
@@ -162,10 +170,10 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
 
 
 def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None:
-    """Runs the statement and writes the columns' names, the rows, and which columns hold coded cells.
+    """Runs the statement of the request *asked* and writes its result as lines of JSON.
 
-    It stops and writes ``{"bound": "result"}`` once it has written more bytes than the request *asked* allows. Raises
-    `Refused` as `the_statement` does.
+    The lines hold the columns' names, the rows, and the indices of columns with coded cells. If the result exceeds the
+    allowed number of bytes, it writes ``{"bound": "result"}`` and stops. Raises `Refused` as `the_statement` does.
     """
     found = connection.execute(the_statement(connection, asked["text"], asked["parsing"]))
     columns = found.description or []
@@ -184,7 +192,7 @@ def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None
 
 
 def coded_cell(cell: Any) -> Any:
-    """Returns *cell* as a value of JSON; one that JSON cannot hold becomes ``{name of its type: text}``."""
+    """Returns *cell* as a JSON value. A value that JSON cannot hold becomes ``{name of its type: coded value}``."""
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell
     if isinstance(cell, list | tuple):
@@ -199,7 +207,7 @@ def coded_cell(cell: Any) -> Any:
 
 
 def say(**what: Any) -> int:
-    """Writes the keywords *what* as one line of JSON for the caller; returns its length in characters."""
+    """Writes the keyword arguments as one line of JSON, an object, for the caller; returns its length in characters."""
     line = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -207,14 +215,17 @@ def say(**what: Any) -> int:
 
 
 def _line(error: BaseException) -> str:
-    """Returns DuckDB's message in one line, without the position and without its advice to change settings."""
+    """Returns DuckDB's message as one line, without the position in the query and without advice to change settings."""
     if "read-only mode" in str(error):
         return "a query changes nothing, not even within a with"
     return " ".join(re.split('LINE 1:| Use "SET', str(error))[0].split()) or type(error).__name__
 
 
 def _end_with_the_asker(folder: str) -> None:
-    """Ends this process if the caller is killed, because nobody would then read the reply or delete the folder."""
+    """Waits until the caller ends, then deletes *folder* and ends this process.
+
+    Without this, a query would run on after its caller was killed, and nothing would delete the folder.
+    """
     os.read(sys.stdin.fileno(), 1)
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)

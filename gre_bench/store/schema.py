@@ -1,4 +1,4 @@
-"""The tables of ``sql/schema.sql``, the views of ``sql/views``, and their version."""
+"""The tables of ``sql/schema.sql``, the views of ``sql/views``, and the version of this schema."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_p
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates the tables that do not exist yet, and replaces all views by those of this program.
+    """Creates missing tables and replaces all views by the current ones; does nothing if they are current.
 
-    A digest of the definitions, kept as the comment of the table ``meta``, says whether this is done already.
+    The comment of the table ``meta`` holds a digest of the definitions, which tells whether they are current.
     """
     digest = _definitions()
     if fetch(connection, DEFINITIONS) == [{"digest": digest}]:
@@ -45,7 +45,7 @@ def _definitions() -> str:
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, version: int) -> None:
-    """Migrates the tables from *version* to `SCHEMA_VERSION`, step by step."""
+    """Migrates the tables from the schema *version* to `SCHEMA_VERSION`, one version at a time."""
     for step in range(version + 1, SCHEMA_VERSION + 1):
         connection.execute(statement("migrations", f"{step:03}"))
     connection.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})
@@ -53,7 +53,7 @@ def migrate(connection: duckdb.DuckDBPyConnection, version: int) -> None:
 
 
 def version_of(connection: duckdb.DuckDBPyConnection, key: str) -> int:
-    """Returns the schema version of the store of edition *key*; raises `StoreError` if it has none."""
+    """Returns the schema version of the store of edition *key*; raises `StoreError` if the store states none."""
     try:
         return fetch(connection, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
@@ -61,7 +61,10 @@ def version_of(connection: duckdb.DuckDBPyConnection, key: str) -> int:
 
 
 def check_version(version: int, key: str) -> None:
-    """Raises `StoreError` for a version that this program can neither write nor migrate."""
+    """Raises `StoreError` if this program can neither write nor migrate a store of schema *version*.
+
+    *key*: the edition, for the message.
+    """
     if not EARLIEST_VERSION <= version <= SCHEMA_VERSION:
         todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition in another --state"
         raise StoreError(

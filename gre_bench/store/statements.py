@@ -1,8 +1,8 @@
-"""The SQL statements of the program by name, from ``sql/schema.sql``, ``sql/queries/*.sql`` and so on.
+"""The program's SQL statements by kind and name, from the files below ``sql/``.
 
-A kind is a file, ``sql/<kind>.sql``, or a folder of files, ``sql/<kind>/``; names are unique within a kind. In a file,
-``-- name: papers`` starts the statement *papers*, which ends at the next such line. A file without such a line holds
-one statement, which has the file's name. Each file is read once.
+A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a
+file, ``-- name: papers`` starts the statement *papers*, which ends at the next such line. A file without such lines
+holds one statement, named like the file. Each file is read once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAME = re.compile(r"[a-z0-9_]+")
 
 
 def statement(kind: str, name: str) -> str:
-    """Returns the SQL text of the statement *name* of a *kind*; raises `StoreError` if there is none."""
+    """Returns the SQL text of the statement *name* of a *kind*, such as ``queries``; raises `StoreError` if missing."""
     known = statements(kind)
     if name not in known:
         raise StoreError(f"sql: {kind} has no statement {name!r}; {did_you_mean(name, list(known))}")
@@ -30,16 +30,20 @@ def statement(kind: str, name: str) -> str:
 
 
 def statements(kind: str) -> Mapping[str, str]:
-    """Returns all statements of a *kind* by name, in the order of the files' names and of the lines in a file.
+    """Returns the SQL text of all statements of a *kind*, such as ``queries``, by name.
 
-    Raises `StoreError` if a file cannot be read, a name occurs twice or is not ``lower_case``, or a statement is empty.
+    They are in the order of file names, then of lines in a file. Raises `StoreError` if a file cannot be read, a
+    statement is empty, or a name occurs twice or is not ``lower_case``.
     """
     return read_statements(resource("sql"), kind)
 
 
 @cache
 def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
-    """Returns all statements of a *kind* by name, as `statements` does, from *folder* instead of ``sql/``."""
+    """Returns the SQL text of all statements of a *kind* by name, from *folder* instead of ``sql/``.
+
+    Raises the same errors as `statements`.
+    """
     found: dict[str, str] = {}
     place_of: dict[str, Path] = {}
     for file in _files(folder, kind):
@@ -56,7 +60,7 @@ def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
-    """Returns the files of a *kind*, sorted; raises `StoreError` if there are none."""
+    """Returns the SQL files of a *kind*, sorted; raises `StoreError` if there are none."""
     one = folder / f"{kind}.sql"
     files = [one] if one.is_file() else sorted((folder / kind).glob("*.sql"))
     if not files:
@@ -65,7 +69,7 @@ def _files(folder: Path, kind: str) -> list[Path]:
 
 
 def _split(file: Path) -> Iterator[tuple[str, str]]:
-    """Yields names and texts of the statements of *file*; raises `StoreError` for text before the first name."""
+    """Yields (name, SQL text) for each statement of *file*; raises `StoreError` for text before the first name."""
     try:
         before, *named = HEADER.split(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,4 @@
-"""``status.json``: the status of a run while it works."""
+"""Reads and writes ``status.json``, which holds the status of an edition's current or last run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gre_bench.store.files import putting
 def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
     """Replaces the contents of *file* by *status* and a checksum, in one step.
 
-    Raises `StoreError`, which names edition *key*, if the file cannot be written.
+    Raises `StoreError`, which names edition *key*, if that fails.
     """
     beside = file.with_name(f".status.{os.getpid()}.json")
     text = json.dumps(status, indent=1, default=str)
@@ -26,9 +26,9 @@ def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
 
 
 def load(key: str, file: Path) -> dict[str, Any] | None:
-    """Returns the status of the last run, or None before the first run.
+    """Returns the status in *file*, or None if the file does not exist because there was no run yet.
 
-    Raises `StoreError` if the file cannot be read or does not match its checksum.
+    Raises `StoreError`, which names edition *key*, if the file cannot be read or does not match its checksum.
     """
     try:
         status = json.loads(file.read_text())

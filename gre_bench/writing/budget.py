@@ -120,12 +120,13 @@ def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None
             continue
         setting = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
         raise BudgetReached(
-            f"paused at {setting}: {_number(used)} of {_number(bound)} {unit} spent on {account} ({said(spent)}); "
-            f"what is done is kept. Raise it (--set {setting}=...) and give the same command again"
+            f"paused at {setting}: {_number(used)} of {_number(bound)} {unit} spent on {account} "
+            f"({spending_line(spent)}); what is done is kept. Raise it (--set {setting}=...) and give the same "
+            "command again"
         )
 
 
-def said(spent: Spent) -> str:
+def spending_line(spent: Spent) -> str:
     """Returns the totals *spent* as a phrase for messages: requests, tokens, USD and hours."""
     lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
     return (
@@ -134,7 +135,7 @@ def said(spent: Spent) -> str:
     )
 
 
-def left(bounds: Bounds, spent: Spent) -> dict[str, float]:
+def remaining(bounds: Bounds, spent: Spent) -> dict[str, float]:
     """Returns how much of each limit in *bounds* is left after *spent*, at least 0.
 
     The result maps the name of a limit, such as ``usd``, to a number in the limit's unit. Limits that are None are left

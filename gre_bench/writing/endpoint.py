@@ -15,7 +15,7 @@ LARGEST_LIST = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class EndpointCheck:
     """The answer of an endpoint to a check.
 
     - *status*: the HTTP status; None if the endpoint did not answer.
@@ -30,7 +30,7 @@ class Look:
     ahead_s: float | None = None
 
 
-def look(model: Model) -> Look:
+def check_endpoint(model: Model) -> EndpointCheck:
     """Sends ``GET /models`` with the API key to the endpoint of *model*, and returns the answer.
 
     Raises `LMError` if the key is missing.
@@ -47,8 +47,8 @@ def look(model: Model) -> Look:
         with httpx2.Client(timeout=TIMEOUT_S, trust_env=not own, follow_redirects=False, event_hooks=bounds) as client:
             answer = client.get(f"{model.endpoint}/models", headers=headers)
     except httpx2.HTTPError as error:
-        return Look(None, type(error).__name__)
-    return Look(answer.status_code, "", _listed(answer), _ahead(answer.headers.get("date", "")))
+        return EndpointCheck(None, type(error).__name__)
+    return EndpointCheck(answer.status_code, "", _listed(answer), _ahead(answer.headers.get("date", "")))
 
 
 def _listed(answer: Any) -> tuple[str, ...] | None:

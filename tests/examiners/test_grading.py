@@ -15,7 +15,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Case, Chat, LMIdentity, Sampling
 from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import grade
-from gre_bench.examiners.metric import ExaminerMetric, asked, by_endpoint, by_writer
+from gre_bench.examiners.metric import ExaminerMetric, by_endpoint, by_writer, identity_with
 from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.examiners.weighing import grade_by_endpoint
 from gre_bench.examiners.wordings import Item
@@ -364,11 +364,11 @@ def test_a_signature_names_the_examiner_and_whom_it_asks():
     one, other = Examiner(template="human"), Examiner(template="human", criteria="ad")
     lm = LMIdentity("llama", "d" * 64, "trie 2", dtype="bfloat16")
     found = [
-        asked(one, "gpt@1"),
-        asked(other, "gpt@1"),
-        asked(one, "gpt@1", Sampling(0.0, 4000)),
-        asked(one, lm=lm),
-        asked(other, lm=lm),
+        identity_with(one, "gpt@1"),
+        identity_with(other, "gpt@1"),
+        identity_with(one, "gpt@1", Sampling(0.0, 4000)),
+        identity_with(one, lm=lm),
+        identity_with(other, lm=lm),
     ]
     assert len({each.lm_id for each in found}) == 5
     assert (found[3].name, found[3].dtype) == ("llama", "bfloat16")

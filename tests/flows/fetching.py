@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from gre_bench.core.settings import load
-from gre_bench.flows.fetch import FetchJob, bring
+from gre_bench.flows.fetch import FetchJob, fetch_snapshot
 from gre_bench.ingest.openreview import fetch_steps
 from gre_bench.ingest.openreview.journal import Journal
 from gre_bench.ingest.openreview.loopback import limits
@@ -49,7 +49,7 @@ def settings(host: str | None, *overrides: str, edition: str = "SAMPLE 2026", pa
 def fetched(host: str | None, state: Path, *overrides: str, again: bool = False, **more) -> dict:
     """The summary of a fetch in a session of its own, as a process of its own has."""
     fetch_steps._opened.cache_clear()
-    return bring(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
+    return fetch_snapshot(FetchJob(settings(host, *overrides, **more), state, again), steps.undecorated())
 
 
 def set_forward(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

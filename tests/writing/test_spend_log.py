@@ -16,7 +16,7 @@ from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
 from gre_bench.core.records import Chat, Reply, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.budget import ModelBudget, cost, left, said
+from gre_bench.writing.budget import ModelBudget, cost, remaining, spending_line
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
 from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
@@ -165,8 +165,8 @@ def test_what_is_left_is_said_of_what_is_bounded(tmp_path):
     one.take()
     one.pay(Chat("", ""), Reply("ok", "x", prompt_tokens=1000, reply_tokens=100), 1.0)
     spent = one.spend_log.whole("E-2026")
-    assert left(one.budget, spent) == {"requests": 4, "usd": 0}
-    assert said(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
+    assert remaining(one.budget, spent) == {"requests": 4, "usd": 0}
+    assert spending_line(spent) == "1 requests, 1,000 prompt and 100 reply tokens, 0.00 USD, 0.00 hours"
 
 
 @pytest.mark.parametrize("bounds", [{"requests": 7}, {"usd": 1e-4}, {"models": {"scripted": {"prompt_tokens": 9}}}])

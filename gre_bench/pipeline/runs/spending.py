@@ -17,7 +17,7 @@ from gre_bench.store.binding import QueryRow
 from gre_bench.store.queries import Query
 from gre_bench.store.queries.runs import LAST_SETTINGS
 from gre_bench.store.queries.writing import OUTCOMES, TEXT_OUTCOMES
-from gre_bench.writing.budget import left, stop_at
+from gre_bench.writing.budget import remaining, stop_at
 from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
 
 TICK_S = 10.0
@@ -86,14 +86,14 @@ def balance(spend_log: SpendLog, account: str, budget: BudgetSettings) -> dict[s
     *account*: the name of an edition or study in the spend log.
     """
     by_model, whole = spend_log.models(account), spend_log.whole(account)
-    remaining = left(budget, whole) | {
+    left = remaining(budget, whole) | {
         f"models.{name}.{bound}": value
         for name, bounds in budget.models.items()
-        for bound, value in left(bounds, by_model.get(name, Spent())).items()
+        for bound, value in remaining(bounds, by_model.get(name, Spent())).items()
     }
     return {
         "spent": _row(whole), "spent_by_model": {name: _row(spent) for name, spent in by_model.items()},
-        "remaining": remaining,
+        "remaining": left,
     }  # fmt: skip
 
 
@@ -113,10 +113,10 @@ def over(
         own = [row for row in rows if row["model"] == name]
         checks.append((f"budget.models.{name}", bounds, spend_log.spent(account, name), own))
     for name, bounds, spent, own_rows in checks:
-        for bound, remaining in left(bounds, spent).items():
+        for bound, free in remaining(bounds, spent).items():
             needed = sum(row.get(bound) or 0 for row in own_rows)
-            if needed > remaining:
-                lines.append(f"{name}.{bound} would be reached: {how} {needed:,.6g} needed, {remaining:,.6g} left")
+            if needed > free:
+                lines.append(f"{name}.{bound} would be reached: {how} {needed:,.6g} needed, {free:,.6g} left")
     return lines
 
 

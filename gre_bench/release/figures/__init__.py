@@ -1,1 +1,1 @@
-"""The figures of a board, as SVG and PNG."""
+"""The figures of a release's boards, as SVG and PNG."""

@@ -1,4 +1,4 @@
-"""Draws all figures of some boards once, for the page and as files."""
+"""Draws all figures of a release's boards, once for both the page and the files."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ _WHAT = {
 
 @dataclass(frozen=True, slots=True)
 class Drawings:
-    """The figures of boards, each as SVG.
+    """The figures of boards, each as SVG text.
 
-    *pictures*: the scatter plot for each (metric, kind); the kind is size or date. *captions*: its caption. *ranks*:
-    the ranks from metric to metric, if two metrics can be compared. *scores*: the plot of each metric's board. *marks*:
-    the mark of each family of models. *problem*: why nothing is drawn, and how to change that.
+    - *pictures*: each scatter plot, by (metric, kind); the kind is ``size`` or ``date``.
+    - *captions*: the caption of each scatter plot, by (metric, kind).
+    - *ranks*: the plot of candidates' ranks under several metrics; None if fewer than two metrics can be compared.
+    - *scores*: the plot of candidates' scores, by metric.
+    - *marks*: the colour and shape of each model family.
+    - *problem*: why nothing is drawn, and how to change that; else empty.
     """
 
     pictures: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -38,7 +41,7 @@ class Drawings:
     problem: str = ""
 
     def of(self, board: Board) -> list[tuple[str, str, str]]:
-        """Returns the caption, the label for screen readers and the SVG of each scatter plot of *board*."""
+        """Returns (caption, label for screen readers, SVG) for each scatter plot of *board*."""
         keys = [key for key in self.pictures if key[0] == board.metric]
         return [
             (self.captions[key], f"{board.title} {_WHAT[key[1]][0]}; the board above holds the same numbers",
@@ -46,16 +49,16 @@ class Drawings:
         ]  # fmt: skip
 
     def files(self) -> dict[str, str]:
-        """Returns the SVG of every figure by file name without extension."""
+        """Returns the SVG of every figure, by file name without extension."""
         named = {f"{_plain(metric)}_by_{kind}": svg for (metric, kind), svg in self.pictures.items()}
         named |= {f"{_plain(metric)}_scores": svg for metric, svg in self.scores.items()}
         return named | ({"ranks": self.ranks} if self.ranks else {})
 
 
 def drawn(boards: Sequence[Board]) -> Drawings:
-    """Returns the figures of *boards* for which there is enough data.
+    """Draws every figure of *boards* for which there is enough data.
 
-    If the drawing library is not installed, there are none, and ``problem`` is the reason.
+    If the drawing library is not installed, nothing is drawn and ``problem`` of the result says so.
     """
     marks = families(boards)
     if problem := lacking():
@@ -74,9 +77,9 @@ def drawn(boards: Sequence[Board]) -> Drawings:
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
-    """Writes every figure to *folder* as SVG, and with *png* also as PNG; returns the paths of the files.
+    """Writes every figure to *folder* as SVG and returns the paths of the files.
 
-    The folder is made if there is at least one figure.
+    *png*: also write each figure as PNG. The folder is made if there is a figure to write.
     """
     written = []
     for name, picture in drawings.files().items():
@@ -91,7 +94,10 @@ def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[P
 
 
 def _caption(board: Board, kind: str) -> str:
-    """Returns the caption of the scatter plot of *board* by *kind* (size or date): what it shows, and what it lacks."""
+    """Returns the caption of a scatter plot of *board*: what the plot shows, and which models or intervals are missing.
+
+    *kind*: ``size`` or ``date``, the horizontal axis of the plot.
+    """
     shown = [entry for entry in board.ranked if entry.kind == "model"]
     shown_lines = "Lines: 90% intervals by paper. " if any(entry.low is not None for entry in shown) else ""
     shown_lines += "Grey: the human baseline with its interval. " if board.human and board.human.low is not None else ""
@@ -106,6 +112,6 @@ def _caption(board: Board, kind: str) -> str:
 
 
 def _plain(metric: str) -> str:
-    """Returns the name of a metric as a part of a file name; an examiner's name may hold any character."""
+    """Returns *metric* with only characters that are safe in a file name; an examiner's name may hold any character."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", metric)
     return plain if plain == metric else f"{plain}-{hashlib.sha256(metric.encode()).hexdigest()[:8]}"

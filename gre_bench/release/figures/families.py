@@ -1,6 +1,6 @@
-"""Chooses the marks of model families in figures: a colour, and a shape for readers who do not see all colours.
+"""Chooses a colour and a shape for each model family in figures; the shape helps readers who are colour-blind.
 
-The colours follow Okabe and Ito, each with a contrast of 3:1 or more on the light and the dark page.
+The colours follow Okabe and Ito. Each has a contrast of at least 3:1 on the light and on the dark page.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SHAPES = (
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The colour and the shape (SVG path) of a family's points."""
+    """The look of a model family's points in figures: their colour, and their shape as an SVG path."""
 
     colour: str
     shape: str
 
 
 def families(boards: Iterable[Board]) -> dict[str, Mark]:
-    """Returns the mark of each family of models on *boards*; models without a family share the mark of "other"."""
+    """Returns the mark of each model family on *boards*; models of no family share the mark of ``other``."""
     names = sorted({entry.family or "other" for board in boards for entry in board.entries if entry.kind == "model"})
     return {name: Mark(COLOURS[index % len(COLOURS)], SHAPES[index % len(SHAPES)]) for index, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""Places the names of points so that none covers a point or another name."""
+"""Places the names of points in a plot so that no name covers a point or another name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The place for the name of the point with *index*: *dx*, *dy* pixels from it, aligned as *align* says."""
+    """The position of a point's name in a plot.
+
+    *index*: index of the point. *dx*, *dy*: pixels from the point to the name. *align*: which part of the name is
+    there.
+    """
 
     index: int
     align: Literal["left", "right", "center"]
@@ -35,10 +39,10 @@ def placed(
     height: float,
     blocked: Sequence[Box] = (),
 ) -> list[Label]:
-    """Returns a label for each of *points* (x, y) that has room for its name; points at the top are tried first.
+    """Places the names of points; returns a label for each point whose name has room.
 
-    *width*, *height*: size of the plot. *blocked*: left, top, right and bottom of each box that is occupied already.
-    All values are in pixels.
+    *points*: (x, y) of each point. *names*: their names. *width*, *height*: size of the plot. *blocked*: (left, top,
+    right, bottom) of each occupied box. All lengths are in pixels. Points at the top of the plot come first.
     """
     occupied: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points]
     occupied += blocked

@@ -1,4 +1,4 @@
-"""Renders charts as SVG, which takes the text colour of its page, and as PNG."""
+"""Renders charts as SVG in the text colour of the surrounding page, and as PNG."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ INK, GRID, BAND = "#1b2126", "#8b949e", "#8a8f98"
 
 
 def as_svg(chart: Any) -> str:
-    """Returns *chart*, a chart of altair, as SVG, drawn in the text colour of the page that embeds it."""
+    """Returns an altair *chart* as SVG text, drawn in the text colour of the page that embeds it."""
     import vl_convert
 
     themed = (
@@ -34,7 +34,7 @@ def as_svg(chart: Any) -> str:
 
 
 def as_png(picture: str) -> bytes:
-    """Returns *picture*, an SVG that `as_svg` made, as PNG at twice its size, dark on white."""
+    """Returns the SVG text *picture*, made by `as_svg`, as a PNG of twice its size, dark on white."""
     import vl_convert
 
     return vl_convert.svg_to_png(
@@ -44,7 +44,7 @@ def as_png(picture: str) -> bytes:
 
 
 def lacking() -> str:
-    """Returns why nothing can be drawn, with the remedy; an empty string if the libraries are installed."""
+    """Returns which drawing library is missing and how to install it; an empty string if none is missing."""
     try:
         altair()
     except SettingsError as error:
@@ -53,7 +53,7 @@ def lacking() -> str:
 
 
 def altair() -> Any:
-    """Returns the module altair; raises `SettingsError` with the command that installs it."""
+    """Imports and returns the module altair; raises `SettingsError` with the command that installs it."""
     try:
         import altair as library
         import vl_convert  # noqa: F401

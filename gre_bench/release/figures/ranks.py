@@ -1,4 +1,4 @@
-"""Plots the ranks of candidates from metric to metric, such as from GEM to GEM-S, where a synopsis is given."""
+"""Plots how the ranks of candidates change from metric to metric, such as from GEM to GEM-S."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def ranks(boards: Sequence[Board], marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Returns a chart of the main group's ranks, one column per board; None for fewer than two boards or candidates."""
+    """Returns a chart of the ranks in the main group of candidates, with one column per board.
+
+    *marks*: the colour and shape of each model family. Returns None for fewer than two boards or two candidates.
+    """
     alt = altair()
     lines = [
         {"metric": board.title, "rank": entry.rank, "name": entry.candidate.rpartition("/")[2],

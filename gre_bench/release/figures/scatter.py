@@ -1,7 +1,7 @@
-"""Plots scores against the size of models and against their release dates.
+"""Plots the scores of models against their sizes and against their release dates.
 
-After figure 4 of Xu et al. 2025: points with 90% intervals, colour and shape by family, and the human baseline as a
-line with its interval as a band.
+After figure 4 of Xu et al. 2025: points with 90% intervals, colour and shape by family. A line shows the human
+baseline, and a band its interval.
 """
 
 from __future__ import annotations
@@ -24,14 +24,20 @@ BILLIONS = "parameters, billions"
 
 
 def by_size(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Returns a chart of scores against parameters (billions, logarithmic); None if fewer than two models have both."""
+    """Returns a chart of scores against the number of parameters (billions, logarithmic axis).
+
+    *marks*: the colour and shape of each family. Returns None if fewer than two ranked models have a known size.
+    """
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
     return _scatter(board, values, marks, BILLIONS, "log") if len(values) > 1 else None
 
 
 def by_date(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
-    """Returns a chart of scores against the release dates of models; None if fewer than two models have both."""
+    """Returns a chart of scores against the release dates of models.
+
+    *marks*: the colour and shape of each family. Returns None if fewer than two ranked models have a known date.
+    """
     entries = [entry for entry in board.ranked if entry.kind == "model"]
     values = [(entry, entry.released.year + (entry.released.timetuple().tm_yday - 1) / 365) for entry in entries
               if entry.released]  # fmt: skip
@@ -84,7 +90,7 @@ def _all(marks: Mapping[str, Mark], attribute: str) -> list[str]:
 
 
 def _in_words(value: float, title: str) -> str:
-    """Returns the position of a point on the axis of *title*, in words."""
+    """Returns a point's *value* on the horizontal axis in words; *title* is the title of that axis."""
     return f"{value:g} billion parameters" if title == BILLIONS else f"{title} {int(value)}"
 
 
@@ -113,9 +119,10 @@ def _names(
     kind: str,
     human: Entry | None,
 ) -> list[Any]:
-    """Returns layers of the chart with names beside those points that have room for one.
+    """Returns chart layers with the names of those points that have room for a name.
 
-    *span*, *ys*: the ends of the two axes. *kind*: of the x axis, log or linear.
+    *alt*: the module altair. *span*, *ys*: the ends of the horizontal and the vertical axis. *kind*: ``log`` or
+    ``linear``, the scale of the horizontal axis. *human*: the human baseline, whose label keeps its room.
     """
 
     def across(value: float) -> float:

@@ -15,7 +15,10 @@ KINDS = {"human": "#c2570c", "model": "#2f6fc4", "control": BAND}
 
 
 def scores(board: Board) -> LayerChart | None:
-    """Returns a chart of the main group's scores with 90% intervals by paper; None for fewer than two candidates."""
+    """Returns a chart of the scores in the main group, with 90% intervals clustered by paper.
+
+    Returns None for fewer than two candidates.
+    """
     alt = altair()
     rows = [
         {"name": entry.candidate.partition("/")[2] or entry.candidate, "kind": entry.kind, "mean": entry.mean,

@@ -1,1 +1,1 @@
-"""The pages of a release: their contents, their arrangement, and how they are rendered."""
+"""The pages of a release: their data, layout and rendering."""

@@ -1,4 +1,4 @@
-"""Arranges boards, validations and histories on a page, and computes their axes."""
+"""Prepares boards, validations and comparisons of editions for the templates, and computes the axes of their plots."""
 
 from __future__ import annotations
 
@@ -26,10 +26,13 @@ STATES = ("scored", "excluded", "failed", "missing")
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A note on a board in a few words, the *name*; *lines* and *facts* (name and value) are its details.
+    """A short note on a board, which opens to show its details.
 
-    *verdict* decides its colour. *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain
-    beside it.
+    *name*: the note, a few words. *verdict*: pass, fail or undecided; sets its colour. *lines*: sentences of the
+    details.
+    *facts*: names and values of the details. *href*: the part of the page with the evidence. *terms*: keys of `TERMS`
+    to
+    explain beside the note.
     """
 
     name: str
@@ -41,7 +44,10 @@ class Badge:
 
 
 def badges(board: Board, contents: Contents) -> list[Badge]:
-    """Returns the badges of *board*: its validation and warnings first, then ties, the AUC and the signature."""
+    """Returns the badges of *board*: its validation and warnings, then ties, the AUC and the signature.
+
+    *contents*: the contents of the page that shows the board.
+    """
     shown = []
     if board.validation:
         detail = next((row.detail for row in contents.validations if row.title == board.title), "")
@@ -77,18 +83,18 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
 
 
 def groups(boards: Sequence[Board]) -> list[str]:
-    """Returns the names of the groups of candidates on *boards*, sorted; the main group has no name."""
+    """Returns the names of the groups of candidates on *boards*, sorted; the main group has no name and is left out."""
     return sorted({entry.group for board in boards for entry in board.entries if entry.group})
 
 
 def present(entries: Sequence[Entry]) -> dict[str, bool]:
-    """Returns for each field of `Entry` whether any of *entries* has a value for it."""
+    """Returns, for each field of `Entry`, whether any of *entries* has a value there."""
     names = Entry.__dataclass_fields__
     return {name: any(getattr(entry, name) not in (None, (), False, "") for entry in entries) for name in names}
 
 
 def passage(boards: Sequence[Board]) -> list[str]:
-    """Returns the keys of `TERMS` that the passage on how to read *boards* must explain, in order."""
+    """Returns the keys of `TERMS` that the section on how to read *boards* must explain, in order."""
     has = present([entry for board in boards for entry in board.entries])
     kinds_shown = {entry.kind for board in boards for entry in board.entries}
     is_needed = {
@@ -105,54 +111,61 @@ def passage(boards: Sequence[Board]) -> list[str]:
 
 
 def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Returns the kinds of candidates among *entries*, each with its name for readers; empty if there is one kind."""
+    """Returns (kind, its plural) for each kind of candidate among *entries*; empty if there is only one kind."""
     called = {"model": "models", "human": "human", "control": "controls"}
     present_kinds = [(kind, name) for kind, name in called.items() if any(entry.kind == kind for entry in entries)]
     return present_kinds if len(present_kinds) > 1 else []
 
 
 def verdict(validation: str) -> str:
-    """Returns pass, fail, undecided or unvalidated for a board's outcome of *validation* in words."""
+    """Returns pass, fail, undecided or unvalidated for *validation*, the outcome in words."""
     if validation.startswith("validated"):
         return "pass"
     return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
 
 
 def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
-    """Returns an effect of every change that was tried with any metric, by family of changes, degradations first."""
+    """Returns one effect for each change that was tried with any metric; degradations come first.
+
+    The result maps each family of changes to its effects. They supply the names of the changes; use `effect` for
+    values.
+    """
     by_change = {effect.change: effect for row in validations for effect in row.effects}
     families = sorted({effect.family for effect in by_change.values()})
     return {family: [item for item in by_change.values() if item.family == family] for family in families}
 
 
 def effect(row: Validation, change: str) -> Effect | None:
-    """Returns the effect of *change* on the metric of *row*; None if it was not tried."""
+    """Returns the effect of *change* on the metric validated in *row*; None if *change* was not tried."""
     return next((item for item in row.effects if item.change == change), None)
 
 
 def effects_span(validations: Sequence[Validation]) -> tuple[float, float]:
-    """Returns the ends of the axis on which the effects of all *validations* are drawn."""
+    """Returns the two ends of the axis on which the effects of all *validations* are drawn."""
     ends = [end for row in validations for item in row.effects for end in (item.low, item.high) if end is not None]
     return span_of(ends)
 
 
 def years_span(history: History) -> tuple[float, float]:
-    """Returns the ends of the axis on which all differences of *history* are drawn."""
+    """Returns the two ends of the axis on which all differences of *history* are drawn."""
     years = [year for _, line in history.lines for year in line]
     return span_of([end for year in years for end in (year.difference, year.low, year.high) if end is not None])
 
 
 def latest_first(history: History) -> list[tuple[str, tuple[Year, ...]]]:
-    """Returns each candidate of *history* with its years, sorted by its difference to the anchor in its latest edition.
+    """Returns (candidate, its years) for each line of *history*, sorted by the difference in the latest edition.
 
-    The largest difference comes first, and candidates without one come last.
+    The difference is from the human baseline. The largest comes first; candidates without a difference come last.
     """
     latest = {name: years[-1].difference for name, years in history.lines}
     return sorted(history.lines, key=lambda line: (latest[line[0]] is None, -(latest[line[0]] or 0.0)))
 
 
 def moves(history: History) -> dict[str, dict[str, YearChange]]:
-    """Returns the changes of *history* by pair of editions, such as ``ICLR-2024 → ICLR-2025``, then by candidate."""
+    """Returns the changes in *history* as a mapping: pair of editions → candidate → change.
+
+    A pair of editions is a text such as ``ICLR-2024 → ICLR-2025``.
+    """
     by_editions: dict[str, dict[str, YearChange]] = {}
     for item in history.changes:
         by_editions.setdefault(f"{item.earlier} → {item.later}", {})[item.candidate] = item
@@ -160,7 +173,7 @@ def moves(history: History) -> dict[str, dict[str, YearChange]]:
 
 
 def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
-    """Returns the number of pairs among *outcomes* by title of the board, then by state."""
+    """Returns the number of pairs as a mapping: title of the board → state of the pairs → number."""
     by_board: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
         counts = by_board.setdefault(outcome.title, dict.fromkeys(STATES, 0))
@@ -169,7 +182,7 @@ def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
 
 
 def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
-    """Returns the *tests* of a claim by (verdict, reason), so that metrics with the same outcome share one line."""
+    """Groups the *tests* of one claim by (verdict, reason), so that metrics with the same outcome share one line."""
     found: dict[tuple[str, str], list[ClaimTest]] = {}
     for test in tests:
         found.setdefault((test.verdict, test.why), []).append(test)
@@ -177,12 +190,12 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
 
 
 def few_papers(stratum: Stratum) -> str:
-    """Returns a warning if intervals of *stratum* rest on few papers, else an empty string."""
+    """Returns a warning if a part of *stratum* has so few papers that its intervals are unreliable, else ""."""
     return _few(dict(stratum.values)) if stratum.tables else ""
 
 
 def few_in_years(history: History) -> str:
-    """Returns a warning if the differences of an edition in *history* rest on few papers, else an empty string."""
+    """Returns a warning if an edition of *history* has so few papers that its intervals are unreliable, else ""."""
     by_edition: dict[str, int] = {}
     for year in (year for _, line in history.lines for year in line if year.papers):
         by_edition[year.edition] = max(year.papers or 0, by_edition.get(year.edition, 0))
@@ -190,7 +203,7 @@ def few_in_years(history: History) -> str:
 
 
 def few_on(boards: Sequence[Board]) -> str:
-    """Returns a warning if the intervals of one of *boards* rest on few papers, else an empty string."""
+    """Returns a warning if one of *boards* has so few papers that its intervals are unreliable, else ""."""
     return _few({board.title: board.papers for board in boards if board.papers})
 
 

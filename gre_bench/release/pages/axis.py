@@ -1,4 +1,4 @@
-"""Computes positions of values on a drawn axis, in percent of its width, and the round values that mark it."""
+"""Computes positions of values on a drawn axis, in percent of its width, and the round values of its tick marks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ FEWEST = 2
 
 
 def across(value: float, span: Span) -> str:
-    """Returns the position of *value* in *span*, such as ``41.7%``."""
+    """Returns the position of *value* on the axis *span* (its two ends), such as ``41.7%``."""
     return f"{_share(value, span):.2f}%"
 
 
 def breadth(low: float, high: float, span: Span) -> str:
-    """Returns the width of the range from *low* to *high*, in percent of *span*."""
+    """Returns the width of the range from *low* to *high* in percent of the axis *span*, such as ``12.5%``."""
     return f"{_share(high, span) - _share(low, span):.2f}%"
 
 
 def ticks(span: Span) -> list[float]:
-    """Returns two to five round values within the axis *span*, far enough from its ends for their labels to fit."""
+    """Returns two to five round values for tick marks on the axis *span*.
+
+    They keep a distance from the ends of the axis so that their labels fit.
+    """
     low, high = span
     edge = 0.06 * (high - low)
     step = 10.0 ** math.ceil(math.log10(high - low))
@@ -35,7 +38,7 @@ def ticks(span: Span) -> list[float]:
 
 
 def span_of(values: Sequence[float]) -> Span:
-    """Returns the ends of an axis that includes zero and all *values*, with a margin."""
+    """Returns the two ends of an axis that holds zero and all *values*, with a margin."""
     low, high = min((*values, 0.0)), max((*values, 0.0))
     edge = 0.06 * ((high - low) or 1.0)
     return low - edge, high + edge

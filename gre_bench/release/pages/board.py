@@ -1,4 +1,4 @@
-"""The data of a board on a page, from a release or from a published table."""
+"""The data of a board on a page. A board comes from a release or from a table published in a paper."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A warning about an entry: its badge of a few words, one sentence that explains it, and its severity."""
+    """A warning about an entry.
+
+    *name*: its badge, a few words. *text*: a sentence that explains it. *verdict*: its severity, fail or undecided.
+    """
 
     name: str
     text: str
@@ -19,13 +22,21 @@ class Flag:
 class Entry:
     """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
 
-    *rank_low*, *rank_high*: the range of ranks that the tests allow. *tied*: whether no test tells it from a neighbour.
-    *difference*: from the human baseline, paired by paper; *p*: its p-value, Holm-corrected if *p_is_holm*.
-    *above_chance*: score less that of its own reviews of other papers; *above_chance_p* is Holm-corrected if
-    *above_chance_p_is_holm*. *tokens*: read and written for it. *unparsable*: share of its reviews without a judgment.
-    *at_length*: score at the human mean length; *extrapolated*: whether all its reviews are longer, or all shorter.
-    *parameters* in billions; *cutoff*: last day of its training texts; *released*: first day on which anybody could use
-    it. *group*: a group of related candidates, to filter by. *href*: the address of its own page, if it has one.
+    - *rank_low*, *rank_high*: the range of ranks that the tests allow.
+    - *tied*: whether no test tells the candidate from one of its two neighbours in rank.
+    - *difference*: from the human baseline, paired by paper. *p*: p-value of the difference.
+    - *p_is_holm*, *above_chance_p_is_holm*: whether that p-value is Holm-corrected.
+    - *above_chance*: the candidate's score less that of its own reviews moved to other papers.
+    - *surely_above_chance*: whether a test shows that *above_chance* is above zero.
+    - *scored*: pairs with a score. *expected*: pairs that any candidate has.
+    - *words*: mean length of its texts in words.
+    - *extrapolated*: whether all its texts are longer than the human mean length, or all are shorter.
+    - *at_length*: its score at the human mean length; None if that would be extrapolated.
+    - *usd*: cost of its reviews and judgments. *tokens*: tokens read and written for these.
+    - *unparsable*: share of its reviews without a judgment.
+    - *contamination*: clean, contaminated or unknown. *conflict*: the evaluation LM or writer of the same model family.
+    - *parameters*: in billions. *cutoff*: last day of its training texts. *released*: first day of public use.
+    - *group*: a group of related candidates, to filter by. *href*: address of the candidate's page, if there is one.
     """
 
     candidate: str
@@ -76,12 +87,13 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """All candidates under one metric and signature, in order: ranked ones best first, then the others.
+    """All candidates under one metric and signature: ranked ones first, from the best, then the others.
 
-    *validation*: the outcome of its validation, in words. *auc*: the AUC with its interval, as text. *order*: sentences
-    about ties. *exposed*: sentences on the LMs that may have been trained on the reviews. *about*: the parts of the
-    signature, as names and values. *place*: position of the metric in the catalogue. *papers*: the fewest papers behind
-    an interval of a ranked candidate.
+    - *validation*: outcome of the metric's validation, in words. *auc*: the AUC with its interval, as text.
+    - *order*: sentences about candidates that no test tells apart.
+    - *exposed*: sentences about the LMs that may have been trained on the reviews.
+    - *about*: names and values of the parts of the signature. *place*: position of the metric in the catalogue.
+    - *papers*: the number of papers of the ranked candidate with the fewest papers.
     """
 
     metric: str
@@ -109,9 +121,9 @@ class Board:
 
     @property
     def span(self) -> tuple[float, float]:
-        """Returns the ends of the board's axis, which includes all scores and intervals.
+        """Returns the two ends of the board's axis, which holds all scores and intervals.
 
-        It includes zero too, unless all values are far above it.
+        The axis holds zero too, unless all values are far above zero.
         """
         ends = [value for entry in self.entries for value in (entry.mean, entry.low, entry.high) if value is not None]
         low, high = min(ends, default=0.0), max(ends, default=1.0)
@@ -122,7 +134,7 @@ class Board:
 
     @property
     def digits(self) -> int:
-        """Returns the number of decimals with which all scores of the board are shown."""
+        """Returns the number of decimals of the scores on the board."""
         largest = max((abs(entry.mean) for entry in self.entries if entry.mean is not None), default=1.0)
         return 1 if largest >= 100 else 2 if largest >= 1 else 3
 

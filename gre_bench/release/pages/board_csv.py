@@ -1,4 +1,4 @@
-"""Writes a board as comma-separated values inside its page, so that a saved page includes the numbers."""
+"""Writes a board as comma-separated values into its page, so that a saved page includes all values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPENS_A_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def as_csv(board: Board) -> str:
-    """Returns *board* as CSV: one row per candidate, all fields in full precision, unknown values empty.
+    """Returns *board* as CSV: one row per candidate, one column per field, in full precision; unknown values are empty.
 
     A text that a spreadsheet would run as a formula gets an apostrophe in front.
     """
@@ -29,7 +29,7 @@ def as_csv(board: Board) -> str:
 
 
 def as_link(board: Board) -> str:
-    """Returns the CSV of *board* as a data URL, which a page can offer for download without a request."""
+    """Returns the CSV of *board* as a data URL, so that the page can offer it for download without a request."""
     return "data:text/csv;base64," + base64.b64encode(as_csv(board).encode()).decode()
 
 

@@ -1,4 +1,4 @@
-"""Writes the data for the script of a board's page: points of the scatter plot, scores of pairs, paired tests."""
+"""Writes the data for the script of the page of boards: points of plots, scores of pairs, paired tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ DIGITS = 4
 
 
 def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[PaperLine]) -> str:
-    """Returns JSON with the marks of families, the papers, and each board's points, scores and tests.
+    """Returns, as JSON, the data that the script of the page of boards needs.
 
-    *values*: the scores by signature, candidate and (paper, reference). In the JSON, ``units`` holds the index of the
-    paper for each (paper, reference). ``values`` holds each candidate's scores in that order times ``scale``, joined by
-    commas; a missing score is empty. ``tests``: indices of two candidates, difference, ends of its 90% interval, p,
-    papers.
+    *values*: the scores by signature, candidate and (paper, reference). In the JSON:
+    - ``marks``: colour and shape of each family. ``papers``: title and address of each paper.
+    - ``units``: for each (paper, reference), the index of the paper in ``papers``.
+    - ``boards``: for each board its title, unit and so on, and the next three.
+    - ``points``: the fields of each candidate that the plots show.
+    - ``values``: each candidate's scores times ``scale``, in the order of ``units``, joined by commas; empty if
+      missing.
+    - ``tests``: for two candidates their indices, difference, ends of its 90% interval, p-value, number of papers.
     """
     index_of = {paper.paper_id: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})
@@ -69,5 +73,5 @@ def _point(entry: Entry) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Returns *value* rounded to six significant digits, which is more than its precision."""
+    """Returns *value* rounded to six significant digits, more than its statistical precision."""
     return float(f"{value:.6g}")

@@ -35,7 +35,10 @@ class OnBoard:
 
 @dataclass(frozen=True, slots=True)
 class OnPaper:
-    """A candidate's mean score on a paper; *lead*: its difference from the human baseline on the same references."""
+    """A candidate's mean score on a paper.
+
+    *lead*: the score less that of the human baseline on the same references; None if there is none to compare.
+    """
 
     paper: PaperLine
     score: float
@@ -44,9 +47,10 @@ class OnPaper:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """How often the judgments of a candidate's reviews, by *writer*, use each opening.
+    """How often a candidate's judgments use each of the four openings, such as *The reviewer criticizes*.
 
-    *reviews*: their number. *lines*: opening, its uses per review, and the uses per human review (None: no judgments).
+    *writer*: who turned the reviews into judgments. *reviews*: number of reviews. *lines*: (opening, uses per review of
+    the candidate, uses per human review); the last is None if human reviews have no judgments.
     """
 
     writer: str
@@ -58,9 +62,11 @@ class Kinds:
 class CandidatePage:
     """The contents of a candidate's page.
 
-    *card*: facts, as names and values. *under*: its entry on each board. *papers*: its scores by paper, the best lead
-    first; *by*: the title of the board that they are from. *kinds*: its judgments by kind, for each writer. *example*:
-    a review with its judgments. *human*: name of the human baseline, or None on its own page.
+    - *card*: facts about the candidate, as names and values. *under*: its entry on each board.
+    - *papers*: its scores by paper, the largest lead over the human baseline first.
+    - *by*: the title of the board with the scores in *papers*.
+    - *kinds*: how often its judgments use each opening, for each writer. *example*: one of its reviews with judgments.
+    - *human*: name of the human baseline; None on the page of the human baseline.
     """
 
     name: str
@@ -75,7 +81,7 @@ class CandidatePage:
 
     @property
     def warnings(self) -> dict[Flag, list[str]]:
-        """Returns the distinct warnings, each with the titles of the boards where it applies."""
+        """Returns the warnings about the candidate, each with the titles of the boards that show the warning."""
         titles: dict[Flag, list[str]] = {}
         for under in self.under:
             for flag in under.entry.flags:
@@ -84,12 +90,12 @@ class CandidatePage:
 
     @property
     def best(self) -> tuple[OnPaper, ...]:
-        """Returns the papers on which the candidate leads most over the human baseline; at most `EXTREMES`."""
+        """Returns the first `EXTREMES` of *papers*, where the candidate leads most over the human baseline."""
         return self.papers[:EXTREMES]
 
     @property
     def worst(self) -> tuple[OnPaper, ...]:
-        """Returns the papers on which it is furthest behind the human baseline, the worst first, without `best`."""
+        """Returns the last `EXTREMES` of *papers*, the worst first; papers in `best` are left out."""
         return self.papers[EXTREMES:][::-1][:EXTREMES]
 
 
@@ -104,8 +110,9 @@ def write_candidates(
 ) -> None:
     """Writes the page of every candidate of *boards* to the new *folder*.
 
-    *connection*: the release's database. *name*: the release. *values*: the scores by signature, candidate and (paper,
-    reference).
+    *connection*: to the release's database. *name*: the name of the release. *values*: the scores by signature,
+    candidate
+    and (paper, reference).
     """
     folder.mkdir()
     lines = {paper.paper_id: paper for paper in papers}
@@ -134,7 +141,10 @@ def write_candidates(
 
 
 def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
-    """Returns the known facts about a candidate as names and values; one line lists what is unknown of a model."""
+    """Returns the known facts about a candidate as names and values; for a model, one line lists the unknown facts.
+
+    *row*: the candidate in the database. *entry*: its entry on a board; None if it is on no board.
+    """
     model = row["kind"] == "model"
     maker, slash, _ = (row["entry"] or "").partition("/")
     protocol = row["candidate"].partition("+")[2] if model else ""
@@ -165,9 +175,9 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
 
 
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:
-    """Returns a candidate's scores by paper, the largest lead over the candidate *human* first.
+    """Returns a candidate's scores by paper, sorted by the lead over the candidate *human*, largest first.
 
-    Without a lead, on the page of the human baseline, the highest score comes first. *lines*: the papers by id.
+    The human baseline's own scores have no lead and are sorted by score. *lines*: the papers by id.
     """
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]

@@ -1,4 +1,4 @@
-"""Writes sentences about a candidate's flags, a board's order, and LMs that may have been trained on the reviews."""
+"""Writes sentences for a board: warnings about candidates, ties, and LMs that may have been trained on the reviews."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields a sentence for each two neighbours on *board* that no test tells apart, with the papers still needed.
+    """Yields a sentence for each two neighbours in rank on *board* that no test tells apart.
 
-    If the order was not tested, the sentences say why.
+    The sentence says how many more papers would tell them apart. If ranks were not tested, a sentence says why.
     """
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
@@ -32,9 +32,10 @@ def order(board: Sequence[Row]) -> Iterator[str]:
 
 
 def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
-    """Yields a sentence for each LM behind the scores that may have been trained on the reviews.
+    """Yields a sentence for each evaluation LM or writer of *signature* that may have been trained on the reviews.
 
-    A further one says how much higher contaminated candidates score than others, if *gap* is known.
+    *exposures*: what is known of the training of each LM. *gap*: how much higher contaminated candidates score than
+    others; None if unknown, else one more sentence states it.
     """
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
@@ -50,7 +51,10 @@ def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterat
 
 
 def flags(row: Row, writer: str) -> Iterator[Flag]:
-    """Yields the warnings about one candidate of a board, the most severe first."""
+    """Yields the warnings about one candidate of a board, the most severe first.
+
+    *row*: the candidate's row of the board. *writer*: name of the writer of the judgments.
+    """
     status, model = row.get("contamination"), row["kind"] == "model"
     if status == "contaminated":
         why = (row["unranked"] or "").removeprefix("contaminated: ")

@@ -1,4 +1,4 @@
-"""The data of a release's page besides its boards: validation, years, papers, errata, provenance."""
+"""The data of a release's page besides its boards: validation, history, papers, errata, provenance."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from gre_bench.release.pages.board import Board
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """The effect of one change of reviews on a metric: standardised mean difference *d* with its 95% interval.
+    """The effect of one change of reviews on a metric's scores.
 
-    *problem*: why there is no effect, where *d* is None.
+    *change*, *title*: the name of the change in data and for readers. *family*: degradation or manipulation.
+    *verdict*: pass, fail or undecided. *d*: standardised mean difference, with its 95% interval *low* to *high*.
+    *problem*: why *d* is None.
     """
 
     change: str
@@ -26,7 +28,12 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The validation of one metric: its verdict, one line of detail, and the effects in the order of the changes."""
+    """The validation of one metric.
+
+    *title*: of the metric. *verdict*: pass, fail, undecided or unvalidated. *detail*: one line, such as the changes
+    that
+    the metric does not pass. *effects*: one for each change that was tried.
+    """
 
     title: str
     verdict: str
@@ -36,10 +43,12 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """A candidate's difference from the human baseline in one edition under one metric, with its 90% interval.
+    """A candidate under one metric in one edition; values are None if the candidate is not in the edition.
 
-    The values are None if the candidate is not in the edition. *above_chance*: its score less that of its own reviews
-    of other papers; *above_chance_high*: the upper end of its interval. *papers*: the number behind the difference.
+    *difference*: its score less that of the human baseline, with its 90% interval *low* to *high*.
+    *above_chance*: its score less that of its own reviews moved to other papers.
+    *above_chance_high*: upper end of the 90% interval of *above_chance*.
+    *papers*: number of papers behind *difference*.
     """
 
     edition: str
@@ -53,9 +62,10 @@ class Year:
 
 @dataclass(frozen=True, slots=True)
 class YearChange:
-    """The change of a candidate's difference between two editions, with a 90% interval.
+    """How much a candidate's difference from the human baseline changed between two editions.
 
-    *p*: p-value of Welch's test, Holm-corrected.
+    *value*: the later difference less the earlier, with its 90% interval *low* to *high*. *p*: p-value of Welch's test,
+    Holm-corrected.
     """
 
     candidate: str
@@ -69,10 +79,11 @@ class YearChange:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Differences of candidates from the human baseline, edition by edition; raw scores of two years do not compare.
+    """Differences of candidates from the human baseline under one metric, edition by edition.
 
-    *title*: of the metric. *lines*: each candidate and its differences, one per edition. *changes*: the change of every
-    candidate from one of its editions to the next.
+    Raw scores of different editions cannot be compared. *title*: of the metric. *lines*: (candidate, its years), one
+    year
+    for each of *editions*. *changes*: for each candidate, the change from one of its editions to the next.
     """
 
     title: str
@@ -83,7 +94,10 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class StratumCell:
-    """A candidate's mean score in one part of the papers, with the upper end of its 90% interval by paper."""
+    """A candidate's mean score on the papers of one value of a stratum.
+
+    *high*: upper end of its 90% interval, clustered by paper.
+    """
 
     mean: float
     high: float | None
@@ -91,9 +105,10 @@ class StratumCell:
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """A way to divide papers, such as by decision: its values, each with its number of papers, the largest first.
+    """A property that divides papers, such as their decision.
 
-    *tables*: for each metric its title, and for each candidate its score for each value (None: no score).
+    *values*: (value, number of papers), the largest number first. *tables*: (title, rows) for each metric. A row is a
+    candidate and its score for each of the values, None if there is no score.
     """
 
     name: str
@@ -103,11 +118,13 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class ClaimTest:
-    """A claim tested under one metric: its verdict (holds, does not hold, cannot be told) and the reasons.
+    """The test of a published claim under one metric.
 
-    *needed*: estimated number of papers that would give a verdict. *why*: the reason if it cannot be told.
-    *comparisons*: name, value, both ends of its 95% interval, and number of papers; the claim says that each value is
-    above zero.
+    *verdict*: holds, does not hold, or cannot be told. *why*: why the verdict is ``cannot be told``.
+    *needed*: estimated number of papers for a clear verdict.
+    *comparisons*: (name, value, both ends of its 95% interval, number of papers). The claim is that every value is
+    above
+    zero.
     """
 
     metric: str
@@ -119,7 +136,10 @@ class ClaimTest:
 
 @dataclass(frozen=True, slots=True)
 class ClaimLine:
-    """A claim of a published paper: what it says, where it is in the paper, and its tests on these boards."""
+    """A claim of a published paper and its tests on this release's boards.
+
+    *says*: the claim. *source*: the paper and the place in it. *note*: a remark. *tests*: one for each metric.
+    """
 
     says: str
     source: str
@@ -129,9 +149,10 @@ class ClaimLine:
 
 @dataclass(frozen=True, slots=True)
 class PaperLine:
-    """A paper in the list of papers: its page, its title, its numbers of pairs, and mean scores under the first board.
+    """A paper in the page's list of papers; all scores are under the first board.
 
-    *human*: the score of the human baseline; *best*: that of the best model, *best_candidate*.
+    *href*: address of the paper's own page. *scored*, *planned*: its numbers of pairs. *human*: mean score of the human
+    baseline. *best*, *best_candidate*: mean score and name of the model with the highest score.
     """
 
     paper_id: str
@@ -146,7 +167,11 @@ class PaperLine:
 
 @dataclass(frozen=True, slots=True)
 class PairOutcome:
-    """Pairs of a board with the same outcome: their state, the reason if they have no score, and an example."""
+    """The number of pairs of one board with the same outcome.
+
+    *title*: of the board. *state*: scored, missing, failed or excluded. *reason*: why these pairs have no score.
+    *candidates*: the candidates of these pairs. *example*: the message of one pair.
+    """
 
     title: str
     state: str
@@ -160,9 +185,11 @@ class PairOutcome:
 class Contents:
     """The contents of the page of a release's boards.
 
-    *published*: the release and its date, in words. *facts*, *provenance*: names and values. *lead*, *remarks*: text
-    before the boards. *errata*: day, release and text. *downloads*: address, name and description of each file beside
-    the page. *rights*: lines on licences. *citation*: BibTeX.
+    - *name*: the release. *published*: its name and date in words. *facts*, *provenance*: names and values.
+    - *lead*: text at the top. *remarks*: what to read before the boards.
+    - *errata*: (day, release, text). *outcomes*: numbers of pairs by outcome.
+    - *downloads*: (address, name, description) of each file that the page offers.
+    - *rights*: lines on licences. *citation*: BibTeX.
     """
 
     name: str

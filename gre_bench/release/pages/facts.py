@@ -1,4 +1,4 @@
-"""Gathers the facts in the head and the foot of a page, as pairs of a name and a value."""
+"""Collects the facts at the top and the bottom of a page, as (name, value)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gre_bench.release.pages.board import Board
 
 
 def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the facts in the page's head: numbers of models, metrics, papers and pairs, and the evaluation LMs.
+    """Returns the facts at the top of the page: numbers of models, metrics, papers and pairs, and the evaluation LMs.
 
-    *about* is the manifest.
+    *about* is the release's manifest.
     """
     names = {entry.candidate for board in boards for entry in board.entries if entry.kind == "model"}
     pairs = max((entry.expected or 0 for board in boards for entry in board.entries), default=0)
@@ -23,7 +23,10 @@ def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str,
 
 
 def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the facts in the foot, from the manifest *about*: date, version, texts, snapshots, seeds and tables."""
+    """Returns the facts at the bottom of the page: date, version, texts, snapshots, seeds and tables.
+
+    *about* is the release's manifest.
+    """
     lines = [("made", about["created_at"]), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
     lines += [("texts", about["texts"])]
     lines += [("snapshot", snapshot["digest"]) for snapshot in about.get("snapshots", ())]

@@ -8,7 +8,10 @@ from gre_bench.release.pages.board import Entry
 
 
 def number(value: float | None, digits: int | None = None) -> str:
-    """Returns *value* with a sign (a true minus) and *digits* decimals; None: one decimal from 100 on, else two."""
+    """Returns *value* with its sign (plus, or a true minus) and *digits* decimals.
+
+    Without *digits*, values from 100 on have one decimal, and smaller ones have two.
+    """
     if value is None:
         return ""
     decimals = _digits(value) if digits is None else digits
@@ -16,7 +19,7 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, with its maker in a weaker colour; a line may break before each ``+``."""
+    """Returns a candidate's name as HTML, with the maker in a weaker colour. Lines may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own
@@ -40,17 +43,17 @@ def percent(share: float | None) -> str:
 
 
 def bare(value: float | None) -> str:
-    """Returns *value* with nine decimals at most, as the key by which a page's script sorts a table."""
+    """Returns *value* as text with at most nine decimals. The page's script sorts tables by this text."""
     return "" if value is None else repr(round(float(value), 9))
 
 
 def chance(p: float | None) -> str:
-    """Returns the p-value *p* with three decimals, or ``< 0.001``."""
+    """Returns the p-value *p* with three decimals; values below 0.001 are shown as ``< 0.001``."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def billions(value: float | None) -> str:
-    """Returns *value*, a number of parameters in billions, such as ``70 B``."""
+    """Returns *value*, a number of parameters in billions, as text such as ``70 B``."""
     return "" if value is None else f"{value:g} B"
 
 
@@ -59,7 +62,7 @@ def _digits(value: float) -> int:
 
 
 def spoken(entry: Entry) -> str:
-    """Returns an entry's score in words, for screen readers."""
+    """Returns the score of *entry* in words, for screen readers."""
     if entry.mean is None:
         return "no score"
     between = "" if entry.low is None else f", 90% interval {number(entry.low)} to {number(entry.high)}"

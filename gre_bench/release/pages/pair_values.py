@@ -1,4 +1,4 @@
-"""Reads the scores of all pairs, with which a page compares candidates, and tests candidates in pairs, by paper."""
+"""Reads the scores of all pairs for a page and tests candidates against each other, paired by paper."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ Values = Mapping[str, Mapping[Unit, float]]
 
 
 def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
-    """Returns the scores of all pairs by signature, for the signatures that the page shows."""
+    """Returns the scores of all pairs by signature, candidate and (paper, reference).
+
+    *connection* is to a release's database. Only signatures that the page shows are read.
+    """
     by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
     for row in rows(connection, "pair_values"):
         scores = by_signature.setdefault(row["signature_id"], {}).setdefault(row["candidate"], {})
@@ -26,9 +29,9 @@ def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, di
 
 
 def comparisons(values: Values) -> list[PairTest]:
-    """Returns the paired test by paper of every two candidates that share two or more papers.
+    """Returns the paired test, by paper, of every two candidates with at least two papers in common.
 
-    Their field *p* is not corrected for the number of tests.
+    *values*: the scores by candidate and (paper, reference). The p-values are not corrected for the number of tests.
     """
     try:
         return _tested(values, list(values))
@@ -43,7 +46,7 @@ def comparisons(values: Values) -> list[PairTest]:
 
 
 def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns the mean of *values*, one candidate's scores, for each paper."""
+    """Returns the mean score for each paper; *values* holds one candidate's scores by (paper, reference)."""
     scores_of: dict[str, list[float]] = {}
     for (paper, _), value in values.items():
         scores_of.setdefault(paper, []).append(value)
@@ -51,7 +54,10 @@ def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
 
 
 def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns for each paper the mean of *own* less *other*, over the references that both were scored against."""
+    """Returns the mean score difference, *own* less *other*, for each paper.
+
+    *own*, *other*: the scores of two candidates by (paper, reference). Only references with both scores count.
+    """
     return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 
 

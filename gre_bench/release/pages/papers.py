@@ -1,4 +1,7 @@
-"""Writes one page per paper: scores, reviews beside their judgments, and by how much each token gained probability."""
+"""Writes one page per paper: scores, reviews with their judgments, and how much each token of a reference gained.
+
+A token's gain is the increase of its log-probability when the LM reads the candidate's review.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ from gre_bench.store import Row
 
 @dataclass(frozen=True, slots=True)
 class ScoreCell:
-    """The mean score of a candidate on a paper under one metric, or why there is none."""
+    """A candidate's mean score on a paper under one metric.
+
+    *why*: why there is no score, if *mean* is None.
+    """
 
     mean: float | None
     why: str = ""
@@ -28,7 +34,10 @@ class ScoreCell:
 
 @dataclass(frozen=True, slots=True)
 class CandidateScores:
-    """A candidate's scores on a paper, one per board; *href*: the address of its page."""
+    """A candidate's scores on one paper.
+
+    *cells*: one score per board. *href*: address of the candidate's page.
+    """
 
     candidate: str
     kind: str
@@ -38,9 +47,10 @@ class CandidateScores:
 
 @dataclass(frozen=True, slots=True)
 class ShownReview:
-    """A review of a paper and its judgments by *writer*, as far as they may be shown.
+    """A review of a paper and its judgments; each text is None or empty if it may not be shown.
 
-    *role*: candidate or reference, for a human review; None for others. *review*: its text; *lines*: its judgments.
+    *role*: candidate or reference for a human review; None for other reviews. *review*: its text.
+    *writer*: who turned the review into judgments. *lines*: the judgments.
     """
 
     review_id: str
@@ -55,9 +65,10 @@ class ShownReview:
 class PaperPage:
     """The contents of a paper's page.
 
-    *lines*: the candidates' scores. *heat*: the boards with heat maps, whose scores are sums over tokens; *candidates*
-    and *references* name the reviews in these maps. *withheld*: whether the words of a reference may not be shown.
-    *said*: the reviews.
+    - *lines*: the scores of each candidate. *said*: the reviews of the paper.
+    - *heat*: the boards with heat maps, which show how much each token adds to a score.
+    - *candidates*, *references*: the candidates and the reference reviews in the heat maps.
+    - *withheld*: whether a heat map shows tokens without their words.
     """
 
     paper_id: str
@@ -72,12 +83,12 @@ class PaperPage:
     said: tuple[ShownReview, ...] = ()
 
     def words_of(self, review_id: str) -> str | None:
-        """Returns the text of the review *review_id*, or None if it may not be shown."""
+        """Returns the text of the review *review_id*, or None if the text may not be shown."""
         return next((item.review for item in self.said if item.review_id == review_id), None)
 
     @property
     def by_candidates(self) -> tuple[ShownReview, ...]:
-        """Returns the reviews except the references of the heat maps, which are shown there."""
+        """Returns all reviews except those shown as references in the heat maps."""
         return tuple(item for item in self.said if item.role != "reference" or item.review_id not in self.references)
 
 
@@ -86,7 +97,7 @@ def write_papers(
 ) -> int:
     """Writes the page of every paper of *boards* to the new *folder*; returns the number of pages.
 
-    *connection*: the release's database. *name*: the release.
+    *connection*: to the release's database. *name*: the name of the release.
     """
     folder.mkdir()
     papers = {row["paper_id"]: row for row in rows(connection, "papers")}
@@ -139,10 +150,13 @@ def _cell(pairs: Sequence[Row]) -> ScoreCell:
 
 
 def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
-    """Returns the data of the heat map of *board*: the pieces of text of each reference, and each pair's gains.
+    """Returns the data of the heat map of *board* on one paper: the words of each reference and the gains of each pair.
 
-    *with_gains*: the pairs of a paper whose tokens have gains. Pieces are None if the text may not be shown. A pair's
-    gains are in tenths of a nat, one per token of the reference, joined by commas.
+    *with_gains*: the paper's pairs that have gains. *references*: ids of the reference reviews. A reference is a list
+    of
+    text pieces, one per token; None if the text may not be shown. A pair's gains are in tenths of a nat, one per token
+    of
+    the reference, joined by commas.
     """
     rows_of_board = [row for row in with_gains if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}

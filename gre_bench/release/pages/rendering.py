@@ -1,4 +1,4 @@
-"""Renders pages from templates, each with a content security policy under which it can send no request."""
+"""Renders pages from templates. The content security policy of each page forbids it to send requests."""
 
 from __future__ import annotations
 
@@ -56,26 +56,35 @@ FOLDER = Path(__file__).parent / "templates"
 
 
 def board_page(contents: Contents, drawings: Drawings, data: str = "") -> str:
-    """Returns the HTML of the page of all boards; *data* is the JSON of `board_data` for its script."""
+    """Returns the HTML of the page with all boards of a release.
+
+    *drawings*: the figures on the page. *data*: the JSON of `board_data`, for the page's script.
+    """
     values = {"contents": contents, "marks": families(contents.boards), "drawings": drawings}
     return _page("board.html", ("page.js", "board.js", "cloud.js", "pair.js"), data, **values,
                  ranks=Markup(drawings.ranks or ""))  # fmt: skip
 
 
 def candidate_page(name: str, edition: str, candidate: Any) -> str:
-    """Returns the HTML of the page of one candidate (`CandidatePage`) of the release *name*."""
+    """Returns the HTML of a candidate's page.
+
+    *name*: the name of the release. *candidate*: the contents, a `CandidatePage`.
+    """
     return _page("candidate.html", ("page.js",), "", name=name, edition=edition, candidate=candidate)
 
 
 def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
-    """Returns the HTML of the page of one paper (`PaperPage`); *gains* is the JSON of its heat maps."""
+    """Returns the HTML of a paper's page.
+
+    *name*: the name of the release. *paper*: the contents, a `PaperPage`. *gains*: the JSON of the heat maps.
+    """
     return _page("paper.html", ("page.js", "paper.js"), gains, name=name, edition=edition, paper=paper)
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the HTML of the page of ``gre-bench view``, with the *editions* of the folder *state*.
+    """Returns the HTML of the start page of ``gre-bench view``, which lists *editions* of the folder *state*.
 
-    Unlike other pages, it may send requests, to its own server.
+    Unlike other pages, this page may send requests, but only to its own server.
     """
     data = json.dumps(list(editions))
     return _page(
@@ -104,7 +113,10 @@ def _hash(text: str) -> str:
 
 
 def _without_controls(value: object) -> object:
-    """Returns *value*, without control characters if it is a string; a title may contain some."""
+    """Returns *value* without control characters if it is a string, else unchanged.
+
+    Titles of papers may contain control characters.
+    """
     if not isinstance(value, str):
         return value
     clean = without_controls(value)

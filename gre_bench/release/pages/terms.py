@@ -1,4 +1,4 @@
-"""Explains each term of a board once, beside its column or in the passage on how to read the page."""
+"""Explains each term of a board once: beside its column, or in the section on how to read the page."""
 
 from __future__ import annotations
 

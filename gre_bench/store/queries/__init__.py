@@ -1,6 +1,6 @@
-"""The queries of ``sql/queries`` that return rows, each with the type of its rows: one module per file of queries.
+"""The queries of ``sql/queries`` that return rows, with the type of their rows; one module per SQL file.
 
-Tests compare names and types with DuckDB's ``describe``.
+Tests compare the names and types of the fields with DuckDB's ``describe``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Query(Generic[Row_co]):
-    """The query *name* of ``sql/queries``, whose rows are of the type *row*."""
+    """A query of ``sql/queries``: its *name* and the type of its rows, *row*."""
 
     name: str
     row: type[Row_co]

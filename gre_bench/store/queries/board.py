@@ -10,9 +10,46 @@ from gre_bench.store.queries.runs import SettingsRow
 
 
 class LeaderboardRow(TypedDict):
-    """One row per requested signature and candidate; validated metrics come first.
+    """One row per requested signature and candidate: the candidate's line on the board.
 
-    Within a signature the best candidate comes first, and candidates without a rank last.
+    Validated metrics come first. Within a signature the best candidate comes first, and candidates without a rank last.
+    Scores and differences are in the metric's unit. A field is None if the value is unknown or not computed.
+
+    - *mean*, *low*, *high*: the mean score with its 90% interval, clustered by paper.
+    - *flat_low*, *flat_high*: the 90% interval of the mean if pairs count as independent.
+    - *difference*: *mean* less that of the human baseline, paired by paper; with its 90% interval.
+    - *difference_p*, *difference_p_holm*: p-value of the difference, uncorrected and Holm-corrected.
+    - *difference_papers*: number of papers behind the difference.
+    - *chance*: mean score of the candidate's reviews moved to other papers.
+    - *above_chance*: mean score less *chance*, on pairs with both scores; with its 90% interval.
+    - *surely_above_chance*: whether a test at 5% shows that the candidate scores above chance.
+    - *expected*: (paper, reference) pairs that any candidate has under the signature. *planned*: this candidate's
+      pairs.
+    - *scored*, *failed*, *excluded*, *missing*: number of planned pairs in each state. *papers*: papers with a score.
+    - *unranked*: why the candidate has no rank. *validation*: the outcome of the metric's validation, in words.
+    - *rank_low*, *rank_high*: the ranks that the tests allow, at 95% for all ranks at once.
+    - *likely_low*, *likely_high*: the 95% bootstrap interval of this rank alone.
+    - *next_candidate*: the candidate one rank below. *next_difference*: how much lower that candidate scores.
+    - *next_low*, *next_high*: the 90% interval of that difference. *next_p*: its Holm-corrected p-value.
+    - *tied*: whether that difference is not significant at 5%.
+    - *more_papers*: additional papers that would show that difference with probability 80%.
+    - *tests*: number of tests corrected together. *untested*: why there are no tests.
+    - *words*: mean number of words of the texts that the metric reads. *shortest*, *longest*: their range in words.
+    - *human_words*: geometric mean length of the human baseline's texts, in words.
+    - *at_length*: the candidate's score at the length *human_words*, with its 90% interval.
+    - *extrapolated*: whether *human_words* lies outside the range of the candidate's texts.
+    - *asked*: reviews and judgments requested from LMs. *unusable*: requests that gave no text.
+    - *judged*: reviews that the writer read. *unparsable*: those among them without a judgment.
+    - *lines*: lines of all judgments. *strays*: lines that open with none of the four openings.
+    - *median_lines*: median number of judgments per review. *human_lines*: the same for the human baseline.
+    - *covered*: mean share of a review's distinct words that its judgments keep.
+    - *few_lines*: whether *median_lines* is below half of *human_lines*.
+    - *usd*: cost at listed prices.
+    - *conflict*: the evaluation LM or writer of the candidate's own model family.
+    - *contamination*: clean, contaminated, unknown or none. *cutoff*: last day of the model's training texts.
+    - *released*: day on which the edition's reviews were first shown.
+    - *group_name*: the group that the candidate is ranked in; None: the main group. *note*: a remark for readers.
+    - *plan_papers*: papers planned under the signature. *sampled*: papers in the edition's sample.
     """
 
     metric: str
@@ -103,7 +140,11 @@ WHOLE_BOARD = Query("whole_board", LeaderboardRow)
 
 
 class RankedRow(TypedDict):
-    """One row per signature asked for, board, group and ranked candidate: group by group, best first."""
+    """One row per requested signature, board and ranked candidate.
+
+    Candidates are sorted by group, and within a group by rank, the best first.
+    *board*: ``clean`` ranks no contaminated models, ``all`` ranks every model. *group_name*: None for the main group.
+    """
 
     signature_id: str
     board: str
@@ -120,9 +161,10 @@ BOARD_SETTINGS = Query("board_settings", SettingsRow)
 
 
 class BoardTextRow(TypedDict):
-    """One row per candidate, task (its reviews, or their judgments) and writer that was asked for them.
+    """One row per candidate, task and writer: the requests to that writer and the tokens they took.
 
-    *asked*: the texts asked for. *unusable*: those that gave no text. *unstated*: replies without a count of tokens.
+    *task*: ``review`` or ``judgments``. *asked*: requested texts. *unusable*: requests that gave no text.
+    *unstated*: replies for which the endpoint stated no count of tokens.
     """
 
     candidate_id: str
@@ -139,11 +181,12 @@ BOARD_TEXTS = Query("board_texts", BoardTextRow)
 
 
 class JudgedCandidateRow(TypedDict):
-    """One row per candidate: what one writer made of its reviews.
+    """One row per candidate: counts of the judgments that one writer made of the candidate's reviews.
 
-    *judged* counts the reviews that it read, *unparsable* those of them without a judgment. *lines* counts all lines
-    that it wrote, *strays* those that are no judgment. *median_lines* is the median of judgments per review. *covered*
-    is the mean share of a review's distinct words that its judgments keep.
+    *judged*: reviews that the writer read. *unparsable*: those among them without a judgment.
+    *lines*: all lines that the writer wrote. *strays*: lines among them that are no judgment.
+    *median_lines*: median number of judgments per review.
+    *covered*: mean share of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -159,7 +202,10 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 
 
 class TextLengthRow(TypedDict):
-    """One row per paper and candidate on the boards: the number of words a metric reads (of judgments or review)."""
+    """One row per paper and candidate on the boards: the length of the candidate's text, in words.
+
+    The text is what the metric reads: the review as written, or its judgments.
+    """
 
     candidate_id: str
     paper_id: str
@@ -170,9 +216,14 @@ BOARD_LENGTHS = Query("board_lengths", TextLengthRow)
 
 
 class AnchoredRow(TypedDict):
-    """One row per signature and candidate: its mean difference, by paper, from the mean of the requested anchors.
+    """One row per signature and candidate: the candidate's mean difference from the requested anchors.
 
-    Anchors are candidates that other candidates are compared with; they have no row themselves.
+    The anchors' mean score is subtracted pair by pair, then differences are averaged by paper. Anchors have no row.
+
+    - *papers*: number of papers behind the difference. *low*, *high*: its 90% interval. *se*: its standard error.
+    - *mean*: the candidate's mean score. *above_chance*: its score above chance.
+    - *surely_above_chance*: whether a test at 5% shows that the candidate scores above chance.
+    - *contamination*: clean, contaminated, unknown or none. *unranked*: why the candidate has no rank.
     """
 
     metric: str
@@ -196,9 +247,14 @@ ANCHORED = Query("anchored", AnchoredRow)
 
 
 class StrataRow(TypedDict):
-    """One row per signature, stratum, value of the stratum and candidate: the candidate's scores on these papers.
+    """One row per signature, stratum, value and candidate: the candidate's scores on the papers with this value.
 
-    Of a stratum's values, the one with most papers comes first.
+    A stratum is a property of papers, such as the decision; *value* is what the papers share, such as ``accept``.
+    Within
+    a stratum, the value with the most papers comes first.
+
+    *papers*: number of those papers. *low*, *high*: 90% interval of the mean score.
+    *difference*: from the human baseline, paired by paper, with its 90% interval.
     """
 
     signature_id: str
@@ -219,7 +275,10 @@ STRATA = Query("strata", StrataRow)
 
 
 class SampledStrataRow(TypedDict):
-    """One row per stratum and value: the number of sampled papers with this value; versions of the PDF come first."""
+    """One row per stratum and value: the number of sampled papers with this value.
+
+    The stratum ``PDF version`` comes first.
+    """
 
     stratum: str
     value: str
@@ -230,10 +289,11 @@ SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
 
 
 class CleanGapRow(TypedDict):
-    """One row per requested signature: the mean score of contaminated models less that of the other models.
+    """One row per requested signature: how much higher contaminated models score than the other models.
 
-    They are compared within a group of candidates, by paper and reference. A signature without a group that has both
-    has no row.
+    *gap*: difference of the mean scores, with its 90% interval *low* to *high*. *papers*: papers behind the gap.
+    Models of the same group are compared on the same papers and references. A signature has no row if no group holds
+    both contaminated and other models.
     """
 
     metric: str
@@ -248,7 +308,7 @@ CLEAN_GAP = Query("clean_gap", CleanGapRow)
 
 
 class HumanDifferenceRow(TypedDict):
-    """One row per candidate and paper of one signature: its mean score less the human baseline's."""
+    """One row per candidate and paper of one signature: the candidate's mean score less that of the human baseline."""
 
     candidate_id: str
     paper_id: str
@@ -259,9 +319,10 @@ HUMAN_DIFFERENCES = Query("human_differences", HumanDifferenceRow)
 
 
 class ExposureRow(TypedDict):
-    """One row per role and name of an LM: whether it may have been trained on the reviews (*status*), and its dates.
+    """One row per LM and the role it plays: whether the LM may have been trained on the edition's reviews.
 
-    The roles are candidate, evaluation LM and writer.
+    *role*: candidate, evaluation_lm, writer or synopsis_writer. *status*: clean, contaminated, unknown or none.
+    *cutoff*: last day of the LM's training texts. *released*: day on which the reviews were first shown.
     """
 
     role: str

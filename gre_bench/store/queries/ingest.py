@@ -8,7 +8,10 @@ from gre_bench.store.queries import Query
 
 
 class PaperRow(TypedDict):
-    """One row per known paper."""
+    """One row per known paper.
+
+    *source_row*: position of the paper in the file it was imported from, if it has one.
+    """
 
     paper_id: str
     title: str
@@ -21,7 +24,12 @@ PAPERS = Query("papers", PaperRow)
 
 
 class ReviewRow(TypedDict):
-    """One row per known review."""
+    """One row per known review.
+
+    *candidate*: its author; ``human`` for all human reviews. *slot*: its given position among the paper's human
+    reviews.
+    *rating*: the reviewer's rating of the paper. *grade*: somebody's rating of the review itself.
+    """
 
     review_id: str
     paper_id: str
@@ -36,7 +44,7 @@ REVIEWS = Query("reviews", ReviewRow)
 
 
 class SnapshotRow(TypedDict):
-    """At most one row: the snapshot imported last."""
+    """At most one row: the snapshot imported last, with its *path* below ``snapshots/`` of the state folder."""
 
     digest: str
     path: str
@@ -46,7 +54,12 @@ SNAPSHOT = Query("snapshot", SnapshotRow)
 
 
 class PaperTextRow(TypedDict):
-    """One row per paper whose text was read from a snapshot."""
+    """One row per paper whose text was read from a snapshot.
+
+    *origin*: ``pdf``, or ``given`` for a text in the snapshot. *sha256*: digest of that PDF or given text.
+    *status*: ``ok``, or why the text is missing or doubtful. *abstract*: as found in the PDF. *notes*: remarks of the
+    reader. *text*: the body, without references and appendices.
+    """
 
     paper_id: str
     origin: str
@@ -62,7 +75,14 @@ TEXTS = Query("texts", PaperTextRow)
 
 
 class TextStateRow(TypedDict):
-    """One row per paper whose text was read from a snapshot: the outcome of reading it, papers without text first."""
+    """One row per paper whose text was read from a snapshot: how the reading went. Papers without text come first.
+
+    *origin*: ``pdf`` or ``given``. *status*: ``ok``, or why the text is missing or doubtful. *characters*: length of
+    the
+    text. *words*: all words of the PDF; *kept*, *hidden* and *dropped* are their numbers by outcome. *notes*: remarks
+    of
+    the reader.
+    """
 
     paper_id: str
     origin: str
@@ -80,7 +100,10 @@ TEXT_STATES = Query("text_states", TextStateRow)
 
 
 class TextWordsRow(TypedDict):
-    """One row per paper, page and outcome of its words (*fate*): the number of words on the page with this outcome."""
+    """One row per paper, page and *fate*: the number of words on the page with this fate.
+
+    *page*: from 1; 0 for a text without pages. *fate*: ``kept``, ``hidden``, or the rule that dropped the words.
+    """
 
     paper_id: str
     page: int
@@ -92,7 +115,7 @@ TEXT_WORDS = Query("text_words", TextWordsRow)
 
 
 class ImportedDomainRow(TypedDict):
-    """At most one row: the domain, as stated by the last imported file that states one."""
+    """At most one row: the domain, such as papers or restaurants, from the last imported file that states a domain."""
 
     domain: str | None
 
@@ -101,7 +124,10 @@ IMPORTED_DOMAIN = Query("imported_domain", ImportedDomainRow)
 
 
 class ImportedFileRow(TypedDict):
-    """One row per imported file: its name and what it held."""
+    """One row per imported file.
+
+    *kind*: what the file held: papers, reviews, notes, yelp or graded (reviews with human grades).
+    """
 
     file: str
     sha256: str

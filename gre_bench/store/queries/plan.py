@@ -11,7 +11,13 @@ from gre_bench.store.queries import Query
 
 
 class DrawRow(TypedDict):
-    """At most one row: how the sample was drawn."""
+    """At most one row: how the edition's sample was drawn.
+
+    - *papers*: number of papers asked for. *min_reviews*: human reviews that a paper needs to be eligible.
+    - *roles*: ``seeded`` or ``slots``: how the human baseline and the references are chosen among a paper's reviews.
+    - *candidate_slot*, *reference_slots*: positions of these reviews, used if *roles* is ``slots``.
+    - *known*: papers known at the time of the draw. *eligible*: how many of them were eligible.
+    """
 
     papers: int
     seed: int
@@ -28,7 +34,11 @@ DRAW = Query("draw", DrawRow)
 
 
 class SampledReviewRow(TypedDict):
-    """One row per sampled paper and human role, in the edition's order."""
+    """One row per human review with a role in the sample, in the order of the edition's papers.
+
+    *position*: index of the paper in the edition, from 0. *role*: ``candidate`` or ``reference``.
+    *place*: 0 for the candidate, 1, 2, ... for the references.
+    """
 
     paper_id: str
     position: int
@@ -41,7 +51,10 @@ SAMPLE = Query("sample", SampledReviewRow)
 
 
 class CandidateRow(TypedDict):
-    """One row per candidate of the boards: humans, models and controls."""
+    """One row per candidate on the boards: the human baseline, models and controls.
+
+    *prompt*, *guideline*: those with which a model was asked for its reviews.
+    """
 
     candidate_id: str
     kind: CandidateKind
@@ -54,7 +67,10 @@ CANDIDATES = Query("candidates", CandidateRow)
 
 
 class KnownCandidateRow(TypedDict):
-    """One row per candidate with reviews or planned pairs, except candidates that stand for a single graded review."""
+    """One row per candidate with reviews or planned pairs.
+
+    Candidates that stand for a single graded review are left out.
+    """
 
     candidate: str
 
@@ -63,7 +79,10 @@ KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
 
 
 class CandidateModelRow(TypedDict):
-    """One row per model that is a candidate: its name, under which the models file may list it."""
+    """One row per distinct model among the candidates.
+
+    *model*: its name, by which the models file is searched.
+    """
 
     model: str
 
@@ -72,7 +91,10 @@ CANDIDATE_MODELS = Query("candidate_models", CandidateModelRow)
 
 
 class ChangeMakerRow(TypedDict):
-    """One row per candidate made by a change: the rule or writer that made it when it was first planned."""
+    """One row per candidate whose reviews are made by a change (a degradation or manipulation).
+
+    *prompt*: the rule or writer that made the change when the candidate was first planned.
+    """
 
     candidate_id: str
     prompt: str | None
@@ -82,7 +104,7 @@ CHANGE_MAKERS = Query("change_makers", ChangeMakerRow)
 
 
 class CandidateCountsRow(TypedDict):
-    """One row: how many reviews, judgments and scores one candidate has, and its kind."""
+    """One row: the numbers of reviews, judgments and scores of one candidate, and the candidate's kind."""
 
     reviews: int
     judgments: int | None
@@ -94,9 +116,11 @@ CANDIDATE_COUNTS = Query("candidate_counts", CandidateCountsRow)
 
 
 class SignatureRow(TypedDict):
-    """One row per signature that the last refresh planned, or the last run of any kind if none did.
+    """One row per signature; `gre_bench.core.records.Signature` explains the fields.
 
-    A leaderboard shows these by default.
+    The query `CURRENT_SIGNATURES` returns the signatures that a leaderboard shows by default. These are the ones
+    planned
+    by the last refresh, or by the last run of any kind if there was no refresh.
     """
 
     signature_id: str
@@ -129,7 +153,11 @@ CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
 
 
 class PlannedCandidateRow(TypedDict):
-    """At most one row: the requested candidate, if it is known."""
+    """At most one row: the requested candidate, if the store knows it.
+
+    *prompt*, *guideline*: those with which a model was asked for its reviews. *change*: the change that made its
+    reviews.
+    """
 
     candidate_id: str
     kind: CandidateKind
@@ -152,7 +180,10 @@ PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
 
 
 class WaitingTextRow(TypedDict):
-    """One row per reason why pairs of one candidate wait for a text: the number of papers, and an example message."""
+    """One row per reason why pairs of the requested candidates wait for a text.
+
+    *papers*: number of papers with such pairs. *detail*: the message of one of these pairs.
+    """
 
     reason: str | None
     papers: int
@@ -163,9 +194,10 @@ WAITING_TEXTS = Query("waiting_texts", WaitingTextRow)
 
 
 class UncoveredRow(TypedDict):
-    """One row per candidate that lacks reviews of planned papers.
+    """One row per candidate without a review for some of the planned papers.
 
-    *papers* counts the planned papers, *lacking* those without its review; *examples* holds up to three of the latter.
+    *papers*: number of planned papers. *lacking*: number of papers without a review by the candidate.
+    *examples*: ids of up to three papers without a review.
     """
 
     candidate: str

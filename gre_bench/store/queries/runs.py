@@ -17,7 +17,7 @@ VERSION = Query("version", VersionRow)
 
 
 class DefinitionsRow(TypedDict):
-    """At most one row: the digest of the definitions of the tables and views, as the store has them."""
+    """At most one row: the digest of the SQL definitions with which the store's tables and views were made."""
 
     digest: str | None
 
@@ -26,7 +26,7 @@ DEFINITIONS = Query("definitions", DefinitionsRow)
 
 
 class SettingsRow(TypedDict):
-    """At most one row: settings of the last refresh whose settings could be used."""
+    """At most one row: the settings of the last refresh whose settings were accepted, as JSON."""
 
     settings: str
 
@@ -35,7 +35,7 @@ LAST_SETTINGS = Query("last_settings", SettingsRow)
 
 
 class ParsedQueryRow(TypedDict):
-    """One row: what the parser makes of a query, as JSON."""
+    """One row: DuckDB's syntax tree of a query, as JSON."""
 
     parsed: str | None
 

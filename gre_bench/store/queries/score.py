@@ -8,7 +8,7 @@ from gre_bench.store.queries import Query
 
 
 class AnySpanRow(TypedDict):
-    """One row if the store holds at least one prediction of the requested evaluation LM, else none."""
+    """One row if the store holds a prediction of the requested evaluation LM, else no row."""
 
     known: int
 
@@ -17,7 +17,12 @@ ANY_SPAN = Query("any_span", AnySpanRow)
 
 
 class SpanRow(TypedDict):
-    """One row per requested prediction of an evaluation LM that the store holds: its log-probabilities in nats."""
+    """One row per requested prediction that the store holds for one evaluation LM.
+
+    *prediction*: digest of the prompt, the texts before the reply, and the reply. *ids*: token ids of the reply.
+    *logprobs*: log-probability of each token, in nats. *total*: their sum.
+    *escaped*: number of control tokens escaped in the texts.
+    """
 
     prediction: str
     total: float
@@ -30,7 +35,7 @@ SPANS_OF = Query("spans_of", SpanRow)
 
 
 class MissingPairRow(TypedDict):
-    """One row per pair that is due and neither scored nor finally failed."""
+    """One row per pair of the requested signatures that is still to be scored."""
 
     signature_id: str
     paper_id: str
@@ -42,7 +47,10 @@ MISSING = Query("missing", MissingPairRow)
 
 
 class ProgressRow(TypedDict):
-    """One row per signature: the planned pairs of a board by state, without those of validations and graded reviews."""
+    """One row per signature: the number of its planned pairs in each state.
+
+    Pairs of changed reviews and of graded reviews are not counted. *missing*: pairs that are still to be scored.
+    """
 
     signature_id: str
     metric: str
@@ -61,7 +69,11 @@ PROGRESS_OF = Query("progress_of", ProgressRow)
 
 
 class ReasonRow(TypedDict):
-    """One row per metric, state and reason among a board's pairs without a score, with the message of one of them."""
+    """One row per metric, state and reason: the number of pairs without a score for this reason.
+
+    *state*: missing, failed or excluded. *broken*: whether the evaluation LM itself misbehaved.
+    *example*: the message of one of these pairs.
+    """
 
     metric: str
     state: str
@@ -79,7 +91,10 @@ REASONS_OF = Query("reasons_of", ReasonRow)
 
 
 class ScoredPairRow(TypedDict):
-    """One row per scored pair of one candidate."""
+    """One row per scored pair of one signature and candidate.
+
+    *value*: the score, in the metric's unit.
+    """
 
     paper_id: str
     value: float
@@ -89,7 +104,10 @@ SCORED_PAIRS = Query("scored_pairs", ScoredPairRow)
 
 
 class FinishedPairRow(TypedDict):
-    """One row per pair of one signature that has a score or a final problem."""
+    """One row per pair of one signature that has a score or has finally failed.
+
+    *value*: the score, in the metric's unit; None for a failed pair. *reason*: why the pair failed.
+    """
 
     paper_id: str
     candidate_id: str
@@ -102,7 +120,10 @@ FINISHED_PAIRS = Query("finished_pairs", FinishedPairRow)
 
 
 class CandidatePairRow(TypedDict):
-    """One row per planned pair of one signature and the requested candidates, with its state, score or reason."""
+    """One row per planned pair of one signature and the requested candidates.
+
+    *state*: scored, missing, failed or excluded. *value*: the score, if there is one. *reason*: why there is no score.
+    """
 
     candidate_id: str
     paper_id: str
@@ -116,9 +137,9 @@ CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
 
 
 class ChancePairRow(TypedDict):
-    """One row per pair with both a score (*value*) and a score above chance (*above*), in the metric's unit.
+    """One row per pair that has both a score (*value*) and a score above chance (*above*), in the metric's unit.
 
-    Pairs of one *unit*, a group of papers whose reviews are exchanged, depend on each other.
+    *unit*: a key shared by the papers whose reviews are exchanged. Pairs with the same *unit* depend on each other.
     """
 
     candidate_id: str
@@ -132,7 +153,10 @@ CHANCE_PAIRS = Query("chance_pairs", ChancePairRow)
 
 
 class BoardPairRow(TypedDict):
-    """One row per scored pair of one signature whose candidate stands on the boards: humans and models."""
+    """One row per scored pair of one signature, for human and model candidates.
+
+    *value*: the score, in the metric's unit.
+    """
 
     candidate_id: str
     paper_id: str
@@ -144,7 +168,11 @@ BOARD_PAIRS = Query("board_pairs", BoardPairRow)
 
 
 class PairLogprobsRow(TypedDict):
-    """One row per scored pair of one signature of GEM: two log-probabilities (nats), whose difference is its score."""
+    """One row per scored pair of one GEM signature: the two log-probabilities of the reference, in nats.
+
+    *conditional*: given the candidate's review. *marginal*: without that review. The score is *conditional* less
+    *marginal*.
+    """
 
     paper_id: str
     candidate_id: str

@@ -9,7 +9,11 @@ from gre_bench.store.queries import Query
 
 
 class SeparationRow(TypedDict):
-    """One row per requested signature with an AUC: how well it separates two kinds of pairs, *same* and *other*."""
+    """One row per requested signature with an AUC: how often right reviews score above reviews of other papers.
+
+    *same*: the candidate whose reviews are of the right paper. *other*: the control whose reviews are of other papers.
+    *same_pairs*, *other_pairs*: the number of scored pairs of each. *low*, *high*: 95% interval of *auc*, by paper.
+    """
 
     metric: str
     signature_id: str
@@ -26,7 +30,15 @@ SEPARATION = Query("separation", SeparationRow)
 
 
 class EffectRow(TypedDict):
-    """One row per metric and change of the requested signatures, or of all if none is named: the change's effect."""
+    """One row per requested signature and change: the effect of the change on the metric's scores.
+
+    All signatures are returned if none is named. `gre_bench.metrics.validation.ChangeResult` explains the statistics.
+
+    - *change*: name of the degradation or manipulation. *candidate_id*: the candidate that stands for the changed
+      reviews.
+    - *family*: ``degradation`` or ``manipulation``. *made_by*: the rule or writer that changed the reviews.
+    - *run_id*: the run that computed the effect.
+    """
 
     metric: str
     signature_id: str
@@ -61,7 +73,16 @@ EFFECTS = Query("effects", EffectRow)
 
 
 class AgreementRow(TypedDict):
-    """One row per metric and coefficient of the requested signatures: the correlation of scores with human grades."""
+    """One row per requested signature and coefficient: the correlation of the metric's scores with human grades.
+
+    - *kind*: spearman, kendall or pearson. *value*: the coefficient. *low*, *high*: its 95% interval. *p*: its p-value.
+    - *flat_p*: the p-value if reviews count as independent.
+    - *within*: the coefficient among the reviews of one item, with its 95% interval.
+    - *at_length*: the coefficient with log length held fixed, with its 95% interval.
+    - *over_length*: *value* less the coefficient of length alone, with its 95% interval and p-value.
+    - *reviews*: number of scored reviews. *items*: number of their items. *graded*: number of reviews with a grade.
+    - *problem*: why there is no coefficient.
+    """
 
     metric: str
     signature_id: str
@@ -92,7 +113,11 @@ AGREEMENTS = Query("agreements", AgreementRow)
 
 
 class ValidationRow(TypedDict):
-    """One row per validated signature among the requested ones, or among all if none is named: the outcome."""
+    """One row per requested signature that was validated: the outcome of the validation.
+
+    All signatures are returned if none is named. *verdict*: pass, fail or undecided. *edition*: where it was validated.
+    *detail*: the changes that the metric does not pass or that were not tried.
+    """
 
     metric: str
     signature_id: str

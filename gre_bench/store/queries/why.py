@@ -9,9 +9,10 @@ from gre_bench.store.queries import Query
 
 
 class WhyPairRow(TypedDict):
-    """One row per planned pair of one signature and candidate.
+    """One row per planned pair of one signature and candidate: its score, or the reason why it has none.
 
-    It has a score, its predictions and the run that made it, or else the reason why there is no score.
+    *state*: scored, missing, failed or excluded. *message*: details of the *reason*.
+    *predictions*: keys of the LM predictions behind the score. *run_id*: the run that computed the score.
     """
 
     paper_id: str
@@ -28,7 +29,11 @@ WHY_PAIRS = Query("why_pairs", WhyPairRow)
 
 
 class WhyPaperRow(TypedDict):
-    """One row: a paper, where its text came from, and the snapshot that held it."""
+    """One row: the source of a paper's text.
+
+    *pdf_version_status*: the version of the PDF: submitted, revised_after_review, camera_ready or unknown.
+    *text_status*: ``ok``, or why the text is missing or doubtful. *snapshot*: digest of the snapshot imported last.
+    """
 
     paper_id: str
     title: str
@@ -44,7 +49,11 @@ WHY_PAPER = Query("why_paper", WhyPaperRow)
 
 
 class WhyReviewRow(TypedDict):
-    """One row per requested review: its version, its text, and its judgments by one writer."""
+    """One row per requested review: its text, the version of that text, and its judgments by one writer.
+
+    *version_id*: None for the note as it was when fetched. *written_at*: when the version was written.
+    *version_rule*: why this version counts. *lines*: number of judgments. *strays*: lines that are no judgment.
+    """
 
     review_id: str
     candidate: str
@@ -61,7 +70,12 @@ WHY_REVIEWS = Query("why_reviews", WhyReviewRow)
 
 
 class WhySpanRow(TypedDict):
-    """One row per evaluation LM and requested prediction: the log-probabilities of its reply, token by token."""
+    """One row per evaluation LM and requested prediction: the log-probabilities of the reply.
+
+    *lm_id*: digest of the evaluation LM's identity. *prediction*: key of the prediction. *ids*: token ids of the reply.
+    *logprobs*: log-probability of each token, in nats. *total*: their sum. *escaped*: control tokens escaped in the
+    texts.
+    """
 
     lm_id: str
     prediction: str
@@ -75,7 +89,10 @@ WHY_SPANS = Query("why_spans", WhySpanRow)
 
 
 class WhyRunRow(TypedDict):
-    """One row per run that scored pairs of one signature and candidate, the last run first."""
+    """One row per run that scored pairs of one signature and candidate, the last run first.
+
+    *settings*: as JSON. *code_version*: version of this program. *pairs*: number of pairs that the run scored.
+    """
 
     run_id: str
     command: str
@@ -89,9 +106,10 @@ WHY_RUN = Query("why_run", WhyRunRow)
 
 
 class MovedReviewRow(TypedDict):
-    """One row per paper: the candidate's review of another paper that is scored here to measure chance.
+    """One row per paper: the review of another paper that is scored here to measure chance.
 
-    *swap* names the group of papers that exchange their reviews.
+    *paper_id*: the paper it is scored on. *review_id*: the moved review, by the requested candidate.
+    *swap*: a key shared by the reviews that exchange papers.
     """
 
     paper_id: str

@@ -8,7 +8,7 @@ from gre_bench.store.queries import Query
 
 
 class JudgmentsRow(TypedDict):
-    """One row per review and writer: the judgments that the writer made of the review."""
+    """One row per review and writer: the judgments (*text*) that the writer made from the review."""
 
     review_id: str
     writer: str
@@ -21,8 +21,9 @@ JUDGMENTS = Query("judgments", JudgmentsRow)
 class DescribedJudgmentsRow(TypedDict):
     """One row per candidate of the requested reviews.
 
-    *reviews* counts them, *judged* those with judgments. *median_lines* is the median number of lines of the judgments;
-    *covered* is the mean share of a review's distinct words that they keep. *longest_id* names the longest.
+    *reviews*: number of requested reviews by the candidate. *judged*: number of these reviews with judgments.
+    *median_lines*: median number of judgments per review. *longest_id*: the review with the most judgments.
+    *covered*: mean share of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -37,7 +38,10 @@ DESCRIBED_JUDGMENTS = Query("described_judgments", DescribedJudgmentsRow)
 
 
 class JudgedExampleRow(TypedDict):
-    """One row per candidate and writer: the first line of the candidate's longest judgments in the sample."""
+    """One row per candidate and writer: an example of the judgments that the writer made.
+
+    *example*: the first line of the judgments of one sampled review, the one with the most judgments.
+    """
 
     candidate_id: str
     writer: str
@@ -58,7 +62,10 @@ SYNOPSES = Query("synopses", SynopsisRow)
 
 
 class AskedForRow(TypedDict):
-    """One row per candidate, writer that was asked for its reviews, and whether a request was answered (*wrote*)."""
+    """One row per candidate, writer and outcome of requests for the candidate's reviews.
+
+    *wrote*: whether the requests were answered with a review. A candidate with both outcomes has two rows per writer.
+    """
 
     candidate: str
     writer: str
@@ -69,7 +76,11 @@ ASKED_FOR = Query("asked_for", AskedForRow)
 
 
 class UnwrittenRow(TypedDict):
-    """One row per text that a writer was asked for and did not deliver: the outcome, and whether it is final."""
+    """One row per text that one writer was asked for but did not deliver.
+
+    *item*: id of the review or paper. *outcome*: the kind of failure, such as ``refused``. *detail*: its message.
+    *final*: True if the text will not be requested again.
+    """
 
     item: str
     outcome: str
@@ -81,7 +92,11 @@ UNWRITTEN = Query("unwritten", UnwrittenRow)
 
 
 class TextOutcomesRow(TypedDict):
-    """One row per task, writer and outcome of the requested texts; a text cut at the token limit counts as cut."""
+    """One row per task, writer and outcome: the number of requested texts and the tokens they took.
+
+    *task*: review, judgments or assw (synopses). *outcome*: ``ok``, ``cut`` for a text cut at the token limit, or why
+    there is no text. *from_the_archive*: texts answered by the archive of earlier replies.
+    """
 
     task: str
     writer: str
@@ -97,9 +112,11 @@ TEXT_OUTCOMES = Query("text_outcomes", TextOutcomesRow)
 
 
 class OutcomesRow(TypedDict):
-    """One row per candidate, purpose and LM: how many of the requested texts and grades had each outcome.
+    """One row per candidate, purpose and LM: the number of requested texts and grades with each outcome.
 
-    The last attempt at a text or grade counts.
+    *purpose*: reviews, judgments, synopses, or grades of a metric. *asked*: all requests. *cut*: texts cut at the token
+    limit. *not_asked*: requests that could not be made, such as without a text. Only the last attempt at each text or
+    grade counts.
     """
 
     candidate: str

@@ -70,7 +70,7 @@ def fetch(
     more += ["sources.unverified_venue=true"] if unverified_venue else []
     chosen = venue_settings(venue, year, papers, seed, settings, [*(override or []), *more], host)
     configure_prefect(state)
-    from gre_bench.flows.fetch import FetchJob, bring, run_of
+    from gre_bench.flows.fetch import FetchJob, fetch_snapshot, run_of
     from gre_bench.flows.fetch import fetch as fetch_flow
     from gre_bench.tasks import steps
 
@@ -79,7 +79,7 @@ def fetch(
         summary = perform(
             not no_prefect,
             lambda: fetch_flow(chosen, job.state, again),
-            lambda: bring(job, steps.undecorated(), lambda line: screen.say(line, screen.err)),
+            lambda: fetch_snapshot(job, steps.undecorated(), lambda line: screen.say(line, screen.err)),
         )
     if as_json:
         screen.print_json(summary)

@@ -62,14 +62,14 @@ def rank(
         confirm(f"replace all reviews and scores of {name} in {store.key}")
     configure_prefect(state)
     from gre_bench.flows.annual_refresh import refresh, usable
-    from gre_bench.pipeline.own_reviews import bring
+    from gre_bench.pipeline.own_reviews import import_candidate
     from gre_bench.pipeline.removal import own_name
     from gre_bench.pipeline.runs.job import Job
     from gre_bench.tasks import steps
 
     job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
     run = steps.undecorated()
-    job, understood = bring(store, job, run, file, name, writer, replace)
+    job, understood = import_candidate(store, job, run, file, name, writer, replace)
     if not as_json:
         show_understood(understood)
     with progress_bar(store, as_json):
