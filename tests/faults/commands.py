@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import resource
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from tests.conftest import ROOT
 from tests.flows.refreshing import use
+from tests.forks import CONTEXT
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
 
@@ -83,24 +83,9 @@ def sample(folder: Path, chat: ScriptedChat | None = None) -> tuple[str, ...]:
     return ("--no-prefect", "--settings", str(file))
 
 
-def server() -> ForkServerContext:
-    """Where the children are forked from."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        [
-            "tests.faults.commands",
-            "gre_bench.cli.app",
-            "gre_bench.flows.annual_refresh",
-            "gre_bench.reports.publishing",
-            "gre_bench.writing.http_writer",
-        ]
-    )
-    return context
-
-
 def start(arguments: Sequence[Any], folder: Path, before: Before | None = None) -> ForkServerProcess:
     """The command at work; what it says goes to ``out`` and ``err`` in *folder*."""
-    process = server().Process(target=_main, args=([str(one) for one in arguments], str(folder), before))
+    process = CONTEXT.Process(target=_main, args=([str(one) for one in arguments], str(folder), before))
     process.start()
     return process
 

@@ -6,7 +6,6 @@ Children are forked off a process that has everything imported, so that a start 
 from __future__ import annotations
 
 import math
-import multiprocessing
 import os
 import signal
 import sys
@@ -30,7 +29,8 @@ from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.faults.points import armed
-from tests.flows.refreshing import EDITION, query, tables, use
+from tests.flows.refreshing import EDITION, tables, use
+from tests.forks import CONTEXT
 from tests.holds import wait_for
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, ScriptedChat
@@ -43,8 +43,6 @@ SMALL_STEPS = ("run.chunk_papers=6", "run.read_copy_every_s=0", "writing.chunk=1
 MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
 
 T = TypeVar("T")
-CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["tests.faults.killing", "gre_bench.cli.app", "scipy.special"])
 
 
 def by_lm(folder: Path, server: ScriptedChat, *more: str) -> tuple[str, ...]:
@@ -131,9 +129,11 @@ def on_each_core(work: Callable[[T, int], None], items: Iterable[T]) -> None:
 def whole(state: Path) -> dict[str, list[tuple[Any, ...]]]:
     """`tables` and the texts that they rest on, run ids and times aside."""
     names = ("papers", "reviews", "judgments", "synopses", "texts", "candidates", "review_versions", "paper_sources")
-    texts = {name: query(state, f"from {name} order by all") for name in names}
-    replies = "select * exclude (run_id, archived) from replies order by all"
-    return tables(state) | texts | {"replies": query(state, replies)}
+    asked = {name: f"from {name} order by all" for name in names}
+    asked["replies"] = "select * exclude (run_id, archived) from replies order by all"
+    with Store(state, EDITION).transaction() as connection:
+        texts = {name: connection.execute(text).fetchall() for name, text in asked.items()}
+    return tables(state) | texts
 
 
 def debris(state: Path) -> list[str]:

@@ -217,30 +217,28 @@ def test_a_release_of_a_copy_with_a_damaged_page_is_refused(pristine, tmp_path, 
     assert not latest.exists() or manifest.verify(latest.resolve())
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(60, marks=MANY)])
+@pytest.mark.parametrize("count", [4, pytest.param(60, marks=MANY)])
 def test_a_damaged_or_swapped_reply_is_asked_for_again_and_no_other(pristine, tmp_path, trial, count):
     random = Random(8)
     entries = sorted(path.relative_to(pristine.state) for path in (pristine.state / "replies").rglob("*.json"))
     assert len(entries) == pristine.paid
-    for kind in ("flipped", "cut", "swapped"):
-        state = tmp_path / kind
-        shutil.rmtree(state, ignore_errors=True)
-        shutil.copytree(pristine.state / "replies", state / "replies")
-        chosen = random.sample(entries, min(count, len(entries)) // 2 * 2)
-        if kind == "swapped":
-            for one, other in zip(chosen[::2], chosen[1::2], strict=True):
-                kept = (state / one).read_bytes()
-                (state / one).write_bytes((state / other).read_bytes())
-                (state / other).write_bytes(kept)
-        else:
-            for entry in chosen:
-                size = (state / entry).stat().st_size
-                done_to(state / entry, next(flips(size, 1, random) if kind == "flipped" else cuts(size, 1, random)))
-        since = pristine.chat.count
-        assert pristine.go_on(state)["outcome"] == "done"
-        assert_undisturbed(state, pristine.tables)
-        assert pristine.chat.count - since == len(chosen)
-        trial(f"damaged file: archived reply, {kind}", "asked for once more; the same tables", times=len(chosen))
+    chosen = random.sample(entries, min(count, len(entries)) // 4 * 4)
+    part, state = len(chosen) // 4, tmp_path / "state"
+    shutil.copytree(pristine.state / "replies", state / "replies")
+    for place, entry in enumerate(chosen[: 2 * part]):
+        size = (state / entry).stat().st_size
+        done_to(state / entry, next(flips(size, 1, random) if place < part else cuts(size, 1, random)))
+    for one, other in zip(chosen[2 * part :: 2], chosen[2 * part + 1 :: 2], strict=True):
+        kept = (state / one).read_bytes()
+        (state / one).write_bytes((state / other).read_bytes())
+        (state / other).write_bytes(kept)
+    since = pristine.chat.count
+    assert pristine.go_on(state)["outcome"] == "done"
+    assert_undisturbed(state, pristine.tables)
+    asked = [str(body["messages"]) for body in pristine.chat.requests[since:]]
+    assert len(asked) == len(set(asked)) == len(chosen)
+    for kind, times in (("flipped", part), ("cut", part), ("swapped", 2 * part)):
+        trial(f"damaged file: archived reply, {kind}", "asked for once more; the same tables", times=times)
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(1500, marks=MANY)])
@@ -298,9 +296,11 @@ def test_a_damaged_snapshot_is_kept_beside_and_made_anew_from_the_files_at_hand(
     state, random = pristine.copied(tmp_path / "state"), Random(11)
     (made,) = (state / "snapshots").glob("SAMPLE-2026-*[0-9a-f]")
     files = (path for path in made.rglob("*") if path.is_file() and path.stat().st_size)
-    for name in sorted(path.relative_to(made).as_posix() for path in files):
+    for place, name in enumerate(sorted(path.relative_to(made).as_posix() for path in files)):
         whole = (made / name).read_bytes()
-        for damage in damages(len(whole), count, random):
+        found = [*damages(len(whole), count, random)]
+        # Of a few, every second file is flipped and the others are cut.
+        for damage in found if count > 1 else found[place % 2 :: 2]:
             said = done_to(made / name, damage)
             assert pristine.go_on(state)["outcome"] == "done", said
             assert (made / name).read_bytes() == whole or name == "manifest.json", said

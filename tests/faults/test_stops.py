@@ -23,7 +23,7 @@ from tests.conftest import ROOT
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said
 from tests.flows.fetching import ACCOUNT, served
-from tests.flows.refreshing import EDITION, tables
+from tests.flows.refreshing import EDITION, tables, with_papers_read
 from tests.holds import wait_for
 from tests.ingest.pdf.test_reader import endless
 from tests.servers.scripted_chat import scripted_chat
@@ -135,6 +135,7 @@ def test_a_refresh_whose_endpoint_does_not_answer(tmp_path, trial, sign):
 
 @SOONER
 def test_a_refresh_whose_endpoint_drips_a_byte_a_second(tmp_path, trial, sign):
+    with_papers_read(tmp_path / "state")
     with scripted_chat(then="drip_slowly") as server:
         process = commanded(tmp_path, *asked(tmp_path / "state", *by_lm(tmp_path, server)), "--limit", "2")
         wait_for(lambda: server.count >= 2, process)
@@ -146,6 +147,7 @@ def test_a_refresh_whose_endpoint_drips_a_byte_a_second(tmp_path, trial, sign):
 
 @SOONER
 def test_a_second_stop_does_not_wait_for_what_the_first_one_waits_for(tmp_path, trial, sign):
+    with_papers_read(tmp_path / "state")
     with scripted_chat(pause_s=120.0) as server:
         process = commanded(tmp_path, *asked(tmp_path / "state", *by_lm(tmp_path, server)), "--limit", "2")
         wait_for(lambda: server.count >= 2, process)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import multiprocessing
 from pathlib import Path
 from random import Random
 
@@ -27,6 +26,7 @@ from gre_bench.tasks import steps
 from tests.conftest import SHARED
 from tests.flows import fetching
 from tests.flows.fetching import ACCOUNT, NOTES, fetched, opened, pdf_of, repeated, served, set_forward, settings
+from tests.forks import CONTEXT
 
 PAPERS = sorted({note["forum"] for note in NOTES})
 IDEAL = {"login": 1, "notes": 4, "attachment": 3, "pdf": 1}
@@ -137,21 +137,14 @@ def test_a_service_that_is_down_leaves_an_incomplete_fetch_that_goes_on(tmp_path
         assert loopback.counts["notes"] == 4 + 4
 
 
-@pytest.fixture(scope="module")
-def context():
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.flows.fetching", "openreview.api", "gre_bench.ingest.openreview.transport"])
-    return context
-
-
 @pytest.mark.parametrize("whole", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_a_fetch_killed_at_each_of_its_commits_makes_the_same_snapshot(context, tmp_path, undisturbed, whole):
+def test_a_fetch_killed_at_each_of_its_commits_makes_the_same_snapshot(tmp_path, undisturbed, whole):
     # Each process is killed after its first commit, or, with one commit done, in the middle of its second.
     commits, kills = (1, 0) if whole else (2, 0)
     with served() as loopback:
         while True:
             how = (loopback.v2, str(tmp_path), commits, whole, ("fetch.pdf_batch=1",))
-            process = context.Process(target=fetching.fetch_until, args=how)
+            process = CONTEXT.Process(target=fetching.fetch_until, args=how)
             process.start()
             process.join()
             if process.exitcode == 0:
@@ -167,12 +160,12 @@ def test_a_fetch_killed_at_each_of_its_commits_makes_the_same_snapshot(context, 
         assert sum(loopback.counts[kind] for kind in asked) == sum(asked.values()) + len(again)
 
 
-def test_kills_at_random_moments_make_the_same_snapshot(context, tmp_path, undisturbed):
+def test_kills_at_random_moments_make_the_same_snapshot(tmp_path, undisturbed):
     random, kills = Random(5), 0
     with served() as loopback:
         for _ in range(8):
             how = (loopback.v2, str(tmp_path), 10**9, True, ())
-            process = context.Process(target=fetching.fetch_until, args=how)
+            process = CONTEXT.Process(target=fetching.fetch_until, args=how)
             process.start()
             process.join(random.uniform(0.0, 0.3))
             kills += process.is_alive()

@@ -86,7 +86,7 @@ def test_refusals_of_a_run_before_neither_stop_a_run_nor_make_a_storm(tmp_path):
 
 
 def test_a_run_that_waits_asks_for_what_is_refused_once(tmp_path):
-    with served(limits={"pdf": Limit(4, 0.3)}) as loopback:
+    with served(limits={"pdf": Limit(6, 0.3)}) as loopback:
         loopback.fixture_stores[2].refused = {"s01", "s02", "s03", "s06", "s16"}
         summary = fetched(loopback.v2, tmp_path, *SINGLY)
         assert (summary["outcome"], summary["counts"]["pdf_refused"]) == ("done", 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -45,18 +46,34 @@ def run(state, *overrides, **more):
     return validate(Job(asked(*overrides), with_papers_read(state), **more), steps.undecorated())
 
 
+@pytest.fixture(scope="module")
+def once_validated(tmp_path_factory):
+    """A validation that nothing disturbed: its state, which nobody may change, and its summary."""
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("validated")
+    return state, run(state)
+
+
+@pytest.fixture
+def validated(once_validated, tmp_path):
+    """A copy of that state, for a test to go on from."""
+    return shutil.copytree(once_validated[0], tmp_path / "state")
+
+
 def cells(summary):
     return {(row["metric"], row["change"]): row for row in summary["effects"]}
 
 
-def test_every_pair_of_every_change_ends_scored_or_excluded_and_the_effects_are_those_of_the_stored_scores(tmp_path):
-    summary = run(tmp_path)
+def test_every_pair_of_every_change_ends_scored_or_excluded_and_the_effects_are_those_of_the_stored_scores(
+    once_validated,
+):
+    state, summary = once_validated
     assert summary["outcome"] == "done"
     assert all(row["missing"] == row["failed"] == 0 for row in summary["metrics"])
     found = cells(summary)
     assert {change for _, change in found} == {*BY_RULE, "random_replacement", "generic"}
     rows = query(
-        tmp_path,
+        state,
         """select h.value, c.value, h.paper_id from pairs h join pairs c using (signature_id, paper_id, reference_id)
         join signatures s using (signature_id)
         where s.metric = 'gem' and h.candidate_id = 'human' and c.candidate_id = 'human~sentence_deletion'
@@ -70,8 +87,8 @@ def test_every_pair_of_every_change_ends_scored_or_excluded_and_the_effects_are_
     assert row["d"] < 0
 
 
-def test_a_metric_without_reference_is_scored_once_a_response(tmp_path):
-    found = cells(run(tmp_path))
+def test_a_metric_without_reference_is_scored_once_a_response(once_validated):
+    found = cells(once_validated[1])
     assert found["length", "concatenation"]["pairs"] == 6
     assert found["length", "concatenation"]["d"] > 1
     assert found["length", "shuffled_lines"]["d"] == pytest.approx(0.0, abs=0.05)
@@ -86,8 +103,8 @@ def test_a_change_that_no_pair_allows_is_left_out_if_it_is_ours_and_open_if_it_i
     assert "no_sections" in found["rouge_l", "elongation"]["problem"]
 
 
-def test_no_metric_passes_while_one_of_the_papers_changes_is_untried(tmp_path):
-    summary = run(tmp_path)
+def test_no_metric_passes_while_one_of_the_papers_changes_is_untried(once_validated):
+    summary = once_validated[1]
     assert "rephrase_1" in summary["untried"]
     assert {row["verdict"] for row in summary["verdicts"]} <= {"fail", "undecided"}
 
@@ -116,20 +133,17 @@ def test_judgments_are_changed_themselves_where_the_settings_say_so(tmp_path):
     assert half[0][0] > 0
 
 
-def test_a_validation_goes_on_where_it_stopped_and_changes_nothing_when_done(tmp_path, scripted):
-    first = run(tmp_path)
-    texts = query(tmp_path, "select review_id, text from reviews order by 1")
-    before = len(scripted.asked)
-    second = run(tmp_path)
-    assert len(scripted.asked) == before
-    assert query(tmp_path, "select review_id, text from reviews order by 1") == texts
-    assert [{**row} for row in second["effects"]] == [{**row} for row in first["effects"]]
+def test_a_validation_goes_on_where_it_stopped_and_changes_nothing_when_done(once_validated, validated, scripted):
+    texts = query(validated, "select review_id, text from reviews order by 1")
+    second = run(validated)
+    assert scripted.asked == []
+    assert query(validated, "select review_id, text from reviews order by 1") == texts
+    assert [{**row} for row in second["effects"]] == [{**row} for row in once_validated[1]["effects"]]
 
 
-def test_texts_made_in_two_ways_are_never_mixed(tmp_path):
-    run(tmp_path)
+def test_texts_made_in_two_ways_are_never_mixed(validated):
     with pytest.raises(SettingsError, match=r"change sentence_deletion .* never mixed"):
-        run(tmp_path, "validation.splitter=linguistic")
+        run(validated, "validation.splitter=linguistic")
 
 
 def test_a_change_that_the_domain_or_the_level_does_not_allow_is_one_line(tmp_path):
@@ -141,7 +155,7 @@ def test_a_change_that_the_domain_or_the_level_does_not_allow_is_one_line(tmp_pa
 
 def test_boards_say_what_became_of_the_validation_and_leave_changes_out(tmp_path):
     wanted = ("edition.papers=6", 'scoring.metrics=["gem", "gem_s_abstract", "rouge_l", "length"]')
-    refresh(Job(asked(*wanted), tmp_path), steps.undecorated())
+    refresh(Job(asked(*wanted), with_papers_read(tmp_path)), steps.undecorated())
     assert query(tmp_path, "select distinct validation from leaderboard") == [("unvalidated",)]
     run(tmp_path)
     refresh(Job(asked(*wanted), tmp_path), steps.undecorated())
@@ -151,15 +165,15 @@ def test_boards_say_what_became_of_the_validation_and_leave_changes_out(tmp_path
     assert query(tmp_path, "select count(*) from plan where candidate_id = 'human~sentence_deletion'")[0][0] > 0
 
 
-def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(tmp_path):
-    summary = run(tmp_path)
+def test_a_certificate_is_found_by_its_signature_and_a_damaged_one_is_one_line(once_validated, validated):
+    summary = once_validated[1]
     signature_id = summary["verdicts"][0]["signature_id"]
-    made = validation_record(tmp_path, signature_id)
+    made = validation_record(validated, signature_id)
     assert made.signature["metric"] == "gem"
     assert made.changes["sentence_deletion"] == cells(summary)["gem", "sentence_deletion"]["verdict"]
-    (tmp_path / "validations" / f"{signature_id}.json").write_text("{")
+    (validated / "validations" / f"{signature_id}.json").write_text("{")
     with pytest.raises(StoreError, match="damaged"):
-        validation_record(tmp_path, signature_id)
+        validation_record(validated, signature_id)
 
 
 def test_a_pilot_certifies_nothing(tmp_path):

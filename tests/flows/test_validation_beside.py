@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -40,27 +41,40 @@ def refreshed(state, *overrides):
     return refresh(Job(asked(*TWO, *overrides), with_papers_read(state)), steps.undecorated())
 
 
-def killed_while_scoring(state, monkeypatch):
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A validation that nothing disturbed: its state, which nobody may change, and its summary."""
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("whole")
+    return state, run(state)
+
+
+@pytest.fixture(scope="module")
+def killed_while_scoring(tmp_path_factory):
+    """The state of a validation that was killed while it scored; nobody may change it."""
+    use(OverlapLM())
+    state = tmp_path_factory.mktemp("killed")
+
     def stop(*_, **__):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr(gre_bench.flows.validate_metrics, "score", stop)
         with pytest.raises(KeyboardInterrupt):
             run(state)
+    return state
 
 
-def test_a_refresh_is_not_kept_incomplete_by_a_validation_that_was_killed(tmp_path, monkeypatch):
-    killed_while_scoring(tmp_path, monkeypatch)
-    summary = refreshed(tmp_path)
+def test_a_refresh_is_not_kept_incomplete_by_a_validation_that_was_killed(killed_while_scoring, tmp_path):
+    state = shutil.copytree(killed_while_scoring, tmp_path / "state")
+    summary = refreshed(state)
     assert (summary["outcome"], summary["message"]) == ("done", "")
     assert all(row["planned"] == row["scored"] + row["excluded"] for row in summary["metrics"])
-    assert run(tmp_path)["outcome"] == "done"
+    assert run(state)["outcome"] == "done"
 
 
-def test_a_validation_that_was_killed_comes_to_the_same_effects_when_it_goes_on(tmp_path, monkeypatch):
-    killed_while_scoring(tmp_path / "killed", monkeypatch)
-    assert run(tmp_path / "killed")["effects"] == run(tmp_path / "whole")["effects"]
+def test_a_validation_that_was_killed_comes_to_the_same_effects_when_it_goes_on(killed_while_scoring, whole, tmp_path):
+    assert run(shutil.copytree(killed_while_scoring, tmp_path / "state"))["effects"] == whole[1]["effects"]
 
 
 def test_a_board_goes_on_showing_what_the_last_refresh_planned_after_a_validation_of_the_same(tmp_path):
@@ -72,14 +86,14 @@ def test_a_board_goes_on_showing_what_the_last_refresh_planned_after_a_validatio
     assert shown == ["gem", "rouge_l"]
 
 
-def test_a_pilot_after_a_whole_validation_tells_of_its_papers_alone_and_leaves_the_stored_effects(tmp_path):
-    run(tmp_path)
-    stored = query(tmp_path, "from effects order by all")
-    pilot = run(tmp_path, limit=3)
+def test_a_pilot_after_a_whole_validation_tells_of_its_papers_alone_and_leaves_the_stored_effects(whole, tmp_path):
+    state = shutil.copytree(whole[0], tmp_path / "state")
+    stored = query(state, "from effects order by all")
+    pilot = run(state, limit=3)
     for row in pilot["effects"]:
         assert (row["papers"], row["pairs"], row["planned"]) == (3, 6, 6)
         assert row["length_d"] is not None
-    assert query(tmp_path, "from effects order by all") == stored
+    assert query(state, "from effects order by all") == stored
 
 
 def test_judgments_changed_with_another_seed_are_not_scored_as_if_they_were_the_same(tmp_path):
@@ -123,10 +137,11 @@ def test_no_change_at_all_or_one_rephraser_for_two_is_one_line(tmp_path):
         run(tmp_path, 'validation.changes=["rephrase_1", "rephrase_2"]', 'validation.rephrase=["rule", "rule"]')
 
 
-def test_a_scored_pair_is_compared_only_with_itself_before_the_change(tmp_path):
-    found = cells(run(tmp_path))
+def test_a_scored_pair_is_compared_only_with_itself_before_the_change(whole):
+    state, summary = whole
+    found = cells(summary)
     before, after = query(
-        tmp_path,
+        state,
         """select avg(h.value), avg(c.value) from pairs h join pairs c using (signature_id, paper_id, reference_id)
         join signatures s using (signature_id)
         where s.metric = 'rouge_l' and h.candidate_id = 'human' and c.candidate_id = 'human~concatenation'""",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import site
@@ -108,24 +109,41 @@ def test_the_demo_needs_nothing_but_the_installation(installed, engine):
     assert "done: 0 pairs scored now" in installed.done("refresh", "--settings", "demo", "--no-prefect")
 
 
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        (("plan", "ICLR", "2025", "--settings", "gpu"), "fetch: 300 PDFs"),
-        (("compare", "--published", "table6", "--published", "table7"), "Spearman"),
-        (("compare", EDITION, "--published", "table6"), "left out of SAMPLE-2026"),
-        (("publish", EDITION), "index.html"),
-        (("doctor",), "SAMPLE-2026 can be read"),
-        (("models", "list"), "smollm"),
-        (("sql", EDITION, "from leaderboard"), "extractive-full"),
-        (("why", EDITION, "gem", "extractive-full"), "extractive-full"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_a_command_works_from_anywhere(installed, command, expected):
+COMMANDS = {
+    ("plan", "ICLR", "2025", "--settings", "gpu"): "fetch: 300 PDFs",
+    ("compare", "--published", "table6", "--published", "table7"): "Spearman",
+    ("compare", EDITION, "--published", "table6"): "left out of SAMPLE-2026",
+    ("publish", EDITION): "index.html",
+    ("doctor",): "SAMPLE-2026 can be read",
+    ("models", "list"): "smollm",
+    ("sql", EDITION, "from leaderboard"): "extractive-full",
+    ("why", EDITION, "gem", "extractive-full"): "extractive-full",
+}
+ONE_AFTER_THE_OTHER = """
+import json, sys
+from gre_bench.cli import app
+for command in json.loads(sys.argv[1]):
+    sys.argv = ["gre-bench", *command]
+    try:
+        app.main()
+    except SystemExit as end:
+        assert not end.code, (command, end.code)
+    print(sys.argv, "ended", flush=True)
+"""
+
+
+def test_every_command_works_from_anywhere(installed):
     if not (installed.folder / "state" / "editions").is_dir():
         installed.done("demo", "--no-prefect")
-    assert expected.lower() in installed.done(*command).lower()
+    # In one process: a start of Python for each would take longer than all of them.
+    asked = [installed.program.parent / "python", "-P", "-c", ONE_AFTER_THE_OTHER, json.dumps(list(COMMANDS))]
+    found = subprocess.run(asked, cwd=installed.folder, env=plain(), text=True, capture_output=True, timeout=500)
+    assert (found.returncode, found.stderr) == (0, ""), found.stderr + found.stdout
+    rest = found.stdout
+    for command, expected in COMMANDS.items():
+        shown, ended, rest = rest.partition(f"{['gre-bench', *command]} ended\n")
+        assert ended and expected.lower() in shown.lower(), command
+    assert "Traceback" not in found.stdout
 
 
 def test_settings_that_nobody_has_are_told_with_the_names_that_there_are(installed):

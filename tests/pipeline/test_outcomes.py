@@ -15,7 +15,7 @@ from gre_bench.store import Store
 from gre_bench.store.queries.writing import OUTCOMES
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
-from tests.flows.refreshing import EDITION, use
+from tests.flows.refreshing import EDITION, use, with_papers_read
 from tests.pipeline.runs.test_bounds import LM, of_edition
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
@@ -47,7 +47,7 @@ def edition(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(http_writer, "RetryPolicy", impatient)
         with scripted_chat(when=due, write=write) as server:
-            refresh(of_edition(state, server.url), steps.undecorated())
+            refresh(of_edition(with_papers_read(state), server.url), steps.undecorated())
         yield state
 
 

@@ -17,7 +17,7 @@ from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validation_records import validation_record, write_validation_record
 from gre_bench.tasks import steps
-from tests.flows.refreshing import query, use
+from tests.flows.refreshing import query, use, with_papers_read
 from tests.flows.test_validation import asked
 from tests.scripted_lms import FaultyLM, OverlapLM
 
@@ -104,7 +104,7 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
         )
     )
     wanted = asked('scoring.metrics=["gem", "rouge_l"]', 'validation.changes=["sentence_deletion"]')
-    summary = validate(Job(wanted, tmp_path), steps.undecorated())
+    summary = validate(Job(wanted, with_papers_read(tmp_path)), steps.undecorated())
     assert summary["outcome"] == "incomplete"
     assert [
         row[0] for row in query(tmp_path, "select s.metric from validations join signatures s using (signature_id)")
@@ -119,7 +119,7 @@ def test_nothing_is_certified_while_pairs_are_missing_or_the_evaluation_lm_misbe
 def test_a_board_forgets_a_validation_whose_certificate_was_removed(tmp_path):
     use(OverlapLM())
     wanted = asked('scoring.metrics=["rouge_l"]', 'validation.changes=["sentence_deletion"]')
-    found = validate(Job(wanted, tmp_path), steps.undecorated())["verdicts"][0]["signature_id"]
+    found = validate(Job(wanted, with_papers_read(tmp_path)), steps.undecorated())["verdicts"][0]["signature_id"]
     assert query(tmp_path, "select signature_id from validations") == [(found,)]
     (file,) = (tmp_path / "validations").rglob(f"{found}.json")
     file.unlink()

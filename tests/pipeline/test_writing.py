@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 
@@ -23,10 +21,10 @@ from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
+from tests.forks import CONTEXT
+from tests.pipeline.runs import killed
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat
-
-__all__ = ["Path"]
 
 DEMO = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 MODELS = """
@@ -41,6 +39,10 @@ model = "{model}"
 def lm(monkeypatch):
     monkeypatch.setattr(http_writer, "RetryPolicy", partial(http_writer.RetryPolicy, attempts=2, first_wait_s=0.01))
     return use(OverlapLM())
+
+
+GEM = "scoring.metrics=['gem']"
+"""For tests of texts that one metric rests on: no synopses are written, and a board has a quarter of the rows."""
 
 
 def run(state, *overrides, **asked):
@@ -117,9 +119,9 @@ def test_a_scripted_server_writes_a_whole_board_and_nothing_is_asked_twice(tmp_p
 def test_a_model_of_the_models_file_is_added_by_its_name_alone(tmp_path):
     with scripted_chat() as server:
         models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, limit=2)
+        run(tmp_path, models, GEM, limit=2)
         assert server.count == 0
-        summary = run(tmp_path, models, candidates=("scripted",), limit=2)
+        summary = run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
         assert server.count == 2
     assert summary["outcome"] == "done"
     assert query(tmp_path, "select scored, kind from leaderboard where metric = 'gem' and candidate = 'scripted'") == [
@@ -156,7 +158,7 @@ def test_a_server_that_is_down_leaves_pairs_missing_and_the_next_run_fetches_the
 )
 def test_replies_that_cannot_be_used_fail_their_pairs_with_the_reason(tmp_path, behaviour, outcome):
     with scripted_chat(then=behaviour) as server:
-        overrides = by_lm(tmp_path, server, "writing.judgments=rule", "writing.assw=rule")
+        overrides = by_lm(tmp_path, server, "writing.judgments=rule", "writing.assw=rule", GEM)
         summary = run(tmp_path, *overrides, limit=2)
     assert summary["outcome"] == "done"
     assert (("gem", "failed", outcome, 4)) in {
@@ -174,7 +176,7 @@ def test_an_unknown_writer_is_named_with_the_known_ones(tmp_path):
 
 def test_a_run_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_tables(tmp_path):
     with scripted_chat(pause_s=0.01) as server:
-        whole = by_lm(tmp_path, server)
+        whole = by_lm(tmp_path, server, GEM)
         (tmp_path / "undisturbed").mkdir()
         run(tmp_path / "undisturbed", *whole, limit=3)
         undisturbed = server.count
@@ -196,30 +198,20 @@ def test_a_run_pauses_at_its_bound_and_a_raise_pays_only_the_rest_for_the_same_t
 
 def test_hours_of_a_run_are_bounded_over_all_its_starts(tmp_path):
     with pytest.raises(BudgetReached, match="paused at budget.hours"):
-        run(tmp_path, "budget.hours=1e-6", limit=2)
+        run(tmp_path, "budget.hours=1e-6", GEM, limit=2)
     assert query(tmp_path, "select count(*) > 0 from texts") == [(True,)]
     with pytest.raises(BudgetReached, match="Raise it .--set budget.hours="):
-        run(tmp_path, "budget.hours=1e-6", limit=2)
-    assert run(tmp_path, "budget.hours=1", limit=2)["outcome"] == "done"
+        run(tmp_path, "budget.hours=1e-6", GEM, limit=2)
+    assert run(tmp_path, "budget.hours=1", GEM, limit=2)["outcome"] == "done"
 
 
 def test_a_kill_between_a_reply_and_its_use_costs_no_second_request(tmp_path):
     with scripted_chat() as server:
-        overrides = by_lm(tmp_path, server, "writing.chunk=64")
-        program = f"""
-import os, signal
-from tests.pipeline import test_writing
-from gre_bench.writing import catalog
-kept = catalog.LMTextWriter._written
-def dying(self, *arguments):
-    kept(self, *arguments)
-    os.kill(os.getpid(), signal.SIGKILL)
-catalog.LMTextWriter._written = dying
-test_writing.use(test_writing.OverlapLM())
-test_writing.run(test_writing.Path({str(tmp_path)!r}), *{overrides!r}, limit=2)
-"""
-        found = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-        assert found.returncode == -signal.SIGKILL, found.stderr
+        overrides = by_lm(tmp_path, server, "writing.chunk=64", GEM)
+        process = CONTEXT.Process(target=killed.refresh_until_a_reply, args=(str(tmp_path), overrides))
+        process.start()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
         asked = server.count
         assert asked == 2
         summary = run(tmp_path, *overrides, limit=2)
@@ -231,11 +223,11 @@ test_writing.run(test_writing.Path({str(tmp_path)!r}), *{overrides!r}, limit=2)
 def test_a_candidate_that_would_write_otherwise_than_before_is_refused(tmp_path):
     with scripted_chat() as server:
         models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, candidates=("scripted",), limit=2)
+        run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
         file = tmp_path / "models.toml"
         file.write_text(file.read_text() + "sampling = { temperature = 1.0 }\n")
         with pytest.raises(SettingsError, match="candidate scripted .* would now write as .*never mixed: give"):
-            run(tmp_path, models, limit=4)
+            run(tmp_path, models, GEM, limit=4)
         assert server.count == 2
     assert query(tmp_path, "select prompt like 'scripted@%sampling%' from candidates where kind = 'model'") == [(True,)]
 
@@ -243,11 +235,11 @@ def test_a_candidate_that_would_write_otherwise_than_before_is_refused(tmp_path)
 def test_a_candidate_added_by_name_is_gone_on_with_by_a_plain_refresh(tmp_path):
     with scripted_chat() as server:
         models = by_lm(tmp_path, server)[0]
-    summary = run(tmp_path, models, candidates=("scripted",), limit=2)
+    summary = run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
     assert (summary["outcome"], "connection" in summary["message"].lower()) == ("incomplete", True)
     with scripted_chat() as server:
         models = by_lm(tmp_path, server)[0]
-        summary = run(tmp_path, models, limit=2)
+        summary = run(tmp_path, models, GEM, limit=2)
         assert server.count == 2
     assert summary["outcome"] == "done"
     assert query(tmp_path, "select scored from leaderboard where metric = 'gem' and candidate = 'scripted'") == [(4,)]
@@ -256,12 +248,12 @@ def test_a_candidate_added_by_name_is_gone_on_with_by_a_plain_refresh(tmp_path):
 def test_a_refusal_is_asked_again_only_with_retry_failed(tmp_path):
     with scripted_chat(then="refusal") as server:
         models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, candidates=("scripted",), limit=2)
+        run(tmp_path, models, GEM, candidates=("scripted",), limit=2)
     with scripted_chat() as server:
         models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, limit=2)
+        run(tmp_path, models, GEM, limit=2)
         assert server.count == 0
-        summary = run(tmp_path, models, limit=2, retry_failed=True)
+        summary = run(tmp_path, models, GEM, limit=2, retry_failed=True)
         assert server.count == 2
     assert sum(row["failed"] for row in summary["metrics"]) == 0
 
@@ -271,9 +263,9 @@ def test_a_paper_whose_text_comes_later_is_read_and_reviewed_then(tmp_path):
     bad.mkdir()
     for number in range(1, 17):
         (bad / f"s{number:02d}.pdf").write_bytes(b"%PDF-1.4 torn")
-    summary = run(tmp_path, f"sources.pdfs={bad}", limit=2)
+    summary = run(tmp_path, f"sources.pdfs={bad}", GEM, limit=2)
     assert ("gem", "failed", "no_text") in {(row["metric"], row["state"], row["reason"]) for row in summary["reasons"]}
-    summary = run(tmp_path, limit=2)
+    summary = run(tmp_path, GEM, limit=2)
     assert sum(row["failed"] for row in summary["metrics"]) == 0
 
 
@@ -307,7 +299,7 @@ def test_a_dry_run_prices_what_is_to_be_bought_and_says_which_bounds_it_would_br
 def test_status_tells_what_is_spent_by_model_what_became_of_it_and_what_is_left(tmp_path):
     with scripted_chat("refusal") as server:
         models = by_lm(tmp_path, server)[0]
-        run(tmp_path, models, "budget.requests=9", candidates=("scripted",), limit=2)
+        run(tmp_path, models, GEM, "budget.requests=9", candidates=("scripted",), limit=2)
         found = spending.account(Store(tmp_path, EDITION))
     assert found["spent_by_model"]["scripted"]["outcomes"] == {"refused": 1, "ok": 1}
     assert (found["spent"]["requests"], found["remaining"], found["spend_log_lines_damaged"]) == (2, {"requests": 7}, 0)
@@ -324,7 +316,7 @@ def test_the_log_of_a_run_has_its_ids_its_stages_and_every_text_that_failed_and_
     canary = "cannot review"  # words of the refusal: the log must not tell them
     monkeypatch.setenv("OPENREVIEW_PASSWORD", canary)
     with scripted_chat("refusal") as server:
-        summary = run(tmp_path, by_lm(tmp_path, server)[0], candidates=("scripted",), limit=2)
+        summary = run(tmp_path, by_lm(tmp_path, server)[0], GEM, candidates=("scripted",), limit=2)
     log = Path(Store(tmp_path, EDITION).status()["log"])
     assert log == tmp_path / "logs" / f"{summary['run_id']}.jsonl"
     assert canary not in log.read_text()
@@ -342,7 +334,7 @@ def test_the_log_of_a_run_has_its_ids_its_stages_and_every_text_that_failed_and_
 
 def test_a_log_that_cannot_be_written_stops_no_run(tmp_path):
     (tmp_path / "logs").touch()
-    assert run(tmp_path, limit=2)["outcome"] == "done"
+    assert run(tmp_path, GEM, limit=2)["outcome"] == "done"
     assert Store(tmp_path, EDITION).status()["log"] is None
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 from tests.flows.refreshing import run, use
 from tests.scripted_lms import OverlapLM
@@ -15,6 +17,22 @@ PAUSE_S = 0.004
 def refresh_slowly(state: str, held_at: Path | None = None, *overrides: str) -> None:
     use(OverlapLM(pause_s=PAUSE_S, held_at=held_at))
     run(Path(state), "run.chunk_papers=1", "run.read_copy_every_s=0", *overrides)
+
+
+def refresh_until_a_reply(state: str, overrides: tuple[str, ...]) -> None:
+    """A refresh of two papers, killed when an LM's first replies are kept and not yet used."""
+    from gre_bench.writing import catalog
+    from tests.pipeline import test_writing
+
+    kept = catalog.LMTextWriter._written
+
+    def dying(*given: Any) -> None:
+        kept(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    catalog.LMTextWriter._written = dying  # type: ignore[assignment,method-assign]
+    use(OverlapLM())
+    test_writing.run(Path(state), *overrides, limit=2)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from gre_bench.writing.spend_log import spend_log_of
 from tests.conftest import ROOT
-from tests.flows.refreshing import EDITION, assert_same, query, tables, use
+from tests.flows.refreshing import EDITION, assert_same, query, tables, use, with_papers_read
 from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import MODEL, scripted_chat, written
 
@@ -394,7 +394,7 @@ def test_an_edition_is_made_again_from_the_archive_without_one_request(tmp_path,
 
     state = tmp_path / "state"
     with scripted_chat(write=odd, when=lambda _: next(stunts, None)) as server:
-        refresh(of_edition(state, server.url), steps.undecorated())
+        refresh(of_edition(with_papers_read(state), server.url), steps.undecorated())
         before, asked = tables(state), server.count
     outcomes = query(state, "select task, item, outcome, detail, final from replies order by all")
     assert {row[2] for row in outcomes} >= {"ok", "refused", "unparsable", "failed"}
@@ -417,7 +417,9 @@ def test_changes_that_an_lm_writes_and_grades_that_it_gives_are_bounded_as_the_r
         "writing.candidates=[]",
     )
     with scripted_chat() as server:
-        undisturbed = validate(replace(of_edition(tmp_path / "whole", server.url, *more), limit=2), steps.undecorated())
+        undisturbed = validate(
+            replace(of_edition(with_papers_read(tmp_path / "whole"), server.url, *more), limit=2), steps.undecorated()
+        )
         whole = server.count
         stages = set()
         for bound in (whole // 4, whole // 2, whole - 1):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -21,6 +20,7 @@ from gre_bench.store.queries.board import LEADERBOARD
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO, EDITION, assert_same, tables
+from tests.forks import CONTEXT
 from tests.holds import wait_for
 from tests.pipeline.runs import killed
 
@@ -31,22 +31,15 @@ COMMITTED = 48
 
 
 @pytest.fixture(scope="module")
-def context():
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.pipeline.runs.killed"])
-    return context
-
-
-@pytest.fixture(scope="module")
-def undisturbed(context, tmp_path_factory):
+def undisturbed(tmp_path_factory):
     """Tables of a run that nobody disturbed."""
     state = tmp_path_factory.mktemp("undisturbed")
-    started(context, state).join()
+    started(state).join()
     return tables(state)
 
 
-def started(context, state, held_at=None):
-    process = context.Process(target=killed.refresh_slowly, args=(str(state), held_at))
+def started(state, held_at=None):
+    process = CONTEXT.Process(target=killed.refresh_slowly, args=(str(state), held_at))
     process.start()
     return process
 
@@ -57,10 +50,10 @@ def kill(process) -> None:
 
 
 @pytest.mark.slow
-def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undisturbed, tmp_path):
+def test_ten_kills_at_random_moments_of_scoring_change_no_table(undisturbed, tmp_path):
     state, held_at, random, kills = tmp_path / "state", tmp_path / "hold", Random(20261121), 0
     while kills < KILLS:
-        process = started(context, state, held_at)
+        process = started(state, held_at)
         wait_for(partial(is_held_or_done, process, held_at), process)
         held_at.unlink(missing_ok=True)
         process.join(random.uniform(0.0, 0.2))
@@ -71,42 +64,42 @@ def test_ten_kills_at_random_moments_of_scoring_change_no_table(context, undistu
             shutil.rmtree(state)
         else:
             kills += 1
-    last = started(context, state)
+    last = started(state)
     last.join()
     assert last.exitcode == 0
     assert_same(tables(state), undisturbed)
 
 
-def test_kills_at_random_moments_of_the_other_stages_change_no_table(context, undisturbed, tmp_path):
+def test_kills_at_random_moments_of_the_other_stages_change_no_table(undisturbed, tmp_path):
     random = Random(7)
     for _ in range(SOME_KILLS):
-        process = started(context, tmp_path)
+        process = started(tmp_path)
         process.join(random.uniform(0.02, 0.6))
         if process.exitcode is None:
             kill(process)
-    last = started(context, tmp_path)
+    last = started(tmp_path)
     last.join()
     assert last.exitcode == 0
     assert_same(tables(tmp_path), undisturbed)
 
 
-def test_a_kill_in_the_middle_of_scoring_loses_at_most_one_chunk(context, undisturbed, tmp_path):
+def test_a_kill_in_the_middle_of_scoring_loses_at_most_one_chunk(undisturbed, tmp_path):
     store, held_at = Store(tmp_path, EDITION), tmp_path / "hold"
-    process = started(context, tmp_path, held_at)
+    process = started(tmp_path, held_at)
     wait_for(held_at.exists, process)
     kill(process)
     kept = store.status()["done"]
     assert kept == COMMITTED
-    again = started(context, tmp_path)
+    again = started(tmp_path)
     again.join()
     assert again.exitcode == 0
     assert store.status()["due"] == 256 - kept
     assert_same(tables(tmp_path), undisturbed)
 
 
-def test_two_processes_on_one_edition_and_readers_all_the_while(context, tmp_path):
+def test_two_processes_on_one_edition_and_readers_all_the_while(tmp_path):
     store, held_at = Store(tmp_path, EDITION), tmp_path / "hold"
-    worker = started(context, tmp_path, held_at)
+    worker = started(tmp_path, held_at)
     wait_for(held_at.exists, worker)
     second = command(
         "refresh",
