@@ -5,7 +5,7 @@ VLLM   ?= .venv-vllm
 TOOLS  ?= .venv-tools
 # More options of pip-audit: another service than pypi.org, such as --vulnerability-service osv --osv-url URL
 AUDIT  ?=
-WORKERS ?= -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+WORKERS ?= -n $(shell expr $$(nproc 2>/dev/null || echo 2) + 1) --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 PIP    := $(BIN)/python -m pip install --disable-pip-version-check --quiet
 # What a lock file names, with the hashes it names, and nothing else: setuptools comes from requirements/build.txt.
 LOCKED := $(PIP) --require-hashes --no-deps --no-build-isolation

@@ -144,7 +144,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to the store itself inside one transaction; raises the errors of `Database.transaction`."""
+        """Yields a connection to the store itself in one transaction; raises the errors of `Database.transaction`."""
         with self._database.transaction() as run:
             yield run
 
