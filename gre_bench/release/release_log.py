@@ -1,8 +1,8 @@
 """The append-only log of an edition's releases: one line for each publication, erratum and retirement.
 
-Each line holds the SHA-256 of the line before it, so that a change, removal or insertion is noticed. The digest of
-the last line is called the *head*. A reader who has noted a head can check whether a later log still contains it.
-A line may be signed: its field ``signature`` signs the rest of the line.
+Each line holds the SHA-256 of the line before it, so that a change, removal or insertion is noticed. The digest of the
+last line is called the *head*. A reader who has noted a head can check whether a later log still contains it. A line
+may be signed: its field ``signature`` signs the rest of the line.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class ReleaseLog:
         """Adds a line about *release* to the log.
 
         *what*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
-        Raises
-        `SettingsError` if earlier lines are signed and there is no *key*.
+        Raises `SettingsError` if earlier lines are signed and there is no *key*.
         """
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
@@ -96,8 +95,7 @@ class ReleaseLog:
         """Raises `SourceError` if *release* is not covered by signatures of *keys* (names of public keys).
 
         The line that published *release* and all later lines must be signed. Earlier lines need no signature, because
-        later
-        lines hold their digests.
+        later lines hold their digests.
         """
         entries = self.entries()
         first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
@@ -133,8 +131,7 @@ def _problem(line: bytes, head: str, published: set[str]) -> str | None:
     """Returns what is wrong with a *line* of the log; None if nothing is.
 
     *head*: the head before the line. *published*: names of the releases published so far; if the line publishes a
-    release,
-    its name is added.
+    release, its name is added.
     """
     try:
         entry = json.loads(line)

@@ -29,7 +29,10 @@ from gre_bench.store import now
 
 
 class ReleaseStore:
-    """All releases of *edition* (or its key) in *folder*."""
+    """All releases of one edition in *folder*.
+
+    *edition*: the edition or its key.
+    """
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
@@ -104,8 +107,7 @@ class ReleaseStore:
         """Returns the log line that published the latest release; None if there is none.
 
         Retired releases do not count, nor do releases whose manifest is missing or changed. A release that is dated
-        before
-        an earlier line's release never becomes the latest.
+        before an earlier line's release never becomes the latest.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}

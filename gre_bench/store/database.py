@@ -51,8 +51,7 @@ class Database:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
         Raises `Clash` if a statement adds a row with an existing key. Raises `StoreError` for a fault of the disk or
-        the
-        file, and `Stopped` if a signal interrupts a query.
+        the file, and `Stopped` if a signal interrupts a query.
         """
         if self._held and self._open is None:
             self._open = self._connect(self.file)

@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def limit(asked: dict[str, Any]) -> None:
-    """Limits the memory and file sizes of this process by the operating system.
+    """Sets the operating system's limits on the memory of this process and on the size of files it writes.
 
     *asked*: the request; its keys ``memory`` and ``spill`` hold the limits in bytes.
     """

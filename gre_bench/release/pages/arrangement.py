@@ -31,8 +31,7 @@ class Badge:
     *name*: the note, a few words. *verdict*: pass, fail or undecided; sets its colour. *lines*: sentences of the
     details.
     *facts*: names and values of the details. *href*: the part of the page with the evidence. *terms*: keys of `TERMS`
-    to
-    explain beside the note.
+    to explain beside the note.
     """
 
     name: str

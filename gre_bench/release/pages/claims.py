@@ -13,9 +13,9 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields a sentence for each two neighbours in rank on *board* that no test tells apart.
+    """Yields one sentence for each pair of neighbours in rank on *board* that no test tells apart.
 
-    The sentence says how many more papers would tell them apart. If ranks were not tested, a sentence says why.
+    The sentence says how many more papers would tell them apart. If ranks were not tested, another sentence says why.
     """
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})

@@ -143,7 +143,8 @@ class RankedRow(TypedDict):
     """One row per requested signature, board and ranked candidate.
 
     Candidates are sorted by group, and within a group by rank, the best first.
-    *board*: ``clean`` ranks no contaminated models, ``all`` ranks every model. *group_name*: None for the main group.
+    *board*: ``clean`` is a ranking without contaminated models, ``all`` a ranking of every model.
+    *group_name*: None for the main group.
     """
 
     signature_id: str
@@ -163,8 +164,9 @@ BOARD_SETTINGS = Query("board_settings", SettingsRow)
 class BoardTextRow(TypedDict):
     """One row per candidate, task and writer: the requests to that writer and the tokens they took.
 
-    *task*: ``review`` or ``judgments``. *asked*: requested texts. *unusable*: requests that gave no text.
-    *unstated*: replies for which the endpoint stated no count of tokens.
+    *task*: ``review`` or ``judgments``. *asked*: number of requested texts. *unusable*: number of requests without a
+    text.
+    *unstated*: number of replies for which the endpoint stated no count of tokens.
     """
 
     candidate_id: str
@@ -183,10 +185,10 @@ BOARD_TEXTS = Query("board_texts", BoardTextRow)
 class JudgedCandidateRow(TypedDict):
     """One row per candidate: counts of the judgments that one writer made of the candidate's reviews.
 
-    *judged*: reviews that the writer read. *unparsable*: those among them without a judgment.
-    *lines*: all lines that the writer wrote. *strays*: lines among them that are no judgment.
-    *median_lines*: median number of judgments per review.
-    *covered*: mean share of a review's distinct words that its judgments keep.
+    - *judged*: number of reviews that the writer read. *unparsable*: how many of these reviews gave no judgment.
+    - *lines*: number of lines that the writer wrote. *strays*: how many of these lines are no judgment.
+    - *median_lines*: median number of judgments per review.
+    - *covered*: mean share of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -250,8 +252,7 @@ class StrataRow(TypedDict):
     """One row per signature, stratum, value and candidate: the candidate's scores on the papers with this value.
 
     A stratum is a property of papers, such as the decision; *value* is what the papers share, such as ``accept``.
-    Within
-    a stratum, the value with the most papers comes first.
+    Within a stratum, the value with the most papers comes first.
 
     *papers*: number of those papers. *low*, *high*: 90% interval of the mean score.
     *difference*: from the human baseline, paired by paper, with its 90% interval.
@@ -291,9 +292,9 @@ SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
 class CleanGapRow(TypedDict):
     """One row per requested signature: how much higher contaminated models score than the other models.
 
-    *gap*: difference of the mean scores, with its 90% interval *low* to *high*. *papers*: papers behind the gap.
-    Models of the same group are compared on the same papers and references. A signature has no row if no group holds
-    both contaminated and other models.
+    *gap*: difference of the mean scores, with its 90% interval *low* to *high*. *papers*: papers behind the gap. Models
+    of the same group are compared on the same papers and references. A signature has no row if no group holds both
+    contaminated and other models.
     """
 
     metric: str

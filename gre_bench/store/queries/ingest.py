@@ -26,9 +26,9 @@ PAPERS = Query("papers", PaperRow)
 class ReviewRow(TypedDict):
     """One row per known review.
 
-    *candidate*: its author; ``human`` for all human reviews. *slot*: its given position among the paper's human
-    reviews.
-    *rating*: the reviewer's rating of the paper. *grade*: somebody's rating of the review itself.
+    *candidate*: the author; ``human`` for all human reviews. *slot*: position among the paper's human reviews, if
+    stated.
+    *rating*: the reviewer's rating of the paper. *grade*: a human rating of the review itself.
     """
 
     review_id: str
@@ -78,10 +78,8 @@ class TextStateRow(TypedDict):
     """One row per paper whose text was read from a snapshot: how the reading went. Papers without text come first.
 
     *origin*: ``pdf`` or ``given``. *status*: ``ok``, or why the text is missing or doubtful. *characters*: length of
-    the
-    text. *words*: all words of the PDF; *kept*, *hidden* and *dropped* are their numbers by outcome. *notes*: remarks
-    of
-    the reader.
+    the text. *words*: all words of the PDF; *kept*, *hidden* and *dropped* are their numbers by outcome. *notes*:
+    remarks of the reader.
     """
 
     paper_id: str

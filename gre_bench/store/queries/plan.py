@@ -53,7 +53,7 @@ SAMPLE = Query("sample", SampledReviewRow)
 class CandidateRow(TypedDict):
     """One row per candidate on the boards: the human baseline, models and controls.
 
-    *prompt*, *guideline*: those with which a model was asked for its reviews.
+    *prompt*, *guideline*: the prompt and guideline by which a model wrote the reviews.
     """
 
     candidate_id: str
@@ -119,8 +119,7 @@ class SignatureRow(TypedDict):
     """One row per signature; `gre_bench.core.records.Signature` explains the fields.
 
     The query `CURRENT_SIGNATURES` returns the signatures that a leaderboard shows by default. These are the ones
-    planned
-    by the last refresh, or by the last run of any kind if there was no refresh.
+    planned by the last refresh, or by the last run of any kind if there was no refresh.
     """
 
     signature_id: str
@@ -155,8 +154,8 @@ CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
 class PlannedCandidateRow(TypedDict):
     """At most one row: the requested candidate, if the store knows it.
 
-    *prompt*, *guideline*: those with which a model was asked for its reviews. *change*: the change that made its
-    reviews.
+    *prompt*, *guideline*: the prompt and guideline by which a model wrote the reviews.
+    *change*: the degradation or manipulation that made the reviews, if any.
     """
 
     candidate_id: str

@@ -106,9 +106,9 @@ WHY_RUN = Query("why_run", WhyRunRow)
 
 
 class MovedReviewRow(TypedDict):
-    """One row per paper: the review of another paper that is scored here to measure chance.
+    """One row per paper: the moved review that is scored on this paper to measure chance.
 
-    *paper_id*: the paper it is scored on. *review_id*: the moved review, by the requested candidate.
+    *review_id*: the moved review, written by the requested candidate about another paper.
     *swap*: a key shared by the reviews that exchange papers.
     """
 
