@@ -83,8 +83,7 @@ class ReleaseLog:
     def check_holds(self, seen: str) -> None:
         """Raises `SourceError` unless the log contains the head *seen*, which a reader noted earlier.
 
-        *seen*: a whole head or its first digits. Raises `SettingsError` if *seen* is no hexadecimal number or too
-        short.
+        *seen*: a whole head or its first digits. Raises `SettingsError` if *seen* cannot be a head.
         """
         if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
             raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")

@@ -96,7 +96,10 @@ def limit(asked: dict[str, Any]) -> None:
 
 
 def confine(folder: str) -> None:
-    """Gives up access to TCP and to all files except *folder* and what Python needs, if Linux supports it."""
+    """Gives up this process's access to TCP and to most files; does nothing where Linux does not support this.
+
+    Files in *folder* and files that Python needs stay accessible.
+    """
     system = ctypes.CDLL(None)
     call = system.syscall
     version = call(RULESET, None, 0, 1) if sys.platform == "linux" else 0

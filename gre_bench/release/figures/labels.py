@@ -16,8 +16,8 @@ Box = tuple[float, float, float, float]
 class Label:
     """The position of a point's name in a plot.
 
-    *index*: index of the point. *dx*, *dy*: pixels from the point to the name. *align*: which part of the name is
-    there.
+    *index*: index of the point. *dx*, *dy*: offset of the name from the point, in pixels.
+    *align*: whether this offset is that of the name's left end, right end or centre.
     """
 
     index: int

@@ -182,8 +182,9 @@ class PairOutcome:
 class Contents:
     """The contents of the page of a release's boards.
 
-    - *name*: the release. *published*: its name and date in words. *facts*, *provenance*: names and values.
-    - *lead*: text at the top. *remarks*: what to read before the boards.
+    - *name*: the release. *published*: the release's name and date in words.
+    - *facts*, *provenance*: names and values at the top and at the bottom of the page.
+    - *lead*: text at the top. *remarks*: sentences to read before the boards.
     - *errata*: (day, release, text). *outcomes*: numbers of pairs by outcome.
     - *downloads*: (address, name, description) of each file that the page offers.
     - *rights*: lines on licences. *citation*: BibTeX.

@@ -204,9 +204,9 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 
 
 class TextLengthRow(TypedDict):
-    """One row per paper and candidate on the boards: the length of the candidate's text, in words.
+    """One row per paper and candidate on the boards: the number of words of the candidate's text.
 
-    The text is what the metric reads: the review as written, or its judgments.
+    The text is the review as written or its judgments, whichever the metric reads.
     """
 
     candidate_id: str

@@ -73,8 +73,8 @@ class WhySpanRow(TypedDict):
     """One row per evaluation LM and requested prediction: the log-probabilities of the reply.
 
     *lm_id*: digest of the evaluation LM's identity. *prediction*: key of the prediction. *ids*: token ids of the reply.
-    *logprobs*: log-probability of each token, in nats. *total*: their sum. *escaped*: control tokens escaped in the
-    texts.
+    *logprobs*: log-probability of each token, in nats. *total*: sum of *logprobs*.
+    *escaped*: number of control tokens escaped in the texts.
     """
 
     lm_id: str
