@@ -106,8 +106,8 @@ class ReleaseStore:
     def newest(self) -> dict[str, Any] | None:
         """Returns the log line that published the latest release; None if there is none.
 
-        Retired releases do not count, nor do releases whose manifest is missing or changed. A release that is dated
-        before an earlier line's release never becomes the latest.
+        Retired releases do not count, nor do releases whose manifest is missing or changed. Of the others, the release
+        with the latest date counts; of several with this date, the one that was published last.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}

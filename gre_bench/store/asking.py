@@ -50,9 +50,9 @@ CODES: dict[str, Callable[[Any], Any]] = {
 
 
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
-    """Runs the SQL statement *text* on the file *copy* and returns the names of its columns and its rows.
+    """Runs the SQL statement *text* on the file *copy*; returns the column names and the rows of the result.
 
-    *copy* is a private copy of the store of edition *key*; it is deleted once the separate process has opened it.
+    *copy* is a private copy of the store of edition *key*. The separate process deletes the file once it is open.
     *bounds*: limits on time, memory, disk and size of the result.
     Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
     """

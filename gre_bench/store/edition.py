@@ -210,7 +210,7 @@ class Store:
             return self.read(query, **parameters)
 
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
-        """Runs a user's SQL statement *text* on a private copy and returns the names of its columns and its rows.
+        """Runs a user's SQL statement *text* on a private copy; returns the column names and the rows of the result.
 
         *bounds*: limits on time, memory, disk and size of the result. Raises `SettingsError` with the first line of
         DuckDB's error, or if a limit is exceeded.
@@ -272,7 +272,10 @@ class Store:
 
 
 class ReadCopy(Store):
-    """A `Store` for readers. Its method `rows` also reads the copy for readers, so it needs no lock and never waits."""
+    """A `Store` for readers: all its queries read the copy for readers.
+
+    Therefore its method `rows` needs no lock and never waits.
+    """
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers."""
