@@ -69,8 +69,8 @@ def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int
 def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row for each value that differs between the manifests *one* and *other*.
 
-    *what*: the value's path in the manifest, such as ``settings.scoring.form``. *first*, *second*: the two values; None
-    if the manifest does not state it. Parts of a manifest that differ in any two releases are left out.
+    *what*: the value's path in the manifest, such as ``settings.scoring.form``. *first*, *second*: the value in each
+    manifest; None if absent. Parts of a manifest that differ between any two releases are left out.
     """
     first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
                      for manifest in (one, other))  # fmt: skip

@@ -4,8 +4,8 @@ The process reads one line of JSON from standard input: the statement, the path 
 limits. Then it gives up access to the network and to all files outside its folder. It opens the copy, deletes the
 copy's file name, and runs the statement.
 
-Its output is lines of JSON: the names of the columns, chunks of rows, and last how it ended. A cell that JSON cannot
-hold is written as ``{type: text}``; no other cell is an object.
+The process writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns
+hold coded cells, or why there is no result. A coded cell is ``{type: text}``, for a value that JSON cannot hold.
 """
 
 from __future__ import annotations

@@ -14,9 +14,10 @@ class DrawRow(TypedDict):
     """At most one row: how the edition's sample was drawn.
 
     - *papers*: number of papers asked for. *min_reviews*: human reviews that a paper needs to be eligible.
-    - *roles*: ``seeded`` or ``slots``: how the human baseline and the references are chosen among a paper's reviews.
-    - *candidate_slot*, *reference_slots*: positions of these reviews, used if *roles* is ``slots``.
-    - *known*: papers known at the time of the draw. *eligible*: how many of them were eligible.
+    - *roles*: how the human baseline and the references are chosen among a paper's reviews: ``seeded`` or ``slots``.
+    - *candidate_slot*: with ``slots``, the position of the human baseline's review among the paper's reviews.
+    - *reference_slots*: with ``slots``, the positions of the references.
+    - *known*: number of papers known at the time of the draw. *eligible*: how many of these papers were eligible.
     """
 
     papers: int
