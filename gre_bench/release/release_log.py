@@ -91,10 +91,10 @@ class ReleaseLog:
             raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written again")
 
     def check_signed(self, release: str, keys: Sequence[str]) -> None:
-        """Raises `SourceError` if *release* is not covered by signatures of *keys* (names of public keys).
+        """Checks that *release* is covered by signatures of trusted keys; raises `SourceError` if it is not.
 
-        The line that published *release* and all later lines must be signed. Earlier lines need no signature, because
-        later lines hold their digests.
+        *keys*: names of the trusted public keys. The line that published *release* and all later lines must be signed
+        by one of these keys. Earlier lines need no signature, because later lines hold their digests.
         """
         entries = self.entries()
         first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))

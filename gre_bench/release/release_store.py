@@ -88,7 +88,7 @@ class ReleaseStore:
         return folder
 
     def drop(self, folder: Path) -> None:
-        """Deletes *folder*, where a release was built that is not needed."""
+        """Deletes the building *folder* of a release that will not be published."""
         shutil.rmtree(folder)
 
     def place(self, folder: Path, name: str) -> Path:

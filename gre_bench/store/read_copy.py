@@ -166,7 +166,8 @@ class CopyForReaders:
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
         """Checks the digest of the copy and returns its stamp; tries again if the copy is replaced meanwhile.
 
-        *digest_of* takes the open file and its stamp and returns the file's digest, or None if a check is not needed.
+        *digest_of* takes the open file and its stamp. It returns the file's digest, or None if this stamp was checked
+        before.
         """
         for _ in range(TRIES):
             self._refuse_logs()

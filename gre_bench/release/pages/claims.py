@@ -34,8 +34,8 @@ def order(board: Sequence[Row]) -> Iterator[str]:
 def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
     """Yields a sentence for each evaluation LM or writer of *signature* that may have been trained on the reviews.
 
-    *exposures*: what is known of the training of each LM. *gap*: how much higher contaminated candidates score than
-    others; None if unknown, else one more sentence states it.
+    If *gap* is given, yields one more sentence: how much higher contaminated candidates score than the others.
+    *exposures*: what is known of the training of each LM.
     """
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
