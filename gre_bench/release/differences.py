@@ -19,9 +19,9 @@ _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signat
 
 @contextmanager
 def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields a read-only connection to a release's *database*.
+    """Yields one read-only connection to the databases of two releases.
 
-    The database *other* of a second release is attached to the connection as ``other``.
+    Tables of *database* keep their names. Those of *other* start with ``other.``, such as ``other.papers``.
     """
     with opened(database) as connection:
         try:
@@ -69,8 +69,8 @@ def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int
 def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row for each value that differs between the manifests *one* and *other*.
 
-    *what*: the value's path in the manifest, such as ``settings.scoring.form``. *first*, *second*: the two values; None
-    if the manifest does not state it. Parts of a manifest that differ in any two releases are left out.
+    *what*: the value's path in the manifest, such as ``settings.scoring.form``. *first*, *second*: the value in each
+    manifest; None if absent. Parts of a manifest that differ between any two releases are left out.
     """
     first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
                      for manifest in (one, other))  # fmt: skip
@@ -95,9 +95,9 @@ def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yields (path, value) for each value of the JSON tree *value*, such as ``settings.scoring.form``.
+    """Yields (path, value) for each value of a JSON tree. A path is a text such as ``settings.scoring.form``.
 
-    *name*: the start of every path. A list of plain values counts as one value.
+    *name*: the start of every path. *value*: the tree. A list of plain values counts as one value.
     """
     if isinstance(value, Mapping):
         for key, inner in value.items():

@@ -28,8 +28,7 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
     """Returns a `History` for each signature that the new release shares with the latest release of another edition.
 
     *database*: the database of the new release. *release_store*: where the other editions' releases are. Only editions
-    of
-    the same venue and sample are compared.
+    of the same venue and sample are compared.
     """
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):
@@ -59,8 +58,7 @@ def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tup
     """Returns the changes of each candidate from edition to edition, with Holm-corrected p-values.
 
     *names*: the candidates; controls are skipped. *cells*: their rows by (candidate, edition). An edition is skipped
-    for
-    a candidate whose difference has no standard error there.
+    for a candidate whose difference has no standard error there.
     """
     changes = list(_moved(names, editions, cells))
     adjusted = holm([test.p for *_, test in changes])

@@ -11,9 +11,7 @@ _LONGEST = 60
 def page_of(key: str) -> str:
     """Returns the file name of the page of the paper or candidate with the id *key*.
 
-    The file name is the id if that is short, lower-case and without special characters. Otherwise it is a part of the
-    id
-    and a hash.
+    A short, lower-case id without special characters is used as it is. Any other id is cut, and a hash is added.
     """
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", key).strip("-.")
     if plain == key and len(plain) <= _LONGEST and plain.lower() == plain:

@@ -72,8 +72,7 @@ def publish(
     """Makes a new release, or returns the latest release if no table has changed since.
 
     *at* is called with the name of each step before the step begins. Raises `LockedError` if another process is making
-    a
-    release of the edition.
+    a release of the edition.
     """
     with release_store.lock():
         at("database")

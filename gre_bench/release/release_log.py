@@ -1,8 +1,8 @@
 """The append-only log of an edition's releases: one line for each publication, erratum and retirement.
 
-Each line holds the SHA-256 of the line before it, so that a change, removal or insertion is noticed. The digest of
-the last line is called the *head*. A reader who has noted a head can check whether a later log still contains it.
-A line may be signed: its field ``signature`` signs the rest of the line.
+Each line holds the SHA-256 of the line before it, so that a change, removal or insertion is noticed. The digest of the
+last line is called the *head*. A reader who has noted a head can check whether a later log still contains it. A line
+may be signed: its field ``signature`` signs the rest of the line.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class ReleaseLog:
         """Adds a line about *release* to the log.
 
         *what*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
-        Raises
-        `SettingsError` if earlier lines are signed and there is no *key*.
+        Raises `SettingsError` if earlier lines are signed and there is no *key*.
         """
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
@@ -84,8 +83,7 @@ class ReleaseLog:
     def check_holds(self, seen: str) -> None:
         """Raises `SourceError` unless the log contains the head *seen*, which a reader noted earlier.
 
-        *seen*: a whole head or its first digits. Raises `SettingsError` if *seen* is no hexadecimal number or too
-        short.
+        *seen*: a whole head or its first digits. Raises `SettingsError` if *seen* cannot be a head.
         """
         if len(seen) < SHORTEST_HEAD or set(seen) - set("0123456789abcdef"):
             raise SettingsError(f"{seen!r} is no head of a log: {SHORTEST_HEAD} to 64 of the digits 0-9 and a-f")
@@ -93,11 +91,10 @@ class ReleaseLog:
             raise SourceError(f"{self.path} no longer holds the line {seen}: it was cut, or written again")
 
     def check_signed(self, release: str, keys: Sequence[str]) -> None:
-        """Raises `SourceError` if *release* is not covered by signatures of *keys* (names of public keys).
+        """Checks that *release* is covered by signatures of trusted keys; raises `SourceError` if it is not.
 
-        The line that published *release* and all later lines must be signed. Earlier lines need no signature, because
-        later
-        lines hold their digests.
+        *keys*: names of the trusted public keys. The line that published *release* and all later lines must be signed
+        by one of these keys. Earlier lines need no signature, because later lines hold their digests.
         """
         entries = self.entries()
         first = next((index for index, entry in enumerate(entries) if _publishes(entry, release)), len(entries))
@@ -133,8 +130,7 @@ def _problem(line: bytes, head: str, published: set[str]) -> str | None:
     """Returns what is wrong with a *line* of the log; None if nothing is.
 
     *head*: the head before the line. *published*: names of the releases published so far; if the line publishes a
-    release,
-    its name is added.
+    release, its name is added.
     """
     try:
         entry = json.loads(line)

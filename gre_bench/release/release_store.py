@@ -29,7 +29,10 @@ from gre_bench.store import now
 
 
 class ReleaseStore:
-    """All releases of *edition* (or its key) in *folder*."""
+    """All releases of one edition in *folder*.
+
+    *edition*: the edition or its key.
+    """
 
     def __init__(self, folder: Path, edition: Edition | str):
         self.folder = Path(folder)
@@ -85,7 +88,7 @@ class ReleaseStore:
         return folder
 
     def drop(self, folder: Path) -> None:
-        """Deletes *folder*, where a release was built that is not needed."""
+        """Deletes the building *folder* of a release that will not be published."""
         shutil.rmtree(folder)
 
     def place(self, folder: Path, name: str) -> Path:
@@ -103,9 +106,8 @@ class ReleaseStore:
     def newest(self) -> dict[str, Any] | None:
         """Returns the log line that published the latest release; None if there is none.
 
-        Retired releases do not count, nor do releases whose manifest is missing or changed. A release that is dated
-        before
-        an earlier line's release never becomes the latest.
+        Retired releases do not count, nor do releases whose manifest is missing or changed. Of the others, the release
+        with the latest date counts; of several with this date, the one that was published last.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}

@@ -41,8 +41,7 @@ def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
     """Returns the private key in the PEM file *path*.
 
     Raises `SettingsError` if other users may read the file, or if it holds no private Ed25519 key. Also raises it if
-    the
-    file is in one of the folders *outside*, because those may be copied or passed on.
+    the file is in one of the folders *outside*, because those may be copied or passed on.
     """
     text = _read(path)
     for folder in outside:

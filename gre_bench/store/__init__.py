@@ -1,8 +1,8 @@
 """The store of one edition. Only this package and `gre_bench.release` use DuckDB and ``sql/``.
 
 An edition lives in one folder: ``edition.duckdb`` (written and opened only under ``edition.lock``), ``read.duckdb`` (a
-copy for readers, replaced in one step), ``read.sha256`` (digest of the copy), ``status.json``.
-The store is the checkpoint: a run asks the store what is missing and continues from there.
+copy for readers, replaced in one step), ``read.sha256`` (digest of the copy), ``status.json``. The store is the
+checkpoint: a run asks the store what is missing and continues from there.
 
 edition   the store: creates, migrates, writes, reads and copies it
 database  its DuckDB file: connections, transactions, messages for its faults

@@ -50,9 +50,9 @@ CODES: dict[str, Callable[[Any], Any]] = {
 
 
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
-    """Runs the SQL statement *text* on the file *copy* and returns the names of its columns and its rows.
+    """Runs the SQL statement *text* on the file *copy*; returns the column names and the rows of the result.
 
-    *copy* is a private copy of the store of edition *key*; it is deleted once the separate process has opened it.
+    *copy* is a private copy of the store of edition *key*. The separate process deletes the file once it is open.
     *bounds*: limits on time, memory, disk and size of the result.
     Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
     """
@@ -103,7 +103,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
 def decoded(cell: Any) -> Any:
     """Returns the Python value of a *cell* of the separate process's reply.
 
-    A cell is plain JSON, or ``{type: text}`` for a type that JSON lacks (see `CODES`).
+    A cell is plain JSON, or ``{type: coded value}`` for a type that JSON lacks (see `CODES`).
     """
     if isinstance(cell, list):
         return [decoded(one) for one in cell]
@@ -138,7 +138,8 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
     """Sends the request *asked* to the process and yields its replies, one parsed line of JSON at a time.
 
-    Yields ``{"bound": name}`` when the process exceeds a limit of *bounds*: ``seconds``, or ``result`` (its size).
+    If the process takes too long for *bounds*, yields ``{"bound": "seconds"}``. If its replies are too large, yields
+    ``{"bound": "result"}``.
     """
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None

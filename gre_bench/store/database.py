@@ -51,8 +51,7 @@ class Database:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
 
         Raises `Clash` if a statement adds a row with an existing key. Raises `StoreError` for a fault of the disk or
-        the
-        file, and `Stopped` if a signal interrupts a query.
+        the file, and `Stopped` if a signal interrupts a query.
         """
         if self._held and self._open is None:
             self._open = self._connect(self.file)
@@ -91,8 +90,8 @@ class Database:
     def checkpoint(self, file: Path | None = None) -> None:
         """Merges DuckDB's write-ahead log into *file*, so that the file can be moved or copied alone.
 
-        *file*: None for the edition's own. DuckDB also merges the log when it closes a file, but then reports no
-        failure.
+        *file*: None stands for the edition's own file. DuckDB also merges the log when it closes a file, but does not
+        report a failure then.
         Raises `StoreError` for a fault of the disk or the file, and `Stopped` if a signal interrupts the merge.
         """
         file = file or self.file

@@ -52,10 +52,10 @@ def now() -> datetime:
 
 
 class Store:
-    """The store of *edition* (or its key) under the folder *state*.
+    """The store of one edition under the folder *state*.
 
-    Writing needs `lock`. Reading uses the copy for readers and never waits. `lock` creates the store's files if they do
-    not exist.
+    *edition*: the edition or its key. Writing needs `lock`. Reading uses the copy for readers and never waits. `lock`
+    creates the store's files if they do not exist.
     """
 
     def __init__(self, state: Path, edition: Edition | str):
@@ -79,8 +79,7 @@ class Store:
         """Holds the edition's lock for writing, in the name of *command*.
 
         First creates the store if there is none, and migrates a store of an earlier version. Raises `LockedError`,
-        which
-        names the holder, if another process still holds the lock after *wait_s* seconds.
+        which names the holder, if another process still holds the lock after *wait_s* seconds.
         """
         with lock.held(self.key, self.lock_file, command, wait_s):
             self._sweep()
@@ -144,7 +143,10 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to the store itself in one transaction; raises the errors of `Database.transaction`."""
+        """Yields a connection to the store itself inside one transaction.
+
+        Raises the errors of `Database.transaction`.
+        """
         with self._database.transaction() as run:
             yield run
 
@@ -152,10 +154,8 @@ class Store:
         """Runs several queries in one transaction.
 
         Each of *steps* is (name of a query, values). If the values are a mapping, they are the query's parameters. If
-        they
-        are a list of records, the query inserts them in bulk; an empty list does nothing. A bulk query reads the
-        records
-        from the table ``incoming`` or unnests one list per column.
+        they are a list of records, the query inserts them in bulk; an empty list does nothing. A bulk query reads the
+        records from the table ``incoming`` or unnests one list per column.
         """
         with self.transaction() as run:
             for query, values in steps:
@@ -187,8 +187,7 @@ class Store:
         """Returns the rows of *query* from the copy for readers, without waiting for the writer.
 
         Raises `SettingsError` if the edition is missing, `NothingCommitted` if it has no copy yet, and `StoreError` if
-        the
-        copy is damaged.
+        the copy is damaged.
         """
         with self.reading() as connection:
             try:
@@ -211,11 +210,10 @@ class Store:
             return self.read(query, **parameters)
 
     def query(self, text: str, bounds: QuerySettings | None = None) -> tuple[list[str], list[Row]]:
-        """Runs a user's SQL statement *text* on a private copy and returns the names of its columns and its rows.
+        """Runs a user's SQL statement *text* on a private copy; returns the column names and the rows of the result.
 
         *bounds*: limits on time, memory, disk and size of the result. Raises `SettingsError` with the first line of
-        DuckDB's
-        error, or if a limit is exceeded.
+        DuckDB's error, or if a limit is exceeded.
         """
         self._check_there()
         with TemporaryDirectory(prefix="gre-bench-sql-") as folder:
@@ -244,8 +242,7 @@ class Store:
         """Replaces the copy for readers by a copy of the store as it is now.
 
         Does nothing if this object made a copy less than *at_most_every_s* seconds ago. If copying is slow, this
-        interval is
-        lengthened so that copying takes at most a twentieth of a run.
+        interval is lengthened so that copying takes at most a twentieth of a run.
         """
         began = time.monotonic()
         if began - self._copied_at < (at_most_every_s and max(at_most_every_s, 20 * self._copy_s)):
@@ -275,7 +272,10 @@ class Store:
 
 
 class ReadCopy(Store):
-    """A `Store` for readers. Its method `rows` also reads the copy for readers, so it needs no lock and never waits."""
+    """A `Store` for readers: all its queries read the copy for readers.
+
+    Therefore its method `rows` needs no lock and never waits.
+    """
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers."""

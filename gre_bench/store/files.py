@@ -17,7 +17,7 @@ KEPT = "what was committed is kept: make room and give the same command again"
 def putting(key: str, *files: Path) -> Iterator[None]:
     """Turns an `OSError` in the block into a `StoreError` for edition *key*.
 
-    *files*: the file that the block writes, which the message names, then its temporary files. After an error the
+    *files*: first the file that the block writes, which the message names; then its temporary files. After an error the
     temporary files are deleted, because they may be incomplete.
     """
     try:

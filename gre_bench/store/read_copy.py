@@ -1,8 +1,8 @@
 """The copy of an edition that readers open: replaced in one step, and used only if its digest is recorded.
 
 ``read.sha256`` holds the SHA-256 of the copy. During a replacement it holds the digests of the old and the new copy.
-The copy in place is therefore valid even if the writer is killed.
-Readers refuse a copy with a database log beside it, because DuckDB would replay that log. The writer leaves none.
+The copy in place is therefore valid even if the writer is killed. Readers refuse a copy with a database log beside it,
+because DuckDB would replay that log. The writer leaves none.
 """
 
 from __future__ import annotations
@@ -93,8 +93,7 @@ class CopyForReaders:
         """Checks the digest of the copy and yields a read-only connection to the copy.
 
         Raises `StoreError` if the copy is missing, is damaged, has a database log beside it, or is replaced too often
-        to be
-        read.
+        to be read.
         """
         kept = _KEPT.by_file
         if kept is None:
@@ -167,7 +166,8 @@ class CopyForReaders:
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
         """Checks the digest of the copy and returns its stamp; tries again if the copy is replaced meanwhile.
 
-        *digest_of* takes the open file and its stamp and returns the file's digest, or None if a check is not needed.
+        *digest_of* takes the open file and its stamp. It returns the file's digest, or None if this stamp was checked
+        before.
         """
         for _ in range(TRIES):
             self._refuse_logs()

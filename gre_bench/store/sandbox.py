@@ -1,11 +1,11 @@
 """The separate process that runs one SQL statement of a user. It imports nothing of this package.
 
 The process reads one line of JSON from standard input: the statement, the path of a private copy of the store, and
-limits. Then it gives up access to the network and to all files outside its folder. It opens the copy, deletes the
-copy's file name, and runs the statement.
+limits. Where Linux supports it, the process then gives up access to TCP and to files outside its folder. It opens the
+copy, deletes the copy's file name, and runs the statement.
 
-Its output is lines of JSON: the names of the columns, chunks of rows, and last how it ended. A cell that JSON cannot
-hold is written as ``{type: text}``; no other cell is an object.
+The process writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns
+hold coded cells, or why there is no result. A coded cell is ``{type: text}``, for a value that JSON cannot hold.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def main() -> None:
 
 
 def limit(asked: dict[str, Any]) -> None:
-    """Limits the memory and file sizes of this process by the operating system.
+    """Sets the operating system's limits on the memory of this process and on the size of files it writes.
 
     *asked*: the request; its keys ``memory`` and ``spill`` hold the limits in bytes.
     """
@@ -96,7 +96,10 @@ def limit(asked: dict[str, Any]) -> None:
 
 
 def confine(folder: str) -> None:
-    """Gives up access to TCP and to all files except *folder* and what Python needs, if Linux supports it."""
+    """Gives up this process's access to TCP and to most files; does nothing where Linux does not support this.
+
+    Files in *folder* and files that Python needs stay accessible.
+    """
     system = ctypes.CDLL(None)
     call = system.syscall
     version = call(RULESET, None, 0, 1) if sys.platform == "linux" else 0

@@ -16,8 +16,8 @@ Box = tuple[float, float, float, float]
 class Label:
     """The position of a point's name in a plot.
 
-    *index*: index of the point. *dx*, *dy*: pixels from the point to the name. *align*: which part of the name is
-    there.
+    *index*: index of the point. *dx*, *dy*: offset of the name from the point, in pixels.
+    *align*: whether this offset is that of the name's left end, right end or centre.
     """
 
     index: int
@@ -41,8 +41,9 @@ def placed(
 ) -> list[Label]:
     """Places the names of points; returns a label for each point whose name has room.
 
-    *points*: (x, y) of each point. *names*: their names. *width*, *height*: size of the plot. *blocked*: (left, top,
-    right, bottom) of each occupied box. All lengths are in pixels. Points at the top of the plot come first.
+    *points*: (x, y) of each point. *names*: the name of each point. *width*, *height*: size of the plot.
+    *blocked*: (left, top, right, bottom) of each occupied box. All lengths are in pixels. Names are placed from the top
+    of the plot to the bottom.
     """
     occupied: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for x, y in points]
     occupied += blocked

@@ -121,8 +121,9 @@ def _names(
 ) -> list[Any]:
     """Returns chart layers with the names of those points that have room for a name.
 
-    *alt*: the module altair. *span*, *ys*: the ends of the horizontal and the vertical axis. *kind*: ``log`` or
-    ``linear``, the scale of the horizontal axis. *human*: the human baseline, whose label keeps its room.
+    *alt*: the module altair. *span*, *ys*: the ends of the horizontal and the vertical axis.
+    *kind*: ``log`` or ``linear``, the scale of the horizontal axis.
+    *human*: the entry of the human baseline; no name covers the label of its line.
     """
 
     def across(value: float) -> float:

@@ -28,11 +28,9 @@ STATES = ("scored", "excluded", "failed", "missing")
 class Badge:
     """A short note on a board, which opens to show its details.
 
-    *name*: the note, a few words. *verdict*: pass, fail or undecided; sets its colour. *lines*: sentences of the
-    details.
-    *facts*: names and values of the details. *href*: the part of the page with the evidence. *terms*: keys of `TERMS`
-    to
-    explain beside the note.
+    - *name*: the note, a few words. *verdict*: pass, fail or undecided; sets its colour.
+    - *lines*: the details as sentences. *facts*: the details as names and values.
+    - *href*: the part of the page with the evidence. *terms*: keys of `TERMS` to explain beside the note.
     """
 
     name: str
@@ -125,10 +123,9 @@ def verdict(validation: str) -> str:
 
 
 def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
-    """Returns one effect for each change that was tried with any metric; degradations come first.
+    """Returns one effect for each change that was tried with any metric, by family of changes; degradations come first.
 
-    The result maps each family of changes to its effects. They supply the names of the changes; use `effect` for
-    values.
+    Use these effects only for the titles of the changes: their values are those of a single metric.
     """
     by_change = {effect.change: effect for row in validations for effect in row.effects}
     families = sorted({effect.family for effect in by_change.values()})

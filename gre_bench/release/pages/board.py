@@ -23,19 +23,21 @@ class Entry:
     """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
 
     - *rank_low*, *rank_high*: the range of ranks that the tests allow.
-    - *tied*: whether no test tells the candidate from one of its two neighbours in rank.
-    - *difference*: from the human baseline, paired by paper. *p*: p-value of the difference.
-    - *p_is_holm*, *above_chance_p_is_holm*: whether that p-value is Holm-corrected.
-    - *above_chance*: the candidate's score less that of its own reviews moved to other papers.
+    - *tied*: whether the candidate has a neighbour in rank from which no test tells it apart.
+    - *difference*: *mean* less that of the human baseline, paired by paper. *p*: p-value of the difference.
+    - *p_is_holm*: whether *p* is Holm-corrected.
+    - *above_chance*: *mean* less the score of the candidate's own reviews moved to other papers.
+    - *above_chance_p_is_holm*: whether *above_chance_p* is Holm-corrected.
     - *surely_above_chance*: whether a test shows that *above_chance* is above zero.
-    - *scored*: pairs with a score. *expected*: pairs that any candidate has.
-    - *words*: mean length of its texts in words.
-    - *extrapolated*: whether all its texts are longer than the human mean length, or all are shorter.
-    - *at_length*: its score at the human mean length; None if that would be extrapolated.
-    - *usd*: cost of its reviews and judgments. *tokens*: tokens read and written for these.
-    - *unparsable*: share of its reviews without a judgment.
-    - *contamination*: clean, contaminated or unknown. *conflict*: the evaluation LM or writer of the same model family.
-    - *parameters*: in billions. *cutoff*: last day of its training texts. *released*: first day of public use.
+    - *scored*: number of pairs with a score. *expected*: number of pairs that any candidate has.
+    - *words*: mean length of the candidate's texts in words.
+    - *extrapolated*: whether all these texts are longer than the human mean length, or all are shorter.
+    - *at_length*: the candidate's score at the human mean length; None if that would be extrapolated.
+    - *usd*: cost of the reviews and judgments. *tokens*: tokens read and written for these.
+    - *unparsable*: share of the reviews without a judgment.
+    - *contamination*: clean, contaminated or unknown.
+    - *conflict*: the evaluation LM or writer that belongs to the candidate's own model family.
+    - *parameters*: in billions. *cutoff*: last day of the training texts. *released*: first day of public use.
     - *group*: a group of related candidates, to filter by. *href*: address of the candidate's page, if there is one.
     """
 

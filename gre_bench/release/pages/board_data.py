@@ -19,14 +19,18 @@ DIGITS = 4
 def board_data(boards: Sequence[Board], values: Mapping[str, Values], papers: Sequence[PaperLine]) -> str:
     """Returns, as JSON, the data that the script of the page of boards needs.
 
-    *values*: the scores by signature, candidate and (paper, reference). In the JSON:
-    - ``marks``: colour and shape of each family. ``papers``: title and address of each paper.
+    *values*: the scores by signature, candidate and (paper, reference). The keys of the JSON are:
+    - ``marks``: colour and shape of each model family.
+    - ``papers``: title and address of each paper.
     - ``units``: for each (paper, reference), the index of the paper in ``papers``.
-    - ``boards``: for each board its title, unit and so on, and the next three.
-    - ``points``: the fields of each candidate that the plots show.
-    - ``values``: each candidate's scores times ``scale``, in the order of ``units``, joined by commas; empty if
-      missing.
-    - ``tests``: for two candidates their indices, difference, ends of its 90% interval, p-value, number of papers.
+    - ``boards``: one object per board, with its title, unit, ``scale``, ``points``, ``values`` and ``tests``.
+
+    The last three keys of a board are:
+    - ``points``: one object per candidate, with the fields of `Entry` that the plots show.
+    - ``values``: one text per candidate: scores times ``scale`` in the order of ``units``, joined by commas. A missing
+      score is empty.
+    - ``tests``: one list per two candidates: their indices, the difference, both ends of the difference's 90% interval,
+      the p-value and the number of papers.
     """
     index_of = {paper.paper_id: index for index, paper in enumerate(papers)}
     units = sorted({unit for by_candidate in values.values() for scores in by_candidate.values() for unit in scores})

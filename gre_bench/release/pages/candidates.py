@@ -111,8 +111,7 @@ def write_candidates(
     """Writes the page of every candidate of *boards* to the new *folder*.
 
     *connection*: to the release's database. *name*: the name of the release. *values*: the scores by signature,
-    candidate
-    and (paper, reference).
+    candidate and (paper, reference).
     """
     folder.mkdir()
     lines = {paper.paper_id: paper for paper in papers}

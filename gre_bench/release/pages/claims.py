@@ -13,9 +13,9 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields a sentence for each two neighbours in rank on *board* that no test tells apart.
+    """Yields one sentence for each pair of neighbours in rank on *board* that no test tells apart.
 
-    The sentence says how many more papers would tell them apart. If ranks were not tested, a sentence says why.
+    The sentence says how many more papers would tell them apart. If ranks were not tested, another sentence says why.
     """
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
@@ -34,8 +34,8 @@ def order(board: Sequence[Row]) -> Iterator[str]:
 def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
     """Yields a sentence for each evaluation LM or writer of *signature* that may have been trained on the reviews.
 
-    *exposures*: what is known of the training of each LM. *gap*: how much higher contaminated candidates score than
-    others; None if unknown, else one more sentence states it.
+    If *gap* is given, yields one more sentence: how much higher contaminated candidates score than the others.
+    *exposures*: what is known of the training of each LM.
     """
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]

@@ -31,8 +31,7 @@ class Validation:
     """The validation of one metric.
 
     *title*: of the metric. *verdict*: pass, fail, undecided or unvalidated. *detail*: one line, such as the changes
-    that
-    the metric does not pass. *effects*: one for each change that was tried.
+    that the metric does not pass. *effects*: one for each change that was tried.
     """
 
     title: str
@@ -43,10 +42,10 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """A candidate under one metric in one edition; values are None if the candidate is not in the edition.
+    """A candidate under one metric in one edition. Values are None if the candidate is not in the edition.
 
-    *difference*: its score less that of the human baseline, with its 90% interval *low* to *high*.
-    *above_chance*: its score less that of its own reviews moved to other papers.
+    *difference*: the candidate's score less that of the human baseline, with its 90% interval *low* to *high*.
+    *above_chance*: the candidate's score less that of its own reviews moved to other papers.
     *above_chance_high*: upper end of the 90% interval of *above_chance*.
     *papers*: number of papers behind *difference*.
     """
@@ -82,8 +81,7 @@ class History:
     """Differences of candidates from the human baseline under one metric, edition by edition.
 
     Raw scores of different editions cannot be compared. *title*: of the metric. *lines*: (candidate, its years), one
-    year
-    for each of *editions*. *changes*: for each candidate, the change from one of its editions to the next.
+    year for each of *editions*. *changes*: for each candidate, the change from one of its editions to the next.
     """
 
     title: str
@@ -123,8 +121,7 @@ class ClaimTest:
     *verdict*: holds, does not hold, or cannot be told. *why*: why the verdict is ``cannot be told``.
     *needed*: estimated number of papers for a clear verdict.
     *comparisons*: (name, value, both ends of its 95% interval, number of papers). The claim is that every value is
-    above
-    zero.
+    above zero.
     """
 
     metric: str
@@ -185,8 +182,9 @@ class PairOutcome:
 class Contents:
     """The contents of the page of a release's boards.
 
-    - *name*: the release. *published*: its name and date in words. *facts*, *provenance*: names and values.
-    - *lead*: text at the top. *remarks*: what to read before the boards.
+    - *name*: the release. *published*: the release's name and date in words.
+    - *facts*, *provenance*: names and values at the top and at the bottom of the page.
+    - *lead*: text at the top. *remarks*: sentences to read before the boards.
     - *errata*: (day, release, text). *outcomes*: numbers of pairs by outcome.
     - *downloads*: (address, name, description) of each file that the page offers.
     - *rights*: lines on licences. *citation*: BibTeX.

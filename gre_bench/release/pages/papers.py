@@ -152,11 +152,9 @@ def _cell(pairs: Sequence[Row]) -> ScoreCell:
 def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
     """Returns the data of the heat map of *board* on one paper: the words of each reference and the gains of each pair.
 
-    *with_gains*: the paper's pairs that have gains. *references*: ids of the reference reviews. A reference is a list
-    of
-    text pieces, one per token; None if the text may not be shown. A pair's gains are in tenths of a nat, one per token
-    of
-    the reference, joined by commas.
+    *with_gains*: the paper's pairs that have gains. *references*: ids of the reference reviews. In the result, a
+    reference has ``pieces``: its text as one piece per token; None if the text may not be shown. A pair has ``gains``:
+    one per token of the reference, in tenths of a nat, joined by commas.
     """
     rows_of_board = [row for row in with_gains if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}

@@ -23,29 +23,28 @@ class LeaderboardRow(TypedDict):
     - *chance*: mean score of the candidate's reviews moved to other papers.
     - *above_chance*: mean score less *chance*, on pairs with both scores; with its 90% interval.
     - *surely_above_chance*: whether a test at 5% shows that the candidate scores above chance.
-    - *expected*: (paper, reference) pairs that any candidate has under the signature. *planned*: this candidate's
-      pairs.
+    - *expected*: number of pairs that any candidate has. *planned*: number of pairs planned for this candidate.
     - *scored*, *failed*, *excluded*, *missing*: number of planned pairs in each state. *papers*: papers with a score.
     - *unranked*: why the candidate has no rank. *validation*: the outcome of the metric's validation, in words.
     - *rank_low*, *rank_high*: the ranks that the tests allow, at 95% for all ranks at once.
     - *likely_low*, *likely_high*: the 95% bootstrap interval of this rank alone.
     - *next_candidate*: the candidate one rank below. *next_difference*: how much lower that candidate scores.
-    - *next_low*, *next_high*: the 90% interval of that difference. *next_p*: its Holm-corrected p-value.
-    - *tied*: whether that difference is not significant at 5%.
-    - *more_papers*: additional papers that would show that difference with probability 80%.
+    - *next_low*, *next_high*: the 90% interval of *next_difference*. *next_p*: the Holm-corrected p-value.
+    - *tied*: whether *next_difference* is not significant at 5%.
+    - *more_papers*: additional papers with which *next_difference* would be significant with probability 80%.
     - *tests*: number of tests corrected together. *untested*: why there are no tests.
     - *words*: mean number of words of the texts that the metric reads. *shortest*, *longest*: their range in words.
     - *human_words*: geometric mean length of the human baseline's texts, in words.
     - *at_length*: the candidate's score at the length *human_words*, with its 90% interval.
     - *extrapolated*: whether *human_words* lies outside the range of the candidate's texts.
-    - *asked*: reviews and judgments requested from LMs. *unusable*: requests that gave no text.
-    - *judged*: reviews that the writer read. *unparsable*: those among them without a judgment.
-    - *lines*: lines of all judgments. *strays*: lines that open with none of the four openings.
+    - *asked*: number of requested reviews and judgments. *unusable*: number of requests that gave no text.
+    - *judged*: number of reviews that the writer read. *unparsable*: how many of these reviews gave no judgment.
+    - *lines*: number of lines of all judgments. *strays*: how many of these lines use none of the four openings.
     - *median_lines*: median number of judgments per review. *human_lines*: the same for the human baseline.
     - *covered*: mean share of a review's distinct words that its judgments keep.
     - *few_lines*: whether *median_lines* is below half of *human_lines*.
     - *usd*: cost at listed prices.
-    - *conflict*: the evaluation LM or writer of the candidate's own model family.
+    - *conflict*: the evaluation LM or writer that belongs to the candidate's own model family.
     - *contamination*: clean, contaminated, unknown or none. *cutoff*: last day of the model's training texts.
     - *released*: day on which the edition's reviews were first shown.
     - *group_name*: the group that the candidate is ranked in; None: the main group. *note*: a remark for readers.
@@ -143,7 +142,8 @@ class RankedRow(TypedDict):
     """One row per requested signature, board and ranked candidate.
 
     Candidates are sorted by group, and within a group by rank, the best first.
-    *board*: ``clean`` ranks no contaminated models, ``all`` ranks every model. *group_name*: None for the main group.
+    *board*: ``clean`` is a ranking without contaminated models, ``all`` a ranking of every model.
+    *group_name*: None for the main group.
     """
 
     signature_id: str
@@ -163,8 +163,9 @@ BOARD_SETTINGS = Query("board_settings", SettingsRow)
 class BoardTextRow(TypedDict):
     """One row per candidate, task and writer: the requests to that writer and the tokens they took.
 
-    *task*: ``review`` or ``judgments``. *asked*: requested texts. *unusable*: requests that gave no text.
-    *unstated*: replies for which the endpoint stated no count of tokens.
+    *task*: ``review`` or ``judgments``. *asked*: number of requested texts. *unusable*: number of requests without a
+    text.
+    *unstated*: number of replies for which the endpoint stated no count of tokens.
     """
 
     candidate_id: str
@@ -183,10 +184,10 @@ BOARD_TEXTS = Query("board_texts", BoardTextRow)
 class JudgedCandidateRow(TypedDict):
     """One row per candidate: counts of the judgments that one writer made of the candidate's reviews.
 
-    *judged*: reviews that the writer read. *unparsable*: those among them without a judgment.
-    *lines*: all lines that the writer wrote. *strays*: lines among them that are no judgment.
-    *median_lines*: median number of judgments per review.
-    *covered*: mean share of a review's distinct words that its judgments keep.
+    - *judged*: number of reviews that the writer read. *unparsable*: how many of these reviews gave no judgment.
+    - *lines*: number of lines that the writer wrote. *strays*: how many of these lines are no judgment.
+    - *median_lines*: median number of judgments per review.
+    - *covered*: mean share of a review's distinct words that its judgments keep.
     """
 
     candidate_id: str
@@ -202,9 +203,9 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 
 
 class TextLengthRow(TypedDict):
-    """One row per paper and candidate on the boards: the length of the candidate's text, in words.
+    """One row per paper and candidate on the boards: the number of words of the candidate's text.
 
-    The text is what the metric reads: the review as written, or its judgments.
+    The text is the review as written or its judgments, whichever the metric reads.
     """
 
     candidate_id: str
@@ -250,8 +251,7 @@ class StrataRow(TypedDict):
     """One row per signature, stratum, value and candidate: the candidate's scores on the papers with this value.
 
     A stratum is a property of papers, such as the decision; *value* is what the papers share, such as ``accept``.
-    Within
-    a stratum, the value with the most papers comes first.
+    Within a stratum, the value with the most papers comes first.
 
     *papers*: number of those papers. *low*, *high*: 90% interval of the mean score.
     *difference*: from the human baseline, paired by paper, with its 90% interval.
@@ -291,9 +291,9 @@ SAMPLED_STRATA = Query("sampled_strata", SampledStrataRow)
 class CleanGapRow(TypedDict):
     """One row per requested signature: how much higher contaminated models score than the other models.
 
-    *gap*: difference of the mean scores, with its 90% interval *low* to *high*. *papers*: papers behind the gap.
-    Models of the same group are compared on the same papers and references. A signature has no row if no group holds
-    both contaminated and other models.
+    *gap*: difference of the mean scores, with its 90% interval *low* to *high*. *papers*: papers behind the gap. Models
+    of the same group are compared on the same papers and references. A signature has no row if no group holds both
+    contaminated and other models.
     """
 
     metric: str

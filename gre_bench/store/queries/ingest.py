@@ -26,9 +26,9 @@ PAPERS = Query("papers", PaperRow)
 class ReviewRow(TypedDict):
     """One row per known review.
 
-    *candidate*: its author; ``human`` for all human reviews. *slot*: its given position among the paper's human
-    reviews.
-    *rating*: the reviewer's rating of the paper. *grade*: somebody's rating of the review itself.
+    *candidate*: the author; ``human`` for all human reviews. *slot*: position among the paper's human reviews, if
+    stated.
+    *rating*: the reviewer's rating of the paper. *grade*: a human rating of the review itself.
     """
 
     review_id: str
@@ -56,9 +56,9 @@ SNAPSHOT = Query("snapshot", SnapshotRow)
 class PaperTextRow(TypedDict):
     """One row per paper whose text was read from a snapshot.
 
-    *origin*: ``pdf``, or ``given`` for a text in the snapshot. *sha256*: digest of that PDF or given text.
-    *status*: ``ok``, or why the text is missing or doubtful. *abstract*: as found in the PDF. *notes*: remarks of the
-    reader. *text*: the body, without references and appendices.
+    *origin*: ``pdf``, or ``given`` if the snapshot holds the text itself. *sha256*: digest of that PDF or given text.
+    *status*: ``ok``, or why the text is missing or doubtful. *abstract*: as found in the PDF.
+    *text*: the body, without references and appendices. *notes*: remarks made while reading.
     """
 
     paper_id: str
@@ -75,13 +75,13 @@ TEXTS = Query("texts", PaperTextRow)
 
 
 class TextStateRow(TypedDict):
-    """One row per paper whose text was read from a snapshot: how the reading went. Papers without text come first.
+    """One row per paper whose text was read from a snapshot: the outcome of reading. Papers without text come first.
 
-    *origin*: ``pdf`` or ``given``. *status*: ``ok``, or why the text is missing or doubtful. *characters*: length of
-    the
-    text. *words*: all words of the PDF; *kept*, *hidden* and *dropped* are their numbers by outcome. *notes*: remarks
-    of
-    the reader.
+    *origin*: ``pdf`` or ``given``. *status*: ``ok``, or why the text is missing or doubtful.
+    *characters*: length of the text. *words*: number of words on all pages of the PDF.
+    *kept*, *hidden*, *dropped*: how many of these words became text, were hidden on the page, or were dropped by a
+    rule.
+    *notes*: remarks made while reading.
     """
 
     paper_id: str

@@ -14,9 +14,10 @@ class DrawRow(TypedDict):
     """At most one row: how the edition's sample was drawn.
 
     - *papers*: number of papers asked for. *min_reviews*: human reviews that a paper needs to be eligible.
-    - *roles*: ``seeded`` or ``slots``: how the human baseline and the references are chosen among a paper's reviews.
-    - *candidate_slot*, *reference_slots*: positions of these reviews, used if *roles* is ``slots``.
-    - *known*: papers known at the time of the draw. *eligible*: how many of them were eligible.
+    - *roles*: how the human baseline and the references are chosen among a paper's reviews: ``seeded`` or ``slots``.
+    - *candidate_slot*: with ``slots``, the position of the human baseline's review among the paper's reviews.
+    - *reference_slots*: with ``slots``, the positions of the references.
+    - *known*: number of papers known at the time of the draw. *eligible*: how many of these papers were eligible.
     """
 
     papers: int
@@ -53,7 +54,7 @@ SAMPLE = Query("sample", SampledReviewRow)
 class CandidateRow(TypedDict):
     """One row per candidate on the boards: the human baseline, models and controls.
 
-    *prompt*, *guideline*: those with which a model was asked for its reviews.
+    *prompt*, *guideline*: the prompt and guideline by which a model wrote the reviews.
     """
 
     candidate_id: str
@@ -119,8 +120,7 @@ class SignatureRow(TypedDict):
     """One row per signature; `gre_bench.core.records.Signature` explains the fields.
 
     The query `CURRENT_SIGNATURES` returns the signatures that a leaderboard shows by default. These are the ones
-    planned
-    by the last refresh, or by the last run of any kind if there was no refresh.
+    planned by the last refresh, or by the last run of any kind if there was no refresh.
     """
 
     signature_id: str
@@ -155,8 +155,8 @@ CANDIDATE_SIGNATURES = Query("candidate_signatures", SignatureRow)
 class PlannedCandidateRow(TypedDict):
     """At most one row: the requested candidate, if the store knows it.
 
-    *prompt*, *guideline*: those with which a model was asked for its reviews. *change*: the change that made its
-    reviews.
+    *prompt*, *guideline*: the prompt and guideline by which a model wrote the reviews.
+    *change*: the degradation or manipulation that made the reviews, if any.
     """
 
     candidate_id: str

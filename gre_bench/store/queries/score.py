@@ -17,10 +17,11 @@ ANY_SPAN = Query("any_span", AnySpanRow)
 
 
 class SpanRow(TypedDict):
-    """One row per requested prediction that the store holds for one evaluation LM.
+    """One row per requested prediction of one evaluation LM, if the store holds the prediction.
 
-    *prediction*: digest of the prompt, the texts before the reply, and the reply. *ids*: token ids of the reply.
-    *logprobs*: log-probability of each token, in nats. *total*: their sum.
+    A prediction is the log-probabilities that the LM gives to the tokens of a reply.
+    *prediction*: its key, a digest of the prompt, the texts before the reply, and the reply.
+    *ids*: token ids of the reply. *logprobs*: log-probability of each token, in nats. *total*: sum of *logprobs*.
     *escaped*: number of control tokens escaped in the texts.
     """
 

@@ -73,8 +73,8 @@ class WhySpanRow(TypedDict):
     """One row per evaluation LM and requested prediction: the log-probabilities of the reply.
 
     *lm_id*: digest of the evaluation LM's identity. *prediction*: key of the prediction. *ids*: token ids of the reply.
-    *logprobs*: log-probability of each token, in nats. *total*: their sum. *escaped*: control tokens escaped in the
-    texts.
+    *logprobs*: log-probability of each token, in nats. *total*: sum of *logprobs*.
+    *escaped*: number of control tokens escaped in the texts.
     """
 
     lm_id: str
@@ -106,9 +106,9 @@ WHY_RUN = Query("why_run", WhyRunRow)
 
 
 class MovedReviewRow(TypedDict):
-    """One row per paper: the review of another paper that is scored here to measure chance.
+    """One row per paper: the moved review that is scored on this paper to measure chance.
 
-    *paper_id*: the paper it is scored on. *review_id*: the moved review, by the requested candidate.
+    *review_id*: the moved review, written by the requested candidate about another paper.
     *swap*: a key shared by the reviews that exchange papers.
     """
 

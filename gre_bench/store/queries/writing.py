@@ -62,9 +62,9 @@ SYNOPSES = Query("synopses", SynopsisRow)
 
 
 class AskedForRow(TypedDict):
-    """One row per candidate, writer and outcome of requests for the candidate's reviews.
+    """One row per candidate and writer that was asked for the candidate's reviews.
 
-    *wrote*: whether the requests were answered with a review. A candidate with both outcomes has two rows per writer.
+    *wrote*: True if the writer delivered a review, False if a request failed. If both happened, there are two rows.
     """
 
     candidate: str
