@@ -32,10 +32,11 @@ os.environ.setdefault("PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL")
 os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
 
 # An example may take its time: a machine may be slow, and busy with other things. The same examples come each time,
-# unless new ones are asked for, as `make test-all` does.
+# unless new ones are asked for, as `make test-all` does; then there are twice as many.
 hypothesis.settings.register_profile(
     "any_machine",
     deadline=None,
+    max_examples=100 if "GRE_BENCH_NEW_EXAMPLES" in os.environ else 50,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
     derandomize="GRE_BENCH_NEW_EXAMPLES" not in os.environ,
 )

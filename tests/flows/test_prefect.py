@@ -12,7 +12,6 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.sorting import FlowRunSort
-from prefect.testing.utilities import prefect_test_harness
 
 from gre_bench.core.errors import BudgetReached
 from gre_bench.flows.annual_refresh import annual_refresh
@@ -29,6 +28,8 @@ from tests.servers.scripted_chat import MODEL, scripted_chat
 
 @pytest.fixture(scope="session")
 def engine():
+    from prefect.testing.utilities import prefect_test_harness
+
     with prefect_test_harness(server_startup_timeout=120):
         yield
 

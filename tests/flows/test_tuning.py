@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import logging
 import os
@@ -14,7 +15,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("torch", reason="tuning needs the extra `lm`")
-pytest.importorskip("peft", reason="tuning needs the extra `lm`")
+if importlib.util.find_spec("peft") is None:  # it takes two seconds to import: only where it is used
+    pytest.skip("tuning needs the extra `lm`", allow_module_level=True)
 
 from gre_bench.cli import app
 from gre_bench.cli.views import screen

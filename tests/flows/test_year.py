@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import get_client
-from prefect.testing.utilities import prefect_test_harness
 
 from gre_bench.cli import app
 from gre_bench.core.errors import LMError, SettingsError, SourceError
@@ -185,6 +184,8 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
 
 @pytest.mark.slow
 def test_each_stage_is_a_flow_run_within_the_one_of_the_year(tmp_path, chat):
+    from prefect.testing.utilities import prefect_test_harness
+
     with prefect_test_harness(server_startup_timeout=120), served() as loopback:
         asked = job(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", BOTH)
         told = year.year("SAMPLE", None, None, asked.settings, tmp_path / "state", on=ON)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from dataclasses import replace
@@ -11,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 torch = pytest.importorskip("torch", reason="tuning needs the extra `lm`")
-pytest.importorskip("peft", reason="tuning needs the extra `lm`")
+if importlib.util.find_spec("peft") is None:  # it takes two seconds to import: only where it is used
+    pytest.skip("tuning needs the extra `lm`", allow_module_level=True)
 
 from gre_bench.core.errors import LMError, LockedError, SettingsError, SourceError  # noqa: E402
 from gre_bench.core.records import SpanLogprob  # noqa: E402
