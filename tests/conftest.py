@@ -20,6 +20,9 @@ from tests.once import begin
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Workers share the cores already: threads of theirs would wait for each other, at full load.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # What is not shown on a terminal is as wide as this says, and who runs the tests may have set it.
 # The library readline sets it too, unseen by Python, for child processes alone.
 os.environ.pop("COLUMNS", None)
