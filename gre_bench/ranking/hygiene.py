@@ -31,8 +31,8 @@ LEVEL = 0.90
 class Shift:
     """How far the lead of *candidate* moves when *what* is done to the references.
 
-    *lead*: the lead before. *shift* and its interval, *low* to *high*, are in the metric's unit. *rank* and *new_rank*:
-    the candidate's ranks before and after. *papers*: their number. *upper_bound*: whether the shift is the most that
+    *lead*: the lead before the change. *shift* and its interval, *low* to *high*, are in the metric's unit. *rank* and
+    *new_rank*: the candidate's ranks before and after. *papers*: the number of papers. *upper_bound*: whether the shift is the most that
     the candidate could gain.
     """
 

@@ -61,9 +61,9 @@ class RankStatistics:
 
     *rank_low* to *rank_high*: what the tests allow, 95% for all ranks at once. *likely_low* to *likely_high*: 95% of
     the bootstrap, for this rank alone. The *next_* columns compare the candidate with the candidate one rank below.
-    *tied*: whether that test is not significant. *more_papers*: how many more papers would tell the two candidates
-    apart. *difference_p_holm*: the corrected p-value of the test against the human baseline. *above_p_holm*: that of
-    the test against chance. *tests*: how many tests are in the family.
+    *tied*: whether the test of these two candidates is not significant. *more_papers*: how many more papers would tell the two candidates
+    apart. *difference_p_holm*: the corrected p-value of the test against the human baseline. *above_p_holm*: the
+    corrected p-value of the test against chance. *tests*: how many tests are in the family.
     """
 
     candidate_id: str

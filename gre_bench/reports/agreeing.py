@@ -17,8 +17,8 @@ from gre_bench.store import Store, find_editions, frozen, no_edition
 def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
     """Checks that every table of the release in *folder* agrees with the edition's store under *state*.
 
-    *manifest*: that of the release. Raises `SourceError`, which names the first table that differs, and `SettingsError`
-    if the edition is missing.
+    *manifest*: the manifest of the release. Raises `SourceError`, which names the first table that differs. Raises
+    `SettingsError` if the edition is missing.
     """
     if manifest["edition"] not in find_editions(state):
         raise no_edition(state, manifest["edition"])

@@ -231,7 +231,7 @@ def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> ClaimResult:
 def _steady(rows: Sequence[Row]) -> ClaimResult:
     """Tests the claim that no score rises: it holds if the interval of every effect d ends below `NO_RISE`.
 
-    It does not hold if an interval, corrected for their number, lies above zero.
+    The claim does not hold if the interval of an effect, corrected for the number of effects, lies above zero.
     """
     contrasts = tuple(_effect(row, -1) for row in rows)
     # Signs are reversed: d < NO_RISE means −d > −NO_RISE.
@@ -289,7 +289,7 @@ def _less(name: str, one: Any, two: Any, sign: int) -> Contrast:
 def _whole(answer: ClaimResult, whole: bool, why: str = "not all of its cells are there") -> ClaimResult:
     """Returns *answer*; if parts of the claim were not tried, "cannot be told" takes the place of "holds".
 
-    *whole*: whether all parts were tried. *why*: the reason to give if not.
+    *whole*: whether all parts of the claim were tried. *why*: the reason to state if they were not.
     """
     if whole or answer.verdict == "does not hold":
         return answer

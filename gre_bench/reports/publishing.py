@@ -122,7 +122,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> dict[str, Any]:
     """Returns everything that the numbers under *signatures* depend on, for the manifest.
 
-    It names versions, seeds, data, signatures, validations and settings, but no details of the machine.
+    The result names versions, seeds, data, signatures, validations and settings, but no details of the machine.
     """
     draw = store.read(DRAW)
     ids = [row["signature_id"] for row in signatures]

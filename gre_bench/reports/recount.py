@@ -57,7 +57,7 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
     """Returns the cases of *candidate* under *signature*, from the texts that the store holds now.
 
-    They are in the edition's order. A pair that lacks a text has no case.
+    The cases are in the edition's order. A pair that lacks a text has no case.
     """
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -74,7 +74,7 @@ def _moved(
 ) -> dict[tuple[str, str], Response]:
     """Returns *candidate*'s reviews of other papers that are scored to measure chance.
 
-    A key is the candidate with the paper on which the review is scored.
+    A key is a pair: the candidate, and the paper on which the review is scored.
     """
     found = (response_of(entries, index, candidate) for index in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
@@ -87,7 +87,7 @@ def _moved(
 def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
     """Signs the metric of *signature* again, with the settings of *source*; returns the fields of that signature.
 
-    They differ from *signature* if the evaluation LM or the engine has changed since.
+    The returned fields differ from *signature* if the evaluation LM or the engine has changed since.
     """
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -108,7 +108,7 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
     """Adds each new score to its row of *pairs*, as *recount*.
 
     Returns the pairs scored both times, each with the difference of its two scores. The difference is relative to the
-    log-probabilities of the score, or to the stored score if it has none.
+    log-probabilities behind the score. A score without log-probabilities is its own measure.
     """
     by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []
@@ -127,8 +127,8 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
 def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:
     """Scores *count* pairs of the board again, sampled with *seed*; returns how many were scored.
 
-    They are fewer if the board has fewer. Raises `StoreError`, which names the first pair whose score differs or whose
-    texts are missing.
+    If the board has fewer pairs than *count*, all are scored. Raises `StoreError`, which names the first pair whose
+    score differs or whose texts are missing.
     """
     drawn: dict[tuple[str, str], list[dict[str, Any]]] = {}
     signatures = {row["signature_id"]: row for row in with_specific(store, store.rows(CURRENT_SIGNATURES))}

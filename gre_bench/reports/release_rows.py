@@ -37,8 +37,8 @@ def release_folder(name: str, state: Path) -> Path | None:
 def release_boards(folder: Path, metric: str | None = None) -> list[LeaderboardRow]:
     """Returns the rows of all boards of the release in *folder*, or of the board of *metric*.
 
-    Validated metrics come first; within a board, the best candidate. Raises `SourceError` if the release was altered,
-    and `SettingsError` if it has no such metric.
+    Validated metrics come first. Within a board, the best candidate comes first. Raises `SourceError` if the release
+    was altered, and `SettingsError` if the release does not have *metric*.
     """
     with _signed(folder, metric) as (connection, signatures):
         return fetch(connection, LEADERBOARD, signature_ids=list(signatures.values()))
@@ -63,7 +63,7 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
 def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
     """Verifies the release in *folder*; yields a connection to its database, and its signatures' ids by metric.
 
-    With *metric*, only that one's id is yielded.
+    If *metric* is given, only the id of its signature is in the result.
     """
     manifest.verify(folder)
     with opened(folder / DATABASE) as connection:

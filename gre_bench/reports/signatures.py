@@ -13,9 +13,9 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, P
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures planned last; if *metrics* are named, the latest planned signature of each.
+    """Returns the signatures planned last; if *metrics* are given, the latest planned signature of each metric.
 
-    Raises `SettingsError` for a metric without scores, `UnfinishedError` for an edition without any.
+    Raises `SettingsError` for a metric without scores, and `UnfinishedError` for an edition without scores.
     """
     if not metrics:
         found = store.read(CURRENT_SIGNATURES)
@@ -45,7 +45,7 @@ def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[Sign
 def the_candidate(store: Store, name: str) -> str:
     """Returns the full name of the candidate whose name is *name* or ends in it.
 
-    Raises `SettingsError`, which lists the known ones, if there is none or there are several.
+    Raises `SettingsError`, which lists the known candidates, if no candidate or several candidates fit.
     """
     known = [row["candidate"] for row in store.read(KNOWN_CANDIDATES)]
     return resolved(name, known, f"edition {store.key} has no candidate")
@@ -54,7 +54,7 @@ def the_candidate(store: Store, name: str) -> str:
 def the_edition(edition: str | None, state: Path) -> str:
     """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
 
-    Raises `SettingsError` if there are none or several.
+    Raises `SettingsError` if *edition* is None and *state* has no such edition or several.
     """
     if edition is not None:
         return edition

@@ -19,9 +19,10 @@ def verify_release(
 ) -> dict[str, Any]:
     """Verifies the release in *folder* and returns facts about it; raises `SourceError`, which names what is wrong.
 
-    *keys*: public keys, one of which must have signed the release, its line in the log and every later line; if empty,
-    any key or none will do. *seen_head*: an earlier head of the log that it must still contain. With *state*, the
-    tables are compared with the edition's store there.
+    - *keys*: public keys. One of them must have signed the release, its line in the log, and every later line. Without
+      keys, any signature or none is accepted.
+    - *seen_head*: an earlier head of the log, which the log must still contain.
+    - *state*: if given, the tables are compared with the edition's store in this folder.
     """
     found = manifest.verify(folder)
     check_signer(folder, found.get(manifest.SIGNED_BY), keys)
@@ -45,7 +46,7 @@ def verify_release(
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:
-    """Raises `SourceError` unless the log published this release with this *digest*.
+    """Raises `SourceError` unless the log has this release with this *digest*.
 
     If *folder* is the link ``EDITION-latest``, the release must also be the newest in the log.
     """

@@ -49,7 +49,7 @@ class Viewing:
         self._guard = threading.Lock()
 
     def close(self) -> None:
-        """Deletes the pages that were made; none can be made afterwards."""
+        """Deletes the pages that were made; afterwards no more pages can be made."""
         self._folder.cleanup()
 
     def overview(self) -> list[dict[str, Any]]:

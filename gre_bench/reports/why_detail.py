@@ -34,9 +34,12 @@ TERMS = {
 class Why:
     """The evidence behind a candidate's number on a board.
 
-    *board*: its row there. *run*: the last run that scored it. *pairs*: its pairs, with scores. *details*: for each
-    pair of one paper its texts, prompts and log-probabilities. *paper*, *reviews*: where these texts come from.
-    *checks*: the result of each check, with what was checked, whether it holds, and a detail.
+    - *board*: the candidate's row on the board; None if the board has none.
+    - *run*: the last run that scored the candidate.
+    - *pairs*: the candidate's pairs, with scores.
+    - *details*: texts, prompts and log-probabilities of each pair of one paper.
+    - *paper*, *reviews*: where the texts of that paper come from.
+    - *checks*: the result of each check: what was checked, whether it holds, and a detail.
     """
 
     edition: str
@@ -114,7 +117,7 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
     """Returns the gain of each token of the reference from the candidate's review, in nats.
 
-    *parts*: the two terms of the score. The result is empty if they have different numbers of tokens.
+    *parts*: the two terms of the score. The result is empty if the two terms have different numbers of tokens.
     """
     given, alone = parts
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]

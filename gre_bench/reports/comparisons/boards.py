@@ -21,8 +21,8 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 def ranked(one: Side, other: Side) -> dict[str, Any]:
     """Returns how consistently two boards rank candidates, for each metric that both have.
 
-    If one of them is a published board, the result also has the scores side by side. Raises `SettingsError` if they
-    have no metric in common.
+    If one board is a published one, the result also has the scores side by side. Raises `SettingsError` if the two
+    boards have no metric in common.
     """
     rows = comparison.consistency(one.figures, other.figures)
     metrics = [row.metric for row in rows]
@@ -66,7 +66,7 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, 
 def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
     """Returns the correlations of a board with other benchmarks, beside those that Xu et al. 2025 print in table 5.
 
-    *sides* must hold this one board. *benchmarks*: the CSV file of `read_benchmarks`. Raises `SettingsError` for other
+    *sides* must hold exactly one board. *benchmarks*: the CSV file of `read_benchmarks`. Raises `SettingsError` for other
     *sides*, `SourceError` for an unusable file.
     """
     if len(sides) != 1 or sides[0].kind != "board":

@@ -73,10 +73,10 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the Holm-corrected p-value of the difference between two candidates of a board, as the board has it.
+    """Returns the p-value of the difference between the two candidates *names*, Holm-corrected as on the board.
 
-    The result also has the number of tests that the correction covers. It is None unless both of *names* have a rank in
-    the same group of *board*.
+    The result also has the number of tests that the correction covers. The result is None unless both candidates have a
+    rank in the same group of *board*.
     """
     groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
     if len(groups) < 2 or groups[0] != groups[1]:
@@ -112,7 +112,7 @@ def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
     """Returns for each paper the mean score of the first of *names* less that of the second.
 
-    Only references against which both were scored count. *scored*: their pairs.
+    Only references against which both candidates were scored count. *scored*: the scored pairs of both candidates.
     """
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}

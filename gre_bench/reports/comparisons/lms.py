@@ -40,8 +40,8 @@ class Shared:
 def are_lms(store: Store, names: Sequence[str]) -> bool:
     """Returns whether every one of *names* names an evaluation LM or a signature of the edition, and none a candidate.
 
-    A signature may be named by the beginning of its id. Raises `SettingsError` if one name is that of an evaluation LM
-    and the other is neither.
+    A signature may be named by the beginning of its id. Raises `SettingsError` if one of two names is an evaluation
+    LM's, and the other name is neither an evaluation LM's nor a signature's.
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
@@ -55,8 +55,10 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
     """Compares two evaluation LMs, or signatures, on an edition; returns one row per metric that both have scored.
 
-    *names*: names of the LMs, or beginnings of signatures' ids. *metrics*: those to compare, None for all. Raises
-    `SettingsError` if they have no metric, or fewer than two pairs, in common.
+    - *names*: names of the LMs, or beginnings of signatures' ids.
+    - *metrics*: the metrics to compare; None means all.
+
+    Raises `SettingsError` if the two have no metric in common, or fewer than two scored pairs.
     """
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
@@ -81,7 +83,8 @@ def _closest(
 ) -> tuple[SignatureRow, SignatureRow]:
     """Returns the two signatures of *metric*, from *one* and *other*, that differ least in fields not about the LM.
 
-    Of several such pairs the first is returned. Raises `SettingsError` if both name the same signature.
+    If several combinations differ least, the first is returned. Raises `SettingsError` if *one* and *other* lead to the
+    same signature.
     """
     both = [(a, b) for a in one for b in other if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
@@ -119,7 +122,7 @@ def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, A
 
 
 def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Shared:
-    """Returns the pairs that both have scored; raises `SettingsError` for fewer than two."""
+    """Returns the pairs that both signatures have scored; raises `SettingsError` if there are fewer than two."""
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in other}
     keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in one]
     rows = [(*key, row["value"], values[key]) for key, row in zip(keys, one, strict=True) if key in values]

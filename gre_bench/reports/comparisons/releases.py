@@ -34,8 +34,8 @@ _STATES = ("only_first", "only_second", "other_state", "other_score")
 class Side:
     """A release in *folder*: its manifest *about*, and its *signatures* by metric.
 
-    By signature's id and candidate, *board* holds the rows of its board, *anchored* the differences from the human
-    baseline.
+    - *board*: signature's id → candidate → row of the board.
+    - *anchored*: signature's id → candidate → row with the difference from the human baseline.
     """
 
     name: str

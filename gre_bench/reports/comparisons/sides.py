@@ -44,7 +44,7 @@ def from_table(name: str) -> Side:
 
 
 def from_run(name: str, kind: Kind, state: Path) -> Side:
-    """Returns the board or the effects (*kind*) of an edition under *state*, or those in a file.
+    """Returns the board or the effects, as *kind* says, of an edition under *state* or of a file.
 
     *name*: the edition's key, or a file written by ``gre-bench leaderboard --json`` or ``study validate --json``.
     Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, `SourceError` for another kind of file.
@@ -107,7 +107,7 @@ def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
 
 
 def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:
-    """Returns the name of a row without a number, and the reason; None for a row that has one."""
+    """Returns the name of *row* and the reason why it has no number; None if the row has a number."""
     if kind == "board":
         return None if row.get("rank", 1) is not None else (row["candidate"], row.get("unranked") or "without a rank")
     return None if row.get("problem") is None else (f"{row['metric']}, {row['change']}", row["problem"])

@@ -40,8 +40,10 @@ def printed_study(table: str) -> Side:
 def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
     """Returns the results of the study *name* for the cells of *table*.
 
-    *name*: the study's name, its folder, or its ``study.json``. *every*: for a study of guidelines, include conditions
-    that *table* lacks. Raises `SettingsError` if there is no such study or it has no such cell, `SourceError` for a
+    - *name*: the study's name, its folder, or its ``study.json``.
+    - *every*: for a study of guidelines, also include conditions that *table* lacks.
+
+    Raises `SettingsError` if there is no such study, or if the study has no cell of *table*. Raises `SourceError` for a
     file that is no record of a study.
     """
     found = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
@@ -66,7 +68,7 @@ def _figure(table: str, row: Mapping[str, str]) -> Figure:
 
 
 def _cell(table: str, row: str, column: str) -> tuple[str, str]:
-    """Returns the LM, and the name in a study's results, of the cell that *table* prints in *row* and *column*."""
+    """Returns the LM of the cell that *table* prints in *row* and *column*, and the cell's name in a study's results."""
     if table not in GUIDELINES:
         # Kotonya et al. print one column, for the LM of their submission.
         return (column if table.startswith("001") else "Orca-7B"), row
