@@ -31,9 +31,11 @@ LEVEL = 0.90
 class Shift:
     """How far the lead of *candidate* moves when *what* is done to the references.
 
-    *lead*: the lead before the change. *shift* and its interval, *low* to *high*, are in the metric's unit. *rank* and
-    *new_rank*: the candidate's ranks before and after. *papers*: the number of papers. *upper_bound*: whether the shift is the most that
-    the candidate could gain.
+    - *lead*: the lead before the change.
+    - *shift*, *low*, *high*: the shift and the ends of its interval, in the metric's unit.
+    - *rank*, *new_rank*: the candidate's ranks before and after.
+    - *papers*: the number of papers.
+    - *upper_bound*: whether the shift is the most that the candidate could gain.
     """
 
     what: str

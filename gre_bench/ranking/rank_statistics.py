@@ -59,11 +59,14 @@ Next = tuple[str | None, float | None, float | None, float | None, float | None,
 class RankStatistics:
     """How sure the rank of one candidate is (table ``rank_statistics``); *problem* says why there are no tests.
 
-    *rank_low* to *rank_high*: what the tests allow, 95% for all ranks at once. *likely_low* to *likely_high*: 95% of
-    the bootstrap, for this rank alone. The *next_* columns compare the candidate with the candidate one rank below.
-    *tied*: whether the test of these two candidates is not significant. *more_papers*: how many more papers would tell the two candidates
-    apart. *difference_p_holm*: the corrected p-value of the test against the human baseline. *above_p_holm*: the
-    corrected p-value of the test against chance. *tests*: how many tests are in the family.
+    - *rank_low*, *rank_high*: the ranks that the tests allow, with 95% for all ranks at once.
+    - *likely_low*, *likely_high*: the ranks in 95% of the bootstrap's resamples, for this candidate alone.
+    - *next_candidate* to *next_p*: the comparison with the candidate one rank below.
+    - *tied*: whether the test of these two candidates is not significant.
+    - *more_papers*: how many more papers would tell the two candidates apart.
+    - *difference_p_holm*: the corrected p-value of the test against the human baseline.
+    - *above_p_holm*: the corrected p-value of the test against chance.
+    - *tests*: how many tests are in the family.
     """
 
     candidate_id: str

@@ -66,8 +66,8 @@ def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, 
 def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
     """Returns the correlations of a board with other benchmarks, beside those that Xu et al. 2025 print in table 5.
 
-    *sides* must hold exactly one board. *benchmarks*: the CSV file of `read_benchmarks`. Raises `SettingsError` for other
-    *sides*, `SourceError` for an unusable file.
+    *sides* must hold exactly one board. *benchmarks*: the CSV file of `read_benchmarks`. Raises `SettingsError` if
+    *sides* holds anything else, and `SourceError` for an unusable file.
     """
     if len(sides) != 1 or sides[0].kind != "board":
         raise SettingsError("--benchmarks takes one leaderboard: an edition, a file, or --published table6")

@@ -68,7 +68,10 @@ def _figure(table: str, row: Mapping[str, str]) -> Figure:
 
 
 def _cell(table: str, row: str, column: str) -> tuple[str, str]:
-    """Returns the LM of the cell that *table* prints in *row* and *column*, and the cell's name in a study's results."""
+    """Returns the LM of a cell of a published table, and the name of the cell in a study's results.
+
+    *table* prints the cell in *row* and *column*.
+    """
     if table not in GUIDELINES:
         # Kotonya et al. print one column, for the LM of their submission.
         return (column if table.startswith("001") else "Orca-7B"), row
