@@ -198,7 +198,7 @@ class SharedConnections:
 
 
 def closed(refusal: Refusal) -> bool:
-    """Whether *refusal* means that the server will refuse every request: a wrong path or model, or no access."""
+    """Whether *refusal* means that the server will refuse every request: wrong path, wrong model or no access."""
     return refusal.status in _CLOSED
 
 

@@ -56,8 +56,8 @@ class Refusal:
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
     """Returns the body of a *whole* request (see the module).
 
-    The request asks for the log-probability of each token and of the likeliest tokens at its position. *alternatives*
-    is the number of these.
+    The request asks for the log-probability of each token, and for those of the likeliest tokens at its position.
+    *alternatives* is the number of likeliest tokens.
     """
     return {"model": model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
 
@@ -104,8 +104,8 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
     """Returns the log-probabilities of the span in the *answer* to a *given* request.
 
-    Returns None if the server left them out, as it does after reusing a cached prefix that reaches into the span.
-    Returns a `SpanError` marked ``broken`` if they cannot be read.
+    Returns None if the server left log-probabilities out; this happens when a cached prefix reaches into the span.
+    Returns a `SpanError` marked ``broken`` if the log-probabilities cannot be read.
     """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:

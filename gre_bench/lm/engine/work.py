@@ -24,7 +24,7 @@ class Work:
     """The work of a model on some conversations.
 
     - *tokens*: the number of tokens that the model reads.
-    - *rows*: the number of tokens that pass its head.
+    - *rows*: the number of tokens to which the model's output head is applied.
     - *pairs*: the number of pairs (token, token that it attends to).
     """
 

@@ -35,7 +35,7 @@ class NgramFiles:
 
 
 def read_files(folder: Path) -> NgramFiles:
-    """Reads the model files in *folder*; raises `LMError` if one is missing, damaged or of another format."""
+    """Reads the model files in *folder*; raises `LMError` if a file is missing, damaged or of another format."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_arrays
 

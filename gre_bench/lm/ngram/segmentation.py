@@ -29,7 +29,7 @@ _LOG_HALF = float(np.log(0.5))
 class Alphabet:
     """The number of characters of each kind in Unicode of version *unicode*.
 
-    *word* counts those of words, *space* white space, and *mark* all other visible characters. A-Z count as a-z, and
+    *word* counts the characters of words, *space* white space, and *mark* all other visible characters. A-Z count as a-z, and
     the newline is not counted.
     """
 

@@ -84,9 +84,9 @@ def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Returns the entry of *values* at each of the keys *wanted*, 0 for a key that is not in *keys*.
+    """Returns the value of each key in *wanted*; the value is 0 for a key that is not in *keys*.
 
-    *keys* must be sorted, and *values* holds one entry for each of them.
+    *keys* must be sorted, and *values* holds one value for each of *keys*.
     """
     if not len(keys):
         return np.zeros(len(wanted))
