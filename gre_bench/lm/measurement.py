@@ -127,7 +127,8 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     - ``token_ratio``: how many times fewer tokens it reads, 1 for methods that share nothing.
 
     ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*. ``largest_disagreement`` is the
-    largest relative difference between the log-probabilities of a reply by the method and by one conversation at a time.
+    largest relative difference between the log-probabilities of a reply by the method and by one conversation at a
+    time.
     """
     template = ChatTemplate.of(weights.tokenizer)
     alone = shared = work.Work(0, 0, 0)

@@ -21,7 +21,8 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     """Returns a function that splits a reply into the text of each token.
 
     Returns None if this machine has no tokenizer for the LM of *settings*. The function takes the reply's text and
-    token ids. The function returns one piece of text for each id, or None if the text and the ids do not belong together.
+    token ids. The function returns one piece of text for each id, or None if the text and the ids do not belong
+    together.
     """
     if settings.backend == "cache-ngram":
         return _words

