@@ -1,4 +1,4 @@
-"""Compares a release with the present store of its edition."""
+"""Checks that a release agrees with what the store of its edition holds now."""
 
 from __future__ import annotations
 

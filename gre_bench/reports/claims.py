@@ -1,8 +1,9 @@
-"""Tests claims of published papers on an edition or a study. Each claim holds, does not hold, or cannot be told.
+"""Tests claims of published papers on an edition or a study.
 
-For a claim that cannot be told, the number of papers that would decide it is estimated. Candidates on a board are
-compared by paper, on the papers that both have. Effects, agreements and cells of a study are compared by their stored
-intervals. Two intervals over the same papers are treated as independent, which is slightly conservative.
+A claim gets one of three verdicts: "holds", "does not hold" or "cannot be told". For a claim that cannot be told, the
+number of papers that would decide the claim is estimated. Two candidates on a board are compared on the papers that
+both have reviewed. Effects, agreements and cells of a study are compared by their stored intervals. Two intervals over
+the same papers are treated as independent, which is slightly conservative.
 """
 
 from __future__ import annotations
@@ -56,10 +57,11 @@ def edition_claims(edition: str, state: Path, claims: Sequence[Claim]) -> dict[s
 
 
 def claims_on(store: Store, signatures: Sequence[SignatureRow], claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """Tests each of *claims* under each of its metrics, and returns a row for each; claims about studies are left out.
+    """Tests each of *claims* under each of its metrics, and returns one row per claim and metric.
 
-    A metric is tested under its first signature in *signatures*. Each row has the claim's name, words and source, the
-    metric, the verdict, the n that would decide, the reason, and the contrasts.
+    Claims about studies are left out. A metric is tested under its first signature in *signatures*. Each row has the
+    claim's name, words and source, the metric, the verdict and its reason. A row also has *needed*, the number of
+    papers that would decide the claim, and *contrasts*, the compared differences.
     """
     by_metric = {row["metric"]: row for row in reversed(signatures)}
     rows = _Rows(store)
@@ -102,7 +104,10 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
 
 
 def line_of(found: dict[str, Any]) -> str:
-    """Returns one line on the verdicts *found*: how many claims hold, do not hold, and cannot be told."""
+    """Returns one line that counts the claims that hold, do not hold, and cannot be told.
+
+    *found*: the verdicts as `edition_claims` and `study_claims` return them.
+    """
     counts = found["counts"]
     return ", ".join(f"{counts.get(name, 0)} {words}" for name, words in (
         ("holds", "claims hold"), ("does not hold", "do not"), ("cannot be told", "cannot be told"),
@@ -127,7 +132,9 @@ def _row(claim: Claim, metric: str, answer: ClaimResult | None) -> dict[str, Any
 
 
 class _Rows:
-    """Reads each query with the same parameters once from *store*, because many claims ask the same."""
+    """Reads from *store* and remembers the rows of each query and its parameters, because many claims need the same
+    rows.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -229,9 +236,11 @@ def _on_effects(effects: Mapping[str, EffectRow], claim: Claim) -> ClaimResult:
 
 
 def _steady(rows: Sequence[Row]) -> ClaimResult:
-    """Tests the claim that no score rises: it holds if the interval of every effect d ends below `NO_RISE`.
+    """Tests the claim that none of the changes in *rows* raises the scores.
 
-    The claim does not hold if the interval of an effect, corrected for the number of effects, lies above zero.
+    Each of *rows* holds the effect d of one change and its interval. The claim holds if every interval ends below
+    `NO_RISE`. It does not hold if any interval, widened for the number of effects, lies above zero. Otherwise the
+    verdict is "cannot be told".
     """
     contrasts = tuple(_effect(row, -1) for row in rows)
     # Signs are reversed: d < NO_RISE means −d > −NO_RISE.
@@ -287,9 +296,10 @@ def _less(name: str, one: Any, two: Any, sign: int) -> Contrast:
 
 
 def _whole(answer: ClaimResult, whole: bool, why: str = "not all of its cells are there") -> ClaimResult:
-    """Returns *answer*; if parts of the claim were not tried, "cannot be told" takes the place of "holds".
+    """Returns *answer*, with "holds" replaced by "cannot be told" if parts of the claim were not tested.
 
-    *whole*: whether all parts of the claim were tried. *why*: the reason to state if they were not.
+    *whole*: whether all parts of the claim were tested. *why*: the reason to state if some were not. The verdict "does
+    not hold" never changes.
     """
     if whole or answer.verdict == "does not hold":
         return answer

@@ -1,7 +1,8 @@
 """Compares candidates through the years by their differences from anchors, because each edition has its own papers.
 
-An anchor is a candidate that every edition scores again. Raw scores of two years also differ by their papers. Therefore
-only the change of the difference from the anchors' mean is given, under the same signature, with its interval.
+An anchor is a candidate that every edition scores again. Raw scores of two years also differ because the papers differ.
+Only differences from the anchors' mean score are therefore compared between years. The result gives the change of this
+difference and its interval, under one signature.
 """
 
 from __future__ import annotations
@@ -26,11 +27,22 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
 def history(
     state: Path, editions: Sequence[str] | None, metrics: Sequence[str] | None, anchors: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns differences from the *anchors* by metric, signature, candidate and edition, and their changes.
+    """Returns each candidate's difference from the mean of the *anchors* in each edition, and the changes between
+    editions.
 
-    *editions*, *metrics*: those to compare, None for all. An anchor may be given by the end of its name, such as
-    gpt-4o. In the result, *tables* holds the rows as `compared` groups them. *few*: the number of papers of each
-    edition with fewer than `FEW`. *left_out*: why an edition has no rows. Raises `SettingsError` if no edition has any.
+    - *editions*, *metrics*: those to compare; None means all.
+    - *anchors*: names of candidates, or the ends of names, such as gpt-4o.
+
+    Keys of the result:
+
+    - *anchors*: the full names of the anchors.
+    - *rows*: one per metric, signature, candidate and edition.
+    - *tables*: the rows as `compared` groups them.
+    - *changes*: the rows of `changes`.
+    - *few*: edition → number of papers, for editions with fewer than `FEW` papers.
+    - *left_out*: edition without rows → the reason.
+
+    Raises `SettingsError` if no edition has rows.
     """
     names: list[str] = []
     keys = sorted(editions or find_editions(state), key=lambda key: (edition_of(key).venue, edition_of(key).year, key))
@@ -58,9 +70,10 @@ def history(
 
 
 def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns one table for each set of comparable rows: those with the same venue, sample, metric and signature.
+    """Groups *rows* into one table for each venue, sample, metric and signature, because only such rows are comparable.
 
-    A table has *editions*, in their order, and *lines*: for each candidate its row in each edition, or None.
+    Each table has *editions*, in their order, and *lines*. A line holds a candidate's row in each edition, or None
+    where the candidate has no row.
     """
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -80,9 +93,10 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns each candidate's change from one edition to the next of the same venue, sample and signature.
+    """Returns how each candidate's difference from the anchors changed from one edition to the next.
 
-    *p_holm* is Holm-corrected over all changes. Controls are left out.
+    Only editions of the same venue, sample and signature are compared. *p_holm*: the p-value, Holm-corrected over all
+    changes. Controls are left out.
     """
     series: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
@@ -103,7 +117,10 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
-    """Returns the differences of one edition's candidates from the mean of *anchors*, or the reason why it has none."""
+    """Returns the differences of one edition's candidates from the mean of *anchors*.
+
+    If the edition has no such differences, returns the reason as a string.
+    """
     if not store.read_file.is_file():
         return "nothing to read yet"
     signatures = [row for row in store.read(CURRENT_SIGNATURES) if not metrics or row["metric"] in metrics]

@@ -35,10 +35,16 @@ def hygiene(
 ) -> dict[str, Any]:
     """Returns how the ranks and scores under *signature* shift when the human references change, in three tests.
 
-    *reviewers*: each reviewer's references are left out in turn. *swap*: reviews by each of *intruders* (None: every
-    model on the board) replace a tenth of the references; this scores the first *papers* papers again. *strata*: the
-    references are divided at *threshold* by the likelihood, in the file *likelihood*, that an LM wrote them. Raises
-    `SettingsError` for an unknown intruder or an evaluation LM that has changed, `SourceError` for a faulty file.
+    Keys of the result:
+
+    - *reviewers*: the references are left out one reviewer at a time.
+    - *swap*: a tenth of the references are replaced by reviews of one of *intruders*, one intruder at a time. This
+      scores the first *papers* papers again. If *intruders* is None, every model on the board is an intruder.
+    - *strata*: the references are divided at *threshold* by the likelihood that an LM wrote them. The CSV file
+      *likelihood* holds these likelihoods; None leaves this test out.
+
+    Raises `SettingsError` for an unknown intruder or an evaluation LM that has changed, `SourceError` for a faulty
+    file.
     """
     store = ReadCopy(state, edition)
     pairs = board_pairs(store, signature)
@@ -106,9 +112,10 @@ def _swapped(
     papers: int,
     pairs: Pairs,
 ) -> list[Shift]:
-    """Returns the shifts when reviews by each of *intruders* replace references, on the first *papers* sampled papers.
+    """Returns the shifts of ranks and scores when reviews by each of *intruders* replace some human references.
 
-    *names*: the candidates to score. *pairs*: their scores against the human references.
+    Only the first *papers* sampled papers are used. *names*: the candidates to score. *pairs*: the scores of these
+    candidates against the human references.
     """
     if not intruders or papers < 1:
         return []
@@ -137,7 +144,10 @@ def _swapped(
 
 
 def _check_same_lm(store: ReadCopy, signature: SignatureRow, run: Steps, source: Origin) -> None:
-    """Raises `SettingsError` if today's evaluation LM or engine is not the one that scored the board."""
+    """Checks that today's evaluation LM and engine are those that scored the board.
+
+    Raises `SettingsError` if they are not.
+    """
     today = signed_again(run, store, signature, source)
     if different := [name for name in today if today[name] != signature[name] and name != "signature_id"]:
         changes = "; ".join(f"{name}: {signature[name]} then, {today[name]} now" for name in different)

@@ -12,10 +12,14 @@ from gre_bench.store.queries.score import CANDIDATE_PAIRS
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:
-    """Returns the rows of the candidate *name* on the boards that are shown, validated metrics first, and its papers.
+    """Returns the candidate's rows on the current boards, and its mean score on each paper.
 
-    In a row, *of* counts the ranked candidates. *human*: the row of the human baseline under the first metric with
-    scores. *papers*: the mean scores of the papers under that metric, best first, in its unit.
+    *name*: the candidate's full name. Keys of the result:
+
+    - *rows*: one per board, validated metrics first. In a row, *of* is the number of ranked candidates in its group.
+    - *human*: the row of the human baseline on the first of these boards on which the candidate has scores.
+    - *papers*: the candidate's mean score on each paper of that board, best first, in the unit of the metric.
+    - *signatures*: the signatures of the current boards.
     """
     signatures = store.read(CURRENT_SIGNATURES)
     rows = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures])

@@ -30,10 +30,10 @@ def plot_edition(store: Store, out: Path) -> list[Path]:
 
 
 def plot_table(table: str, out: Path) -> list[Path]:
-    """Writes the figures of the published board *table* and a page of it to the folder *out*; returns the files.
+    """Writes the figures of the published board *table* and a page with them to the folder *out*; returns the files.
 
-    The table prints no intervals, no human baseline and no dates, so none are plotted. Raises `SettingsError` if the
-    drawing packages are not installed, or for a table that is no board.
+    A published table has no intervals, no human baseline and no dates, so none are plotted. Raises `SettingsError` if
+    the drawing packages are not installed, or if *table* is not a board.
     """
     if published.kind(table) != "board":
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
@@ -61,7 +61,7 @@ def plot_table(table: str, out: Path) -> list[Path]:
 
 
 def _drawn(found: tuple[Board, ...]) -> Drawings:
-    """Returns the figures of *found*; raises `SettingsError` if they cannot be drawn."""
+    """Returns the figures of the boards *found*; raises `SettingsError` if the drawing packages cannot draw them."""
     pictures = drawn(found)
     if pictures.problem:
         raise SettingsError(pictures.problem)

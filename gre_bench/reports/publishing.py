@@ -45,12 +45,16 @@ def publish_edition(
 ) -> Published:
     """Publishes a release of what is committed in *store* while no run is writing; returns the release.
 
-    *everything*: include all texts, whatever their licence. *again*: publish even if nothing has changed. *look* is
-    called with the frozen store before publication and may raise to refuse it. *key* signs the release. *hidden*:
-    boards that the page does not show, each with metric, signature_id, verdict and detail. Raises `LockedError` if a
-    run is still writing after *wait_s* seconds, because half a board must not be published. Raises `UnfinishedError` if
-    the edition has no board, or pairs are missing. Raises `SettingsError` if earlier releases are signed and this one
-    is not, or if the latest is dated after now.
+    - *everything*: include all texts, whatever their licence.
+    - *again*: publish even if nothing has changed.
+    - *wait_s*: how many seconds to wait for a run that is still writing.
+    - *look*: a function that gets the frozen store before publication. It refuses the publication by raising an error.
+    - *key*: the key that signs the release; None leaves the release unsigned.
+    - *hidden*: boards that the page does not show, each with metric, signature_id, verdict and detail.
+
+    Raises `LockedError` if a run is still writing after *wait_s* seconds, because half a board must not be published.
+    Raises `UnfinishedError` if the edition has no board, or if pairs are missing. Raises `SettingsError` if earlier
+    releases are signed and this one is not, or if the latest release is dated in the future.
     """
     release_store.log.check_key(key)
     release_store.check_clock()
@@ -102,7 +106,10 @@ def _check_whole(store: Store, signatures: Sequence[SignatureRow]) -> None:
 
 
 def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRow]) -> Additions:
-    """Returns the tables that a release adds: metrics, models, changes, and the boards, validated ones first."""
+    """Returns the tables that a release adds to the edition's store: metrics, models, changes and boards.
+
+    The boards of validated metrics come first.
+    """
     places = {name: place for place, name in enumerate(METRICS)}
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
@@ -181,10 +188,10 @@ def releases(state: Path, edition: str) -> ReleaseStore:
 
 
 def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
-    """Returns the release store that holds *release*, and the release's name.
+    """Returns the release store that holds *release*, and the name of the release.
 
-    *release*: its name, looked for in the folder *out*, or its folder. Raises `SettingsError` if the name is not that
-    of a release; whether the release exists is not checked.
+    *release*: a folder, or the name of a release in the folder *out*. Raises `SettingsError` if the name does not have
+    the form of a release's name. Whether the release exists is not checked.
     """
     path = Path(release)
     folder = path.parent if path.parent != Path(".") or path.is_dir() else out

@@ -1,4 +1,4 @@
-"""Rebuilds the cases behind a candidate's scores from the copy for readers, and scores them again."""
+"""Rebuilds the cases behind a candidate's scores from the store's texts, and scores these cases again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A job with the settings under which a candidate's pairs were scored, and the last run that scored them."""
+    """Where a candidate's scores come from.
+
+    *job*: a job with the settings under which the pairs were scored. *run*: the last run that scored them.
+    """
 
     job: Job
     run: Row
@@ -45,7 +48,10 @@ class Origin:
 
 
 def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path) -> Origin:
-    """Returns the origin of a candidate's scores under *signature*; raises `StoreError` if no run scored it."""
+    """Returns the job and the last run that scored a candidate's pairs under *signature*.
+
+    Raises `StoreError` if no run scored them.
+    """
     runs = store.rows(WHY_RUN, signature_id=signature["signature_id"], candidate_id=candidate_id)
     if not runs:
         raise StoreError(f"edition {store.key}: {candidate_id} has no pair that was scored by {signature['metric']}")
@@ -55,9 +61,9 @@ def origin(store: Store, signature: SignatureRow, candidate_id: str, state: Path
 
 
 def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: Origin) -> list[Case]:
-    """Returns the cases of *candidate* under *signature*, from the texts that the store holds now.
+    """Returns the cases of *candidate* under *signature*, made from the texts that the store holds now.
 
-    The cases are in the edition's order. A pair that lacks a text has no case.
+    The cases are in the edition's order. If a text of a pair is missing, the pair gets no case.
     """
     scoring = source.settings.scoring
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -72,9 +78,10 @@ def cases(store: Store, signature: SignatureRow, candidate: Candidate, source: O
 def _moved(
     store: Store, writer: str, entries: Sequence[Entry], candidate: Candidate
 ) -> dict[tuple[str, str], Response]:
-    """Returns *candidate*'s reviews of other papers that are scored to measure chance.
+    """Returns the review from another paper that each paper's chance score uses: (candidate, paper) → review.
 
-    A key is a pair: the candidate, and the paper on which the review is scored.
+    The review is by *candidate*. The paper in the key is the one on which the review is scored, not the one it is
+    about.
     """
     found = (response_of(entries, index, candidate) for index in range(len(entries)))
     by_id = {response.review_id: response for response in found if response}
@@ -85,9 +92,10 @@ def _moved(
 
 
 def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Origin) -> dict[str, Any]:
-    """Signs the metric of *signature* again, with the settings of *source*; returns the fields of that signature.
+    """Computes the signature of a metric again, as it would be today; returns the fields of the new signature.
 
-    The returned fields differ from *signature* if the evaluation LM or the engine has changed since.
+    *source* gives the settings. The fields differ from *signature* if the evaluation LM or the engine has changed
+    since.
     """
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
@@ -105,10 +113,11 @@ def scored_again(run: Steps, store: Store, signature: SignatureRow, source: Orig
 
 
 def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict[str, Any], float]]:
-    """Adds each new score to its row of *pairs*, as *recount*.
+    """Compares new scores with stored ones, and adds each new score to its row of *pairs* under the key *recount*.
 
-    Returns the pairs scored both times, each with the difference of its two scores. The difference is relative to the
-    log-probabilities behind the score. A score without log-probabilities is its own measure.
+    Returns (row, relative difference) for each pair that has a stored score and was scored again. The difference of the
+    two scores is divided by the sum of the absolute log-probabilities behind the new score. If there are none, it is
+    divided by the absolute stored score instead.
     """
     by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
     found = []

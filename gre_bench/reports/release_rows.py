@@ -1,4 +1,4 @@
-"""Reads the board and the pairs of a release in the form in which an edition returns them."""
+"""Reads the board and the pairs of a release, in the same form as those of an edition."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
 
 
 def release_folder(name: str, state: Path) -> Path | None:
-    """Returns the folder of a release; None if *name* is no release, or is an edition under *state*.
+    """Returns the folder of the release *name*; None if there is no such release.
 
-    *name*: the name of a release under *state*, or a folder.
+    *name*: the name of a release under *state*, or a folder. The result is also None if *name* is an edition under
+    *state*.
     """
     if name in find_editions(state):
         return None
@@ -61,9 +62,9 @@ def release_pairs(folder: Path, metric: str, candidate: str | None = None) -> li
 
 @contextmanager
 def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, str]]]:
-    """Verifies the release in *folder*; yields a connection to its database, and its signatures' ids by metric.
+    """Verifies the release in *folder*; yields a connection to its database, and the mapping metric → signature's id.
 
-    If *metric* is given, only the id of its signature is in the result.
+    If *metric* is given, the mapping has only that metric.
     """
     manifest.verify(folder)
     with opened(folder / DATABASE) as connection:

@@ -1,4 +1,4 @@
-"""Decides which edition and which of its signatures to show."""
+"""Chooses the edition and the signatures to show."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, P
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:
-    """Returns the signatures planned last; if *metrics* are given, the latest planned signature of each metric.
+    """Returns the signatures to show: those of the latest plan, or the latest planned one of each of *metrics*.
 
-    Raises `SettingsError` for a metric without scores, and `UnfinishedError` for an edition without scores.
+    *metrics*: names of metrics; None or empty means all metrics of the latest plan. Raises `SettingsError` for a metric
+    without scores, and `UnfinishedError` for an edition without scores.
     """
     if not metrics:
         found = store.read(CURRENT_SIGNATURES)
@@ -32,9 +33,9 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns *signatures*, and after them the signatures of their chance-corrected forms, as far as these are planned.
+    """Returns *signatures*, followed by the planned signatures of their specific forms.
 
-    The chance-corrected form of a metric gives the scores above chance.
+    The specific form of a metric gives the scores above chance. A form that was not planned is left out.
     """
     planned = store.read(PLANNED_SIGNATURES)
     by_id = {row["signature_id"]: row for row in planned}

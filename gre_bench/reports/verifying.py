@@ -1,4 +1,6 @@
-"""Verifies a release: its files, its line in the log, its signature, and its agreement with the edition's store."""
+"""Verifies a release: its files, its line in the release log, its signature, and its agreement with the edition's
+store.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ def verify_release(
 ) -> dict[str, Any]:
     """Verifies the release in *folder* and returns facts about it; raises `SourceError`, which names what is wrong.
 
-    - *keys*: public keys. One of them must have signed the release, its line in the log, and every later line. Without
-      keys, any signature or none is accepted.
-    - *seen_head*: an earlier head of the log, which the log must still contain.
-    - *state*: if given, the tables are compared with the edition's store in this folder.
+    - *state*: the folder with the edition's store, to compare the release's tables with; None leaves this out.
+    - *keys*: public keys. One of them must have signed the release, its line in the release log, and every later line.
+      Without keys, signatures are not required.
+    - *seen_head*: the hash of the log's last line as somebody saw it earlier. The log must still contain that line.
     """
     found = manifest.verify(folder)
     check_signer(folder, found.get(manifest.SIGNED_BY), keys)

@@ -1,7 +1,7 @@
-"""The read-only server of ``gre-bench view``, for this machine alone.
+"""The read-only web server of ``gre-bench view``, which only this machine can reach.
 
-It answers GET and HEAD for the hosts 127.0.0.1 and localhost only, so that no web page reaches it under another name
-(DNS rebinding). Its headers keep other pages from reading its replies.
+The server answers GET and HEAD requests for the hosts 127.0.0.1 and localhost only. A web page therefore cannot reach
+it under another host name (DNS rebinding). The headers of its replies forbid other pages to read them.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ HEADERS = {
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
-    """Returns a server of *viewing* for *port* (0: a free one) on this machine, not yet running.
+    """Returns a server of the pages of *viewing* that listens on *port* of this machine; the caller starts it.
 
-    Raises `SettingsError` if the port cannot be used.
+    *port*: 0 means any free port. Raises `SettingsError` if the port cannot be used.
     """
     handler = type("Handler", (_Handler,), {"viewing": viewing})
     try:

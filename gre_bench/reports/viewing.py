@@ -35,9 +35,10 @@ _SHOWN = (
 
 
 class Viewing:
-    """Reads the folder *state* without writing to it; *everything*: include texts of any licence.
+    """The pages of a state folder, made from *state* without writing to it.
 
-    Pages of editions are made on request, in a folder that `close` deletes.
+    *everything*: include texts of any licence. Pages of editions are made on request, in a temporary folder that
+    `close` deletes.
     """
 
     def __init__(self, state: Path, everything: bool = False):
@@ -61,10 +62,10 @@ class Viewing:
         return overview_page(str(self.state.absolute()), self.overview())
 
     def file(self, parts: tuple[str, ...]) -> Path | None:
-        """Returns the file to send for the *parts* of an address's path, such as ``("editions", KEY, "index.html")``.
+        """Returns the file to send for a requested address, split at slashes into *parts*.
 
-        Returns None if there is no such file, or it lies outside the pages and releases. Raises `GreBenchError` if an
-        edition has no pages to show.
+        An example of *parts* is ``("editions", KEY, "index.html")``. Returns None if there is no such file, or if the
+        file lies outside the pages and releases. Raises `GreBenchError` if an edition has no pages to show.
         """
         if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
             return None
@@ -93,7 +94,9 @@ class Viewing:
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
-        """Yields one row, as `overview` returns them, for each edition that has releases but no store in this state."""
+        """Yields one row, in the form of `overview`, for each edition that has releases but no store in this state
+        folder.
+        """
         known = set(find_editions(self.state))
         for key in dict.fromkeys(name.rpartition("-r")[0] for name in self._releases()):
             if key not in known:
@@ -106,7 +109,10 @@ class Viewing:
         )
 
     def _pages(self, key: str) -> Path:
-        """Returns the folder with the pages of edition *key*; makes them again if its copy for readers has changed."""
+        """Returns the folder with the pages of edition *key*.
+
+        The pages are made if they are absent, or if the edition's store has changed since they were made.
+        """
         store = Store(self.state, key)
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())

@@ -1,8 +1,8 @@
-"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes it again.
+"""Explains a number on the board by its pairs, tokens, texts, prompts and digests, and computes the number again.
 
-The number is the mean of the scores of its pairs. For GEM, such a score is the difference of two log-probabilities.
-Each of these is the sum over the tokens of a reply to a prompt, which is made of texts. Each step is checked, and the
-result is recorded.
+The number is the mean of the scores of its pairs. For GEM, the score of a pair is the difference of two
+log-probabilities. A log-probability is the sum over the tokens of a reply to a prompt, and prompts are made of texts.
+Each of these steps is checked, and the results of the checks are recorded.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _check_mean(found: Why) -> None:
 
 
 def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Checks that the present texts and prompts are those that were scored, by their digests, and records the result.
+    """Checks by digests that the present texts and prompts are those that were scored; records the results in *found*.
 
     *kept*: the cases rebuilt from the present texts, by (paper, reference).
     """
@@ -108,7 +108,10 @@ def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origi
 
 
 def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores the cases *kept* again, compares the scores and the signature, and records both results in *found*."""
+    """Scores the cases *kept* again, and records in *found* whether the scores and the signature are unchanged.
+
+    *kept*: the cases rebuilt from the present texts, by (paper, reference).
+    """
     today = signed_again(run, store, found.signature, source)
     different = [name for name in today if name != "signature_id" and today[name] != found.signature[name]]
     detail = "; ".join(f"{name}: {found.signature[name]} then, {today[name]} now" for name in different)

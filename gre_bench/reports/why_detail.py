@@ -63,10 +63,11 @@ class Why:
 
 
 def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Adds to ``found.details`` the texts, prompts, log-probabilities and gains of tokens of each pair in *found*.
+    """Adds the evidence for each pair of *found* to ``found.details``: texts, prompts, log-probabilities, tokens'
+    gains.
 
-    Also checks that the tokens add up to the score. *kept*: the cases by (paper, reference); a pair without one is left
-    out. Raises `SettingsError` if log-probabilities are missing in *store*.
+    Also checks that the tokens add up to the log-probabilities, and these to the score. *kept*: the cases by (paper,
+    reference). A pair without a case is left out. Raises `SettingsError` if log-probabilities are missing in *store*.
     """
     recipe = recipe_of(found.signature["metric"])
     split = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
@@ -98,10 +99,11 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
 
 
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
-    """Returns the log-probabilities behind the score of the pair *row*, in the order of its predictions.
+    """Returns the spans behind the score of the pair *row*, in the order of its predictions.
 
-    If the store has them from several evaluation LMs, those that add up to the stored score by *recipe*, the metric's
-    formula, are returned. Raises `SettingsError` if the store has none.
+    *recipe*: the metric's formula. If the store has spans of several evaluation LMs, those that give the stored score
+    are returned. If none do, the first complete ones are returned. Raises `SettingsError` if the store has no complete
+    spans.
     """
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
@@ -115,9 +117,10 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
 
 
 def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns the gain of each token of the reference from the candidate's review, in nats.
+    """Returns how much the candidate's review raises the log-probability of each token of the reference, in nats.
 
-    *parts*: the two terms of the score. The result is empty if the two terms have different numbers of tokens.
+    *parts*: the two terms of the score, first the one given the review. The result is empty if the terms have different
+    numbers of tokens.
     """
     given, alone = parts
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
@@ -130,7 +133,7 @@ def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
-    """Adds to *found* where the texts come from: the paper's row, and the reviews' versions and hashes."""
+    """Adds to *found* where the texts come from: the paper's row, and the version and hash of each review."""
     found.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
     ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in found.pairs)}
     if candidate_id == HUMAN:

@@ -12,7 +12,7 @@ COLUMNS = ("model", "benchmark", "value")
 
 
 def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
-    """Returns the values in a CSV file by benchmark, then by model, and the number of entries without a value.
+    """Returns benchmark → model → value from a CSV file, and the number of entries without a value.
 
     The file *path* has the columns model, benchmark and value. Raises `SourceError` for an unusable line, or a second
     value for the same model and benchmark.

@@ -19,10 +19,10 @@ _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "a
 
 
 def ranked(one: Side, other: Side) -> dict[str, Any]:
-    """Returns how consistently two boards rank candidates, for each metric that both have.
+    """Returns how consistently two boards rank candidates, for each metric that both boards have.
 
-    If one board is a published one, the result also has the scores side by side. Raises `SettingsError` if the two
-    boards have no metric in common.
+    If exactly one board is a published table, the result also lists both boards' scores side by side. Raises
+    `SettingsError` if the two boards have no metric in common.
     """
     rows = comparison.consistency(one.figures, other.figures)
     metrics = [row.metric for row in rows]
@@ -44,7 +44,10 @@ def ranked(one: Side, other: Side) -> dict[str, Any]:
 
 
 def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
-    """Returns whether *run* has the evaluation LM and the writer of the published *table*, in all of *metrics*."""
+    """Returns whether *run* used the same evaluation LM and writer as the published *table*.
+
+    The answer is true only if both LMs match in every one of *metrics*.
+    """
     models = load_models()
     wanted = published.LMS.get(table.name)
     if wanted is None or not run.signatures:
@@ -59,7 +62,7 @@ def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
 
 
 def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Returns the parts of two signatures that differ, with both values."""
+    """Returns the fields in which two signatures differ: field → [value in *one*, value in *other*]."""
     return {name: [one.get(name), other.get(name)] for name in _FIELDS if one.get(name) != other.get(name)}
 
 

@@ -20,12 +20,19 @@ SHOWN_PAPERS = 3
 
 
 def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics: list[str] | None) -> dict[str, Any]:
-    """Returns one row per metric: the paired test of the two *names*, papers won and lost, and the largest differences.
+    """Compares the two candidates *names* of one edition; returns one row per metric.
 
-    In a row, *p* is not corrected, so it is valid if these two candidates were chosen beforehand. *board*: the same
-    test, Holm-corrected (*p_holm*) over the number of *tests* of the board; None unless both are ranked in one group.
-    *above_chance*: the same test on scores above each candidate's own chance, if these were scored. *problem*: why
-    there is no test. Raises `SettingsError` for an unknown candidate, or if *names* are not two.
+    A row has the paired test, the numbers of papers *won* and *lost* by the first candidate, and the papers with the
+    largest differences. Other fields:
+
+    - *p*: not corrected for multiple tests, so valid only if these two candidates were chosen beforehand.
+    - *board*: the Holm-corrected p-value (*p_holm*) and the number of *tests* on the board that the correction covers.
+      None unless both candidates are ranked in one group.
+    - *above_chance*: the same test on scores above each candidate's own chance; None if there are no such scores.
+    - *problem*: why there is no test.
+
+    *metrics*: the metrics to compare; None means those shown on the board. Raises `SettingsError` for an unknown
+    candidate, or if *names* are not two different candidates.
     """
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
@@ -73,10 +80,10 @@ def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> di
 
 
 def _on_the_board(store: Store, board: Sequence[LeaderboardRow], names: Sequence[str]) -> dict[str, Any] | None:
-    """Returns the p-value of the difference between the two candidates *names*, Holm-corrected as on the board.
+    """Returns the Holm-corrected p-value of the difference between the two candidates *names*.
 
-    The result also has the number of tests that the correction covers. The result is None unless both candidates have a
-    rank in the same group of *board*.
+    The result also has the number of tests that the correction covers: those of all candidates in the same group of
+    *board*. Returns None unless both candidates have a rank in one group.
     """
     groups = [row["group_name"] for row in board if row["candidate"] in names and row["rank"] is not None]
     if len(groups) < 2 or groups[0] != groups[1]:
@@ -110,9 +117,9 @@ def _above_chance(store: Store, specific_id: str, names: Sequence[str]) -> dict[
 
 
 def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str, float]:
-    """Returns for each paper the mean score of the first of *names* less that of the second.
+    """Returns paper → mean score of the first candidate of *names* minus that of the second candidate.
 
-    Only references against which both candidates were scored count. *scored*: the scored pairs of both candidates.
+    *scored*: the scored pairs of both candidates. A reference counts only if both candidates were scored against it.
     """
     values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in scored}
     by_paper: dict[str, list[float]] = {}
@@ -124,7 +131,10 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
 
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:
-    """Returns the paired tests of all candidates in *scored*; raises ValueError if two share fewer than two papers."""
+    """Returns the paired test of every two candidates in *scored*.
+
+    Raises ValueError if two candidates share fewer than two papers.
+    """
     papers, candidates, references = (
         [row[name] for row in scored] for name in ("paper_id", "candidate_id", "reference_id")
     )

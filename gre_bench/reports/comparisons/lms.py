@@ -1,8 +1,9 @@
 """Compares two evaluation LMs on the same pairs of one edition: do they rank candidates in the same order?
 
-Their scores have different signatures, so they are not compared directly. Quantities without a unit are compared:
-ranks of candidates, their correlations, and leads over the human baseline in standard errors. The candidates are also
-tested in pairs by each LM (Student's test by paper, Holm-corrected, 5%), and the results are counted.
+The scores of two LMs have different signatures, so the scores themselves are not compared. Only quantities without a
+unit are compared. These are the ranks of candidates, the correlations of the scores, and leads over the human baseline
+in standard errors. Each LM's scores also give a test of every two candidates (Student's test by paper, Holm-corrected,
+5%). The results count on how many tests the two LMs agree.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ class Shared:
 
 
 def are_lms(store: Store, names: Sequence[str]) -> bool:
-    """Returns whether every one of *names* names an evaluation LM or a signature of the edition, and none a candidate.
+    """Returns whether every one of *names* is an evaluation LM or a signature of the edition, and none is a candidate.
 
-    A signature may be named by the beginning of its id. Raises `SettingsError` if one of two names is an evaluation
-    LM's, and the other name is neither an evaluation LM's nor a signature's.
+    A signature may be given by the beginning of its id. Raises `SettingsError` if exactly one of *names* is unknown and
+    the other is no candidate.
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
@@ -53,12 +54,12 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
 
 
 def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequence[str] | None) -> dict[str, Any]:
-    """Compares two evaluation LMs, or signatures, on an edition; returns one row per metric that both have scored.
+    """Compares two evaluation LMs, or two signatures, on an edition; returns one row per metric that both have scored.
 
-    - *names*: names of the LMs, or beginnings of signatures' ids.
+    - *names*: two names of LMs, or beginnings of signatures' ids.
     - *metrics*: the metrics to compare; None means all.
 
-    Raises `SettingsError` if the two have no metric in common, or fewer than two scored pairs.
+    Raises `SettingsError` if the two share no metric, or fewer than two scored pairs.
     """
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
@@ -73,7 +74,10 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
 
 
 def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
-    """Returns the signatures whose id begins with *name*, or else those of the evaluation LM *name*, in their order."""
+    """Returns the signatures whose id begins with *name*, in the order of *signatures*.
+
+    If there are none, returns the signatures of the evaluation LM *name*.
+    """
     by_id = [row for row in signatures if len(name) >= 6 and row["signature_id"].startswith(name)]
     return by_id or [row for row in signatures if row["evaluation_lm"] == name]
 
@@ -81,10 +85,10 @@ def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
 def _closest(
     metric: str, one: Sequence[SignatureRow], other: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns the two signatures of *metric*, from *one* and *other*, that differ least in fields not about the LM.
+    """Returns one signature of *metric* from *one* and one from *other*, which differ in as few fields as possible.
 
-    If several combinations differ least, the first is returned. Raises `SettingsError` if *one* and *other* lead to the
-    same signature.
+    Fields about the evaluation LM do not count. Among equally good choices, the first is returned. Raises
+    `SettingsError` if *one* and *other* hold the same single signature of *metric*.
     """
     both = [(a, b) for a in one for b in other if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
@@ -133,9 +137,9 @@ def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Share
 
 
 def _by_pair(kept: Shared, name: str) -> dict[str, Any]:
-    """Returns the number of pairs of the candidate *name*, and Spearman's coefficient of the two LMs' scores on them.
+    """Returns the number of pairs of the candidate *name*, and how the two LMs' scores on these pairs correlate.
 
-    The coefficient is None for fewer than three pairs, or if the scores of an LM do not vary.
+    The correlation is Spearman's. It is None for fewer than three pairs, or if the scores of an LM do not vary.
     """
     from scipy.stats import spearmanr
 

@@ -1,8 +1,8 @@
 """Compares two releases metric by metric, as far as their scores may be compared.
 
 - With the same edition and signature: scores, ranks and pairs.
-- With the same signature, but another year or sample: differences from the human baseline and their change. Raw scores
-  also depend on the papers, and are not shown.
+- With the same signature, but another year or sample: differences from the human baseline, and how these changed. Raw
+  scores are not shown, because they also depend on the papers.
 - With different signatures: ranks alone.
 """
 
@@ -32,8 +32,10 @@ _STATES = ("only_first", "only_second", "other_state", "other_score")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A release in *folder*: its manifest *about*, and its *signatures* by metric.
+    """One of the two compared releases, which lies in *folder*.
 
+    - *about*: the release's manifest.
+    - *signatures*: metric → signature.
     - *board*: signature's id → candidate → row of the board.
     - *anchored*: signature's id → candidate → row with the difference from the human baseline.
     """
@@ -124,9 +126,10 @@ def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, .
 
 
 def _add_changes(candidates: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
-    """Adds to each row of *candidates* both differences from the human baseline, and their change with its p-value.
+    """Adds to each row of *candidates* the candidate's change from one release to the other.
 
-    *one*, *other*: the differences in each release, by candidate.
+    A row gets the difference from the human baseline in each release, the change of this difference, and the p-value of
+    the change. *one*, *other*: candidate → row with the difference, in the first and the second release.
     """
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []

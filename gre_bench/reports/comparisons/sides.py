@@ -1,4 +1,7 @@
-"""Reads the arguments of ``gre-bench compare`` as figures: published tables, editions, JSON files."""
+"""Reads the arguments of ``gre-bench compare``: published tables, editions and JSON files.
+
+Each argument becomes a list of figures. A figure is one number, such as a candidate's mean score or a change's effect.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,12 @@ _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two boards, or of two sets of effects, that are compared: its name and its figures.
+    """One of the two boards, or of the two sets of effects, that are compared.
 
-    *left_out*: for each candidate without a rank, or change without an effect, the reason. *signatures*: the signature
-    of each metric in a run; None for a published table.
+    - *kind*: whether the figures are those of a board or effects of changes.
+    - *figures*: the numbers to compare.
+    - *left_out*: candidate without a rank, or change without an effect → the reason.
+    - *signatures*: metric → signature of a run; None for a published table.
     """
 
     name: str
@@ -44,10 +49,11 @@ def from_table(name: str) -> Side:
 
 
 def from_run(name: str, kind: Kind, state: Path) -> Side:
-    """Returns the board or the effects, as *kind* says, of an edition under *state* or of a file.
+    """Returns the board or the effects, as *kind* says, of an edition under *state* or of a JSON file.
 
     *name*: the edition's key, or a file written by ``gre-bench leaderboard --json`` or ``study validate --json``.
-    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare, `SourceError` for another kind of file.
+    Raises `SettingsError` or `UnfinishedError` if there is nothing to compare. Raises `SourceError` if the file is not
+    such a file.
     """
     if Path(name).is_file():
         found = _json(Path(name))
@@ -100,7 +106,10 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
 
 
 def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
-    """Returns *figures* named as in the models file; unchanged if two of them would then have the same name."""
+    """Returns *figures* with each model renamed to its name in the models file.
+
+    If two figures would then have the same name, *figures* are returned unchanged.
+    """
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
     return named if len({(one.metric, one.item) for one in named}) == len(named) else figures

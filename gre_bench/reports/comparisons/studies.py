@@ -30,7 +30,7 @@ _CONDITIONS = {title: name for name, title in VENUES.items()} | {title: name for
 def printed_study(table: str) -> Side:
     """Returns the published *table* of a study, such as ``001_table1``.
 
-    In each of its figures, *metric* names the LM and *item* the row.
+    In each of its figures, *metric* is the name of the LM, and *item* is the name of the table's row.
     """
     with resource("data", "published", f"{table}.csv").open(encoding="utf-8", newline="") as lines:
         figures = tuple(_figure(table, row) for row in csv.DictReader(lines, strict=True))
@@ -68,9 +68,9 @@ def _figure(table: str, row: Mapping[str, str]) -> Figure:
 
 
 def _cell(table: str, row: str, column: str) -> tuple[str, str]:
-    """Returns the LM of a cell of a published table, and the name of the cell in a study's results.
+    """Returns the LM of one cell of a published table, and the cell's name in a study's results.
 
-    *table* prints the cell in *row* and *column*.
+    *row*, *column*: where *table* prints the cell.
     """
     if table not in GUIDELINES:
         # Kotonya et al. print one column, for the LM of their submission.
