@@ -27,8 +27,7 @@ from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
 def history(
     state: Path, editions: Sequence[str] | None, metrics: Sequence[str] | None, anchors: Sequence[str]
 ) -> dict[str, Any]:
-    """Returns each candidate's difference from the mean of the *anchors* in each edition, and the changes between
-    editions.
+    """Returns how far each candidate is from the mean of the *anchors* in each edition, and how this changed.
 
     - *editions*, *metrics*: those to compare; None means all.
     - *anchors*: names of candidates, or the ends of names, such as gpt-4o.

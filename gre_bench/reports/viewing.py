@@ -94,7 +94,7 @@ class Viewing:
                 "releases": ReleaseStore(self.state / "releases", key).names()[::-1]}  # fmt: skip
 
     def _released_alone(self) -> Iterator[dict[str, Any]]:
-        """Yields one row, in the form of `overview`, for each edition that has releases but no store in this state
+        """Yields one row, in the form of `overview`, for each edition that has releases but no store in the state
         folder.
         """
         known = set(find_editions(self.state))
@@ -111,7 +111,8 @@ class Viewing:
     def _pages(self, key: str) -> Path:
         """Returns the folder with the pages of edition *key*.
 
-        The pages are made if they are absent, or if the edition's store has changed since they were made.
+        Pages are made again if the edition's store has changed since they were made, but at most every `FRESH_S`
+        seconds.
         """
         store = Store(self.state, key)
         with self._guard:

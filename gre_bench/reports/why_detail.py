@@ -63,10 +63,10 @@ class Why:
 
 
 def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Adds the evidence for each pair of *found* to ``found.details``: texts, prompts, log-probabilities, tokens'
-    gains.
+    """Adds the evidence for each pair of *found* to ``found.details``, and checks the sums in this evidence.
 
-    Also checks that the tokens add up to the log-probabilities, and these to the score. *kept*: the cases by (paper,
+    The evidence is the pair's texts, prompts, log-probabilities, and how much each token gains from the candidate's
+    review. The checks: tokens add up to the log-probabilities, and these give the score. *kept*: the cases by (paper,
     reference). A pair without a case is left out. Raises `SettingsError` if log-probabilities are missing in *store*.
     """
     recipe = recipe_of(found.signature["metric"])

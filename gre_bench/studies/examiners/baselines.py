@@ -17,7 +17,10 @@ from gre_bench.studies.examiners.settings import Baseline
 
 
 def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) -> Column:
-    """Returns the column of grades that the metric *name* gives to *items*; each text is compared with its source."""
+    """Returns the grades that the metric *name* gives to *items*, as one column; each text is compared with its source.
+
+    *embedder*: the settings of the embedder that BERTScore uses.
+    """
     started = time.monotonic()
     cases = [Case(item.item_id, "text", "source", "review", item.text, item.source) for item in items]
     scores = _metric(name, embedder).score(cases)

@@ -21,10 +21,10 @@ from gre_bench.writing.examiner import open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:
-    """Returns the numbers of texts and examiners, and for each LM a row (`quoted`) of requests, tokens and cost.
+    """Returns the numbers of texts and examiners, and one row per LM with its requests, tokens and cost.
 
-    Retries are not counted. A chat that several examiners share counts for each of them. Raises the errors of
-    `prepared`.
+    The rows are those of `quoted`. Retries are not counted. A chat that several examiners share is counted once for
+    each examiner. Raises the errors of `prepared`.
     """
     material, _ = prepared(job)
     items, writer_context = material.items, job.writer_context
@@ -44,7 +44,11 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
 
 
 def _asking(examiner: Examiner, items: list[Item], name: str, writer_context: WriterContext) -> list[Asking]:
-    """Returns the chats about *items* that *examiner* sends to the LM *name*: per sampling, and for its filter."""
+    """Returns the chats about *items* that *examiner* sends to the LM *name*.
+
+    The result has one entry (writer, chats, sampling) for each way in which replies are sampled. If the examiner has a
+    filter, the filter's chats are one more entry.
+    """
     plain = open_examiner(name, writer_context)
     writer = open_logprobs(name, writer_context) if examiner.aggregation == "logprob" else plain.writer
     item_chats = [chat for item in items for chat in chats(examiner, item)]

@@ -1,6 +1,6 @@
-"""Builds the grid of a study: its examiners, and which rows of published tables each of them fills.
+"""Builds the grid of a study: its examiners, and which examiner fills each row of the published tables.
 
-Rows of different tables share one examiner if it would grade in the same way for both.
+Rows of different tables share one examiner if it would grade in the same way for both tables.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from gre_bench.studies.examiners.settings import StudySettings
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The *examiners* by name, and *rows*: table → row → name of the examiner that fills it."""
+    """The examiners of a study, and the rows of published tables that they fill.
+
+    *examiners*: name → examiner. *rows*: published table → row → name of the examiner that fills the row.
+    """
 
     examiners: Mapping[str, Examiner]
     rows: Mapping[str, Mapping[str, str]]
@@ -28,8 +31,8 @@ class Grid:
 def grid(settings: StudySettings, item: ItemKind, generated: Mapping[str, str]) -> Grid:
     """Returns the grid of *settings* for items of kind *item*.
 
-    *generated*: the instructions that an LM has written, by examiner. Raises `SettingsError` for an examiner of another
-    kind of items, or with faulty options.
+    *generated*: examiner → instructions that an LM has written for it. Raises `SettingsError` if an examiner has faulty
+    options or is made for another kind of items.
     """
     examiners: dict[str, Examiner] = {}
     for name, tree in settings.examiners.items():

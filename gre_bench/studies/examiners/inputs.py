@@ -20,7 +20,9 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS, PaperRow, Pap
 class GradedItems:
     """Texts to be graded, all of one *kind*.
 
-    *source*: digests that identify the material, by name. *lacks*: text id → reason why the text cannot be graded.
+    - *texts*: the texts with their human scores.
+    - *source*: name of a file or table → digest that identifies its contents.
+    - *lacks*: text id → reason why the text cannot be graded.
     """
 
     kind: ItemKind
@@ -65,9 +67,9 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> GradedI
 
 
 def _whole(paper: PaperRow, read: PaperTextRow | None) -> str:
-    """Returns a paper as every LM reads it, with the text extracted from its PDF if there is one.
+    """Returns the full text of a paper in the form that every LM reads; an empty string if the paper has no text.
 
-    Returns an empty string for a paper without text.
+    *read*: the text extracted from the paper's PDF; None if there is none.
     """
     text = (read and read["text"]) or paper["text"]
     known = Paper(paper["paper_id"], paper["title"], paper["abstract"] or (read and read["abstract"]), text)
@@ -75,7 +77,7 @@ def _whole(paper: PaperRow, read: PaperTextRow | None) -> str:
 
 
 def lacks_of(texts: Sequence[GradedText]) -> dict[str, str]:
-    """Returns a reason for each of *texts* that cannot be compared with human scores, by id."""
+    """Returns text id → reason, for each of *texts* that cannot be compared with human scores."""
     reasons = {}
     for text in texts:
         if text.human is None:

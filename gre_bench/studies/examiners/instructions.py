@@ -21,8 +21,8 @@ def instructions(
 ) -> tuple[dict[str, str], dict[str, Problem]]:
     """Has LMs write the instructions of the examiners under ``generated`` in *settings*.
 
-    Returns the written instructions by examiner, and by examiner the problem where no usable ones were written. *kind*:
-    the kind of the items to grade.
+    Returns two mappings: examiner → written instructions, and examiner → problem if no usable instructions were
+    written. *kind*: the kind of the items to grade.
     """
     written: dict[str, str] = {}
     unsound: dict[str, Problem] = {}
@@ -38,11 +38,10 @@ def instructions(
 
 
 def lost(models: Sequence[str], items: Sequence[Item], unsound: Mapping[str, Problem]) -> list[Column]:
-    """Returns for each examiner in *unsound* and each LM a column without grades.
+    """Returns columns without grades for the examiners that got no usable instructions, one per examiner and LM.
 
-    *unsound*: examiner → problem that left it without instructions.
-
-    An examiner's problem is the reason given at every item.
+    *models*: the names of the LMs. *unsound*: examiner → problem that left it without instructions. Each item of a
+    column gives this problem as the reason for the missing grade.
     """
     return [
         Column(name, model, "examiner", tuple(Grade(item.item_id, None, problem) for item in items))

@@ -19,10 +19,12 @@ from gre_bench.writing.catalog import WriterContext, study_account
 
 @dataclass(frozen=True, slots=True)
 class ExaminerJob:
-    """A study: its *name*, its *settings*, and its texts: those in the file *items*, or an *edition*'s graded reviews.
+    """An examiner study to run.
 
-    *limit*: the number of texts to use, None for all. *again*: whether to repeat a request if an earlier run got a
-    refusal or an empty reply.
+    - *items*: a file with the texts to grade. If it is None, the graded reviews of *edition* are the texts.
+    - *limit*: the number of texts to use; None means all.
+    - *again*: whether to repeat a request to which an earlier run got a refusal or an empty reply.
+    - *state*: the folder that keeps everything a run makes.
     """
 
     name: str
@@ -71,7 +73,7 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
     """Returns whether *examiner* sends requests to an LM of the models file.
 
-    The random baseline sends none. An examiner that reads probabilities of the evaluation LM sends none either.
+    The random baseline does not, nor does an examiner that reads probabilities of the evaluation LM.
     """
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm

@@ -1,9 +1,9 @@
-"""Preferences between texts about one source: pairs, each LM's report, and ratings of the authors.
+"""Measures preferences between two texts about one source, and rates the authors of the texts.
 
-A pair is a game between two authors, the players. Humans decide each game (the higher human score wins), and so does
-each LM. If there is a panel, its chair also decides, by a weighted vote of the LMs that pass an exam. The exam measures
-accuracy against the humans on pairs of the exam's texts. Elo and Bradley-Terry ratings of the players follow from the
-games.
+A pair of texts is a game between their two authors, who are called the players. Humans decide each game: the higher
+human score wins. Each LM decides each game too. If there is a panel, its chair also decides, by a weighted vote of the
+LMs that pass an exam. The exam measures how often an LM agrees with the humans on pairs of the exam's texts. The games
+give Elo and Bradley-Terry ratings of the players.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ Report = dict[str, Any]
 
 
 def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pair]:
-    """Returns pairs of *texts* about one source by different players, in a seeded order, at most ``settings.games``.
+    """Returns pairs of *texts* that are about one source and by different players.
 
-    Raises `SettingsError` if there are no such pairs.
+    The order is random, by the seed in *settings*. At most ``settings.games`` pairs are returned. Raises
+    `SettingsError` if there are no such pairs.
     """
     by_group: dict[str, list[GradedText]] = {}
     for text in texts:
@@ -56,7 +57,9 @@ def reports(
     panel: PanelSettings | None,
     exam_texts: set[str],
 ) -> list[Report]:
-    """Returns reports of the games: for the humans, for each LM, and for each rule of the chair if there is a *panel*.
+    """Returns one report of the games for the humans, and one for each LM.
+
+    If there is a *panel*, each rule by which its chair weights the votes also gets a report.
 
     *said*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores. *exam_texts*: ids of
     the texts in the panel's exam.
@@ -141,8 +144,8 @@ def _game(pair: Pair, score: float) -> Game:
 def _played(name: str, played: Iterable[Game], settings: PairwiseSettings, problem: str | None = None) -> Report:
     """Returns the report *name* of the games *played*: their number, and the players' Elo and Bradley-Terry ratings.
 
-    If a player has won or lost every game there are no Bradley-Terry ratings, and the report's *problem* says so.
-    *problem*: a problem already known, for the report.
+    *problem*: a known problem to put into the report. If a player has won or lost every game, there are no
+    Bradley-Terry ratings, and the report's *problem* says so.
     """
     games = list(played)
     report: Report = {"name": name, "games": len(games), "elo": [], "bradley_terry": [], "problem": problem}

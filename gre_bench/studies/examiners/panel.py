@@ -1,4 +1,4 @@
-"""Convenes the panel of a study: its members and the texts of their exam (`gre_bench.examiners.panel.panel`)."""
+"""Chooses the members of a study's panel and the texts of their exam (`gre_bench.examiners.panel.panel`)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gre_bench.studies.examiners.settings import PanelSettings
 
 
 def check_panel(settings: PanelSettings, chosen: Grid) -> None:
-    """Raises `SettingsError` if *settings* name an examiner that is not in the grid *chosen*.
+    """Checks the *settings* of a panel against the study's examiners, the grid *chosen*.
 
-    Also raises `SettingsError` if agreement means equal scores, but the scales of an examiner and its second prompt
-    differ.
+    Raises `SettingsError` if *settings* name an examiner that is not in the grid. If agreement is measured as equal
+    scores, an examiner and its second prompt must also have the same scale. Raises `SettingsError` if they do not.
     """
     for name in (*(settings.examiners or ()), *settings.second, *settings.second.values()):
         if name not in chosen.examiners:
@@ -37,8 +37,8 @@ def panel_of(
 ) -> tuple[Panel, set[str]]:
     """Returns the panel of the examiners that graded *columns*, and the ids of the texts in its exam.
 
-    *material*: the texts; *chosen*: the study's grid. Raises `SettingsError` if a human score lies outside the range in
-    *settings*.
+    *material*: the texts with human scores. *chosen*: the study's grid. Raises `SettingsError` if a human score lies
+    outside the range in *settings*.
     """
     known = [text for text in material.texts if text.item_id not in material.lacks]
     human = {text.item_id: text.human for text in known if text.human is not None}

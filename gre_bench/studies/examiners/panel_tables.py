@@ -1,4 +1,4 @@
-"""Makes tables of a study's panel and pairs, as rows of text."""
+"""Makes the tables of a study's panel and of its preferences between pairs, with all cells as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gre_bench.studies.examiners.tables import Sheet, share
 
 
 def panel_sheet(panel: Panel) -> Sheet:
-    """Returns the table of the panel's exams and of the weights that its chair gives, by examiner."""
+    """Returns a table with one row per examiner: its results in the exam, and the weights that the chair gives it."""
     rules = tuple(panel.weights)
     rows = tuple(
         (exam.examiner, _number(exam.reference), _number(exam.consistency), f"{exam.questions - exam.unanswered} of "
@@ -23,7 +23,10 @@ def panel_sheet(panel: Panel) -> Sheet:
 
 
 def pairs_sheets(played: Sequence[Mapping[str, Any]]) -> Iterable[Sheet]:
-    """Yields one table of all LMs' preferences, and for each report in *played* a table of the players' ratings."""
+    """Yields the table of all LMs' preferences, then one table of the players' ratings for each report.
+
+    *played*: the reports of `pairs.reports`.
+    """
     judged = [report for report in played if "position" in report]
     rows = tuple(
         (report["name"], str(position["pairs"]), share(report["accuracy"]), str(position["consistent"]),

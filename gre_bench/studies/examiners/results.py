@@ -46,9 +46,11 @@ KIND = "examiners"
 class Study:
     """All results of a study.
 
-    *material*: the study's texts. *columns*: the grades by each examiner with each LM. *played*: the reports of
-    `pairs.reports`. *signatures*: column → how it was graded. *written*: examiner → the instructions that an LM wrote
-    for it.
+    - *material*: the study's texts.
+    - *columns*: the grades, one column per examiner and LM.
+    - *played*: the reports of `pairs.reports`.
+    - *signatures*: column → how the column was graded.
+    - *written*: examiner → the instructions that an LM wrote for it.
     """
 
     name: str
@@ -103,7 +105,10 @@ def keep(study: Study, state: Path) -> dict[str, Any]:
 
 
 def sheets_of(study: Study, outcomes: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Iterable[Sheet]:
-    """Yields all tables of a *study*, in the order in which they are shown."""
+    """Yields all tables of a *study*, in the order in which they are shown.
+
+    *outcomes*: one result per examiner and LM. *tests*: the differences between examiners.
+    """
     yield agreement_sheet(outcomes, tests)
     yield cost_sheet(outcomes)
     if study.panel:

@@ -132,10 +132,10 @@ def load_study(path: Path) -> StudySettings:
 
 
 def parse_study(tree: dict[str, Any], origin: str = "study settings") -> StudySettings:
-    """Returns the settings in *tree*, a mapping as TOML gives it.
+    """Returns the settings in *tree*, the nested mapping of a parsed TOML file.
 
-    *origin*: where the settings come from, in words for a message. Raises `SettingsError` with *origin*, the faulty
-    key, and what is wrong with the key.
+    *origin*: a few words on where the settings come from, for messages. Raises `SettingsError` with *origin*, the
+    faulty key, and what is wrong with the key.
     """
     try:
         return StudySettings.model_validate(tree)

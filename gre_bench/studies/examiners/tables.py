@@ -1,4 +1,4 @@
-"""Makes the tables of an examiner study as rows of text, for Markdown and for the terminal."""
+"""Makes the tables of an examiner study with all cells as text, for Markdown and for the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,11 @@ BEST = (
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A table ready to print; its first *left* columns hold texts and are aligned to the left."""
+    """A table ready to print: its title, the heads of its columns, and its rows of cells.
+
+    *left*: how many of the first columns hold text and are aligned to the left. *notes*: lines to print below the
+    table.
+    """
 
     title: str
     heads: tuple[str, ...]
@@ -36,8 +40,8 @@ class Sheet:
 def agreement_sheet(results: Sequence[ExaminerResult], tests: Sequence[Difference]) -> Sheet:
     """Returns the table of agreement with the human scores, one row per examiner and LM, the best first.
 
-    Rows without a coefficient come last. *tests*: the differences of each examiner from the best one and from the
-    length baseline.
+    Rows without a Kendall coefficient come last. *tests*: the differences of each examiner from the best examiner and
+    from the length baseline.
     """
     order = sorted(
         results, key=lambda result: (result.kendall is None, -(result.kendall.value if result.kendall else 0.0))
@@ -81,7 +85,7 @@ def cost_sheet(results: Sequence[ExaminerResult]) -> Sheet:
 
 
 def published_sheet(table: Table) -> Sheet:
-    """Returns a published table with the study's own columns before the published ones."""
+    """Returns a published table with the study's own columns placed before the published columns."""
     columns = (*table.own, *table.published)
     rows = tuple((*line.labels, *(_cell(line.cells.get(column)) for column in columns)) for line in table.lines)
     notes = tuple(
@@ -99,13 +103,20 @@ def estimate(coefficient: Estimate | None) -> str:
 
 
 def without_grade(results: Sequence[ExaminerResult]) -> list[str]:
-    """Returns one line per reason why texts have no grade, and one per examiner and LM without a coefficient."""
+    """Returns lines that explain missing numbers.
+
+    Each examiner and LM gets one line per reason why texts have no grade, with the number of texts. One more line says
+    why there is no coefficient, if there is none.
+    """
     lines = [f"{_title(result)}: {why} ({count})" for result in results for why, count in result.reasons.items()]
     return lines + [f"{_title(result)}: no coefficient: {result.problem}" for result in results if result.problem]
 
 
 def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
-    """Returns all *sheets* as Markdown, followed by *reasons*, the lines on texts without a grade."""
+    """Returns all *sheets* as Markdown, followed by *reasons*.
+
+    *reasons*: the lines of `without_grade`.
+    """
     lines = []
     for sheet in sheets:
         rows = (sheet.heads, ("---",) * len(sheet.heads), *sheet.rows)

@@ -22,9 +22,11 @@ from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
 
 @dataclass(frozen=True, slots=True)
 class RatedPapers:
-    """Papers to be reviewed: *contents*, paper id → text, and *human*, paper id → human ratings.
+    """Papers to be reviewed, with human ratings.
 
-    *source*: digests that identify the material, by name.
+    - *contents*: paper id → text.
+    - *human*: paper id → human ratings.
+    - *source*: name of a file or table → digest that identifies its contents.
     """
 
     contents: Mapping[str, str]
@@ -35,9 +37,9 @@ class RatedPapers:
 def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPapers:
     """Returns the papers in the file *papers* with the human ratings in the file *ratings*.
 
-    *papers* has the format of ``gre-bench import papers``. Only papers in both files are returned, in the order of
-    *papers*, at most *limit*. References and appendices are cut off. Raises `SourceError` for a refused row, or if no
-    paper is in both.
+    *papers* has the format of ``gre-bench import papers``. Only papers with ratings are returned, in the order of the
+    file, at most *limit*. References and appendices are cut off. Raises `SourceError` for a refused row, or if no paper
+    has a rating.
     """
     human = read_human_ratings(ratings)
     imported = papers_from(papers, {})
@@ -55,9 +57,10 @@ def from_files(papers: Path, ratings: Path, limit: int | None = None) -> RatedPa
 
 
 def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPapers:
-    """Returns the papers of an edition that have rated human reviews, at most *limit*, with these ratings.
+    """Returns the papers of an edition that have human reviews with ratings, and these ratings.
 
-    Raises `SettingsError` for a missing edition, `SourceError` for one without such papers.
+    At most *limit* papers are returned. Raises `SettingsError` for a missing edition, `SourceError` for an edition
+    without such papers.
     """
     store = Store(state, edition)
     if not store.exists:
@@ -84,10 +87,10 @@ def from_edition(state: Path, edition: str, limit: int | None = None) -> RatedPa
 
 
 def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...]], dict[str, str]]:
-    """Reads reviews that were written elsewhere, with their ratings, from the files in *folder*.
+    """Reads existing reviews and their ratings from the files in *folder*, instead of having LMs write reviews.
 
-    Returns the ratings in these reviews, the human ratings by paper, and the digests of the files by name. Raises
-    `SourceError` for a missing or faulty file.
+    Returns the ratings in these reviews, paper id → human ratings, and file name → digest. Raises `SourceError` for a
+    missing or faulty file.
     """
     if not folder.is_dir():
         raise SourceError(f"no folder {folder}; it holds {HUMAN_FILE} and {REVIEW_FILES[0]}")
@@ -105,12 +108,11 @@ def from_reviews(folder: Path) -> tuple[list[Rating], dict[str, tuple[float, ...
 
 
 def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Condition]:
-    """Returns the conditions *names*.
+    """Returns the conditions called *names*. A condition is a guideline that the LM is given, or none.
 
-    If *names* is empty, these are the condition without a guideline and one for each of *files*.
-
-    *files*: name → file of a guideline of the user. Raises `SourceError` for a file that cannot be read, or a rubric
-    whose guideline is no checklist of ten good and ten bad questions.
+    If *names* is empty, these are the condition without a guideline and one condition for each of *files*. *files*:
+    name → file with a guideline of the user. Raises `SourceError` for a file that cannot be read. Raises it also if the
+    guideline of a rubric is not a checklist of ten good and ten bad questions.
     """
     texts = {}
     for name, path in files.items():

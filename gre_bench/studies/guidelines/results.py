@@ -40,8 +40,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 class Study:
     """The results of a study: the LMs' ratings and the human ratings of the same papers.
 
-    *source*: digests that identify the material, by name. *human*: paper id → human ratings. *signatures*: how each LM
-    rated under each condition. *seed*: the seed of the bootstrap.
+    - *source*: name of a file or table → digest that identifies its contents.
+    - *ratings*: the LMs' ratings.
+    - *human*: paper id → human ratings.
+    - *signatures*: how each LM rated under each condition.
+    - *seed*: the seed of the bootstrap.
     """
 
     name: str
@@ -53,10 +56,10 @@ class Study:
 
 
 def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = KIND) -> Path:
-    """Returns the folder of the study *name* of a *kind* under *state*, and makes it if necessary.
+    """Returns the folder of the study *name* under *state*, and makes it if necessary.
 
-    *source* identifies the material. Raises `SettingsError` for an unusable name, or if the folder holds a study of
-    other material.
+    *source*: digests that identify the study's material. *kind*: the kind of study, such as guidelines. Raises
+    `SettingsError` for an unusable name, or if the folder holds a study of other material.
     """
     if not _NAME.fullmatch(name):
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")
@@ -174,9 +177,9 @@ def _message(ratings: Sequence[Rating], missing: int) -> str:
 def _draw(
     results: Sequence[ConditionResult], means: Mapping[str, float], folder: Path, name: str, summary: dict[str, Any]
 ) -> None:
-    """Plots the distributions of the ratings into a file in *folder*, and adds the file's path to *summary*.
+    """Plots how often each rating was given into a file in *folder*, and adds the file's path to *summary*.
 
-    If the drawing library is not installed, a note in *summary* says so instead.
+    If the drawing library is not installed, a note in *summary* says so instead. *means*: paper id → mean human rating.
     """
     from gre_bench.guidelines.picture import draw
 
