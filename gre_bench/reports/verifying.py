@@ -23,8 +23,9 @@ def verify_release(
 
     - *state*: the folder with the edition's store, to compare the release's tables with; None leaves this out.
     - *keys*: public keys. One of them must have signed the release, its line in the release log, and every later line.
-      Without keys, signatures are not required.
-    - *seen_head*: the hash of the log's last line as somebody saw it earlier. The log must still contain that line.
+      Without keys, no signature is required.
+    - *seen_head*: the hash of the last line of the release log at an earlier time. The log must still contain that
+      line.
     """
     found = manifest.verify(folder)
     check_signer(folder, found.get(manifest.SIGNED_BY), keys)

@@ -1,7 +1,8 @@
-"""Known answers: checks the benchmark's own scoring and intervals in simulations whose information is exact.
+"""Checks the benchmark's scoring and intervals in simulations whose information is known exactly.
 
-Trials compare intervals and orders with the truth (Xu et al. 2025, Prop. 3.1, Prop. B.1). Learning curves show how far
-trained evaluation LMs are from the truth. Simulations are independent, so several processes compute them.
+Trials compare intervals and orders of candidates with the truth (Xu et al. 2025, Prop. 3.1, Prop. B.1). Learning curves
+show how far the scores of trained evaluation LMs are from the truth. Simulations are independent, so several processes
+compute them.
 """
 
 from __future__ import annotations
@@ -36,10 +37,13 @@ def known_answers(
     learn: bool = True,
     on_done: OnDone = lambda done, due: None,
 ) -> dict[str, Any]:
-    """Runs *simulations* trials of *papers* papers each, and learning curves if *learn*; returns all results as rows.
+    """Runs *simulations* trials of *papers* papers each; returns all results as rows.
 
-    The keys of the results are exactness, coverage, ordering, chance and bias. *processes*: how many processes compute,
-    None for one per core. The results do not depend on how many. *on_done* is called after each finished job.
+    The keys of the results are exactness, coverage, ordering, chance and bias.
+
+    - *learn*: whether to compute learning curves too.
+    - *processes*: how many processes compute; None means one per core. The results do not depend on this number.
+    - *on_done*: called after each finished job with the numbers of jobs done and due.
     """
     seeds = range(seed * 1_000_000, seed * 1_000_000 + simulations)
     chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, simulations, CHUNK)]
@@ -84,10 +88,10 @@ def tried(seeds: Sequence[int], papers: int) -> list[Trial]:
 
 
 def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int, Any]]:
-    """Calls each of *jobs* in *processes* processes. Each job is a function followed by its arguments.
+    """Calls each of *jobs* in *processes* processes. A job is a tuple of a function and its arguments.
 
-    Yields the index and the result of each job, in order of completion. If the caller stops iterating, the processes
-    are ended.
+    Yields (index of the job, its result) in order of completion. If the caller stops iterating, the processes are
+    ended.
     """
     if processes == 1:
         yield from ((index, job[0](*job[1:])) for index, job in enumerate(jobs))

@@ -21,7 +21,10 @@ COUNTED_SIMULATIONS, NGRAM_SIMULATIONS = 40, 3
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """One training run: the kind of LM, and the *papers* papers of the simulation with *seed* to train it on."""
+    """One training run of an LM on sampled papers of a simulation.
+
+    *lm*: the kind of LM. *papers*: the number of training papers. *seed*: the seed of the simulation.
+    """
 
     lm: str
     papers: int
@@ -29,15 +32,18 @@ class Lesson:
 
 
 def lessons(seed: int) -> list[Lesson]:
-    """Returns all training runs, the longest first; their simulations have *seed* and the next seeds."""
+    """Returns all training runs, the longest first.
+
+    The simulations of the runs have consecutive seeds, from *seed* on.
+    """
     slow = [Lesson("cache-ngram", size, seed + n) for size in reversed(NGRAM_PAPERS) for n in range(NGRAM_SIMULATIONS)]
     return [*slow, *(Lesson("counted", size, seed + n) for size in COUNTED_PAPERS for n in range(COUNTED_SIMULATIONS))]
 
 
 def taught(lesson: Lesson) -> list[dict[str, Any]]:
-    """Trains an LM as *lesson* says; returns one row per metric with the LM's bias and the bias's parts, in nats.
+    """Trains an LM as *lesson* says; returns one row per metric with the LM's bias in nats.
 
-    If training fails, the rows have the reason, *failed*, instead.
+    A row also has the two parts of the bias. If training fails, each row has the reason under *failed* instead.
     """
     simulation = draw_simulation(lesson.seed)
     fields = {"lm": lesson.lm, "papers": lesson.papers, "seed": lesson.seed}

@@ -1,9 +1,8 @@
 """Checks whether the evaluation LM gives two reviews the same joint probability in both orders (Xu et al. 2025, A.5).
 
-    log P(x) + log P(y | x)  against  log P(y) + log P(x | y), over all pairs of human reviews of a paper
-
-The log-probabilities behind GEM on all ordered pairs include every term. The check therefore scores those pairs by GEM
-and reads the log-probabilities.
+The two orders are log P(x) + log P(y | x) and log P(y) + log P(x | y). They are compared over all pairs of human
+reviews of a paper. GEM on all ordered pairs needs the same log-probabilities. The check therefore scores these pairs by
+GEM and reads the stored log-probabilities.
 """
 
 from __future__ import annotations
@@ -28,11 +27,12 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns how well both orders agree, by Spearman.
+    """Scores all ordered pairs of human reviews by GEM; returns how well the two orders agree, by Spearman's
+    correlation.
 
     The result has the coefficients with intervals by paper, the outcome of the run, and the reasons why pairs have no
-    score. *run*: the steps of a run. Raises `SourceError` for fewer than three pairs scored in both orders, or scores
-    that do not vary.
+    score. *run*: the steps that score the pairs. Raises `SourceError` if fewer than three pairs are scored in both
+    orders, or if scores do not vary.
     """
     job = in_domain(usable(job))
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
@@ -78,7 +78,10 @@ def _place(row: PairLogprobsRow) -> tuple[str, str, str]:
 
 
 def both_ways(rows: list[PairLogprobsRow]) -> list[PairLogprobs]:
-    """Returns the log-probabilities of each pair of reviews of a paper that is scored in both orders, once."""
+    """Returns the log-probabilities of each pair of reviews (x, y) of a paper that was scored in both orders.
+
+    Each pair occurs once in the result.
+    """
     by_pair = {(row["paper_id"], row["candidate_id"].partition(":")[2], row["reference_id"]): row for row in rows}
     return [
         PairLogprobs(

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
     """Opens the model in *folder* for training.
 
-    A model that is trained whole is opened in float32. The base of an adapter is opened in 4 bits or in the settings'
-    dtype. *folder* may be the name of a pretrained model in the cache. Raises `LMError` if the model cannot be opened
-    or trained.
+    *folder* may also be the name of a pretrained model in the cache. If the whole model is trained, it is opened in
+    float32. The base of an adapter is opened in 4 bits or in the dtype of *settings*. Raises `LMError` if the model
+    cannot be opened or trained.
     """
     folder = located(folder, "lm")
     if read_adapter(folder) is not None:
@@ -81,8 +81,9 @@ def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
 def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
     """Writes a trained model into *folder*: a whole model with its *tokenizer*, or an adapter alone.
 
-    The files of an adapter name the base model by *base*, a path or the name of a pretrained model. An adapter's
-    weights are written in *dtype*, the precision of the base. Raises `SettingsError` if the folder cannot be written.
+    *base*: the path or the name of the pretrained base model, which the adapter's files refer to. *dtype*: the
+    precision of the base, in which the adapter's weights are written. Raises `SettingsError` if the folder cannot be
+    written.
     """
     with writing(folder):
         wrapped: Any = model
@@ -108,9 +109,10 @@ def _convert(file: Path, dtype: str) -> None:
 
 
 def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
-    """Raises `LMError` if one of *targets* is an embedding, and input and output embeddings share one matrix.
+    """Refuses to adapt an embedding if the input and output embeddings share one matrix; raises `LMError`.
 
-    Training would adapt one of the two embeddings alone. Merging the adapter into the shared matrix would change both.
+    *targets*: names of the matrices to adapt. Training would adapt only one of the two embeddings. Merging the adapter
+    into the shared matrix would change both embeddings.
     """
     ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
     if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]

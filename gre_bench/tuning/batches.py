@@ -23,9 +23,10 @@ _BUCKET = 50
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A conversation to learn.
+    """A tokenised conversation to train on.
 
-    *ids* holds its token ids, and *weights* the weight of each token's loss. The first token's weight has no effect.
+    *ids*: its token ids. *weights*: the weight of each token's loss. The first token is never predicted, so its weight
+    has no effect.
     """
 
     ids: tuple[int, ...]
@@ -33,7 +34,10 @@ class Example:
 
 
 def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
-    """Returns *examples*; raises `ValueError` if one of them has over *max_tokens* tokens or no usable weights."""
+    """Checks *examples* and returns them unchanged.
+
+    Raises `ValueError` if an example has more than *max_tokens* tokens or no usable weights.
+    """
     for index, example in enumerate(examples):
         if len(example.ids) != len(example.weights):
             raise ValueError(f"example {index} has {len(example.ids)} tokens but {len(example.weights)} weights")
@@ -56,10 +60,10 @@ def digest_of(examples: Sequence[Example]) -> str:
 def batches_of(
     examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
 ) -> list[list[Example]]:
-    """Returns all *examples* in shuffled batches of *size* examples, of similar lengths; the last may be smaller.
+    """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.
 
-    *epoch* is the index of the pass over the data; each has an order of its own. If *neighbours* is true, each batch
-    holds consecutive examples instead, and only the order of batches is shuffled.
+    The last batch may be smaller. *epoch*: the index of the pass over the data; each epoch has its own order. If
+    *neighbours* is true, each batch holds consecutive examples instead, and only the order of batches is random.
     """
     shuffle = random.Random(f"batches {seed} {epoch}")
     if neighbours:
@@ -75,7 +79,10 @@ def batches_of(
 
 
 def weight_of(batch: Sequence[Example]) -> float:
-    """Returns the sum of the weights of *batch*; the summed loss divided by it is the mean loss per weighted token."""
+    """Returns the sum of the token weights of *batch*.
+
+    The summed loss divided by this sum is the mean loss per weighted token.
+    """
     return float(sum(sum(example.weights[1:]) for example in batch))
 
 
@@ -106,7 +113,10 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
 
 
 def _parameters(model: nn.Module) -> set[str]:
-    """Returns the argument names of ``forward`` of *model*; for a model with an adapter, those of the model inside."""
+    """Returns the names of the arguments that ``forward`` of *model* accepts.
+
+    If *model* has an adapter, the names are those of the model inside the adapter.
+    """
     wrapped: Any = model
     inner = wrapped.get_base_model() if hasattr(model, "get_base_model") else wrapped
     return set(inspect.signature(inner.forward).parameters)

@@ -1,8 +1,8 @@
-"""Trains `cache-ngram`: counts from training papers, all weights from validation papers.
+"""Trains `cache-ngram`: the counts come from training papers, all weights from validation papers.
 
 Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation fits the weights
-of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both maximise the likelihood of
-the reviews of the validation papers, each given another review of the same paper.
+of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both fits maximise the
+likelihood of the validation papers' reviews, each given another review of the same paper.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ class Recipe:
     """The settings of the training.
 
     - *topics*: the number of topics.
-    - *fewest*: n-grams seen less often than this are dropped.
-    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of all.
-    - *prior*: number of pairs of reviews added to numerator and denominator of a word's lift.
-    - *penalty*: weight of the sum of squared feature weights in the loss, in nats per pair.
+    - *fewest*: n-grams that occur fewer times than this are dropped.
+    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of all
+      papers.
+    - *prior*: the number of pairs of reviews added to numerator and denominator of a word's lift.
+    - *penalty*: the weight of the sum of squared feature weights in the loss, in nats per pair.
     - *exponents*: powers of the inverse document frequency to try as weights of copied words.
-    - *rounds*: how often the feature weights and the source weights are fitted in turn.
+    - *rounds*: how many times to fit the feature weights and then the source weights.
     - *steps*: the most steps of L-BFGS in one fit of the feature weights.
     - *seed*: the seed of the topics' starting values.
     """
@@ -59,14 +60,14 @@ class Recipe:
 class HeldOut:
     """Figures of a model on validation papers, over all ordered pairs of two reviews of one paper.
 
-    The weights of the model were chosen on these papers.
+    They are optimistic, because the weights of the model were chosen on these papers.
 
     - *papers*, *pairs*: the numbers of papers and of pairs.
     - *tokens*: the number of tokens of all reviews.
-    - *marginal*: the mean log-probability of a review without a known text, in nats.
-    - *same*: the mean PMI of a review with another review of the same paper, in nats.
+    - *marginal*: the mean log-probability of a review on its own, in nats.
+    - *same*: the mean pointwise mutual information (PMI) of a review with another review of the same paper, in nats.
     - *other*: the mean PMI of a review with a review of another paper, in nats.
-    - *auc*: the probability that a same-paper PMI exceeds an other-paper PMI.
+    - *auc*: the probability that a PMI within a paper is higher than a PMI between papers.
     """
 
     papers: int
@@ -116,7 +117,7 @@ def save(model: CacheNgram, folder: Path) -> None:
 def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
     """Returns the figures of *model* on *papers*.
 
-    For the PMI with another paper, each paper is paired with the paper half the length of *papers* further on.
+    For the PMI between papers, paper i of n is paired with paper i + n/2, counted in a circle.
     """
     replies = [[model.read_reply(text) for text in paper] for paper in papers]
     known = [[model.read_known(text) for text in paper] for paper in papers]
@@ -186,10 +187,10 @@ def _count(
 
 
 def _lift(papers: Sequence[Sequence[np.ndarray]], size: int, prior: float) -> np.ndarray:
-    """Returns the lift of each word: log((observed pairs + *prior*) / (pairs expected by chance + *prior*)), in nats.
+    """Returns for each word how much more often two reviews of one paper share the word than by chance, in nats.
 
-    A pair of a word is two reviews of one paper that both contain it. *papers* holds the word ids of each review, below
-    *size*.
+    The lift is log((observed pairs + *prior*) / (pairs expected by chance + *prior*)). A pair is two reviews of one
+    paper that both contain the word. *papers*: the word ids of each review of each paper. *size*: the number of words.
     """
     shared, reviews_with, pairs = np.zeros(size), np.zeros(size), 0
     for paper in papers:

@@ -1,8 +1,7 @@
-"""Fits the weights of `cache-ngram` on validation papers; its counts stay as they are.
+"""Fits the weights of `cache-ngram` on validation papers, without changing the counts.
 
 Expectation maximisation fits the source weights (Dempster et al. 1977). L-BFGS fits the feature weights of the
-reweighted trigram model to the same likelihood. The gradient of the likelihood is the observed minus the expected value
-of each feature.
+reweighted trigram model to the same likelihood. The gradient for a feature is its observed minus its expected value.
 """
 
 from __future__ import annotations
@@ -49,9 +48,9 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
 
 
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
-    """Returns P(token) by each source, up to a factor for each token: shape (sources, tokens).
+    """Returns P(token) by each source, shape (sources, tokens); each column is scaled by a factor of its own.
 
-    *whole* and *unknown* hold P(word) and P(unknown word) by each source, in the same shape.
+    *whole*: P(word) by each source. *unknown*: P(unknown word) by each source. Both have the shape of the result.
     """
     with np.errstate(divide="ignore"):
         logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
@@ -76,7 +75,10 @@ def _maximise(chances: np.ndarray) -> list[float]:
 
 
 def mean_logprob(model: CacheNgram, papers: Papers) -> float:
-    """Returns the mean log P(review | other review) over ordered pairs of reviews of one paper, in nats per review."""
+    """Returns the mean log-probability of a review given another review of the same paper, in nats per review.
+
+    The mean is over all ordered pairs of reviews of one paper.
+    """
     pairs = _pairs(papers)
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     known = {text: model.read_known(text) for text in replies}

@@ -29,10 +29,11 @@ _WRITING = "unfinished"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a run is.
+    """How far a run has come.
 
-    *epoch* is the index of the current pass over the data, from 0. *done* is the number of steps done in that epoch.
-    *points* is the history so far.
+    - *epoch*: the index of the current pass over the data, from 0.
+    - *done*: the number of steps done in that epoch.
+    - *points*: the history of the run, one point for each step.
     """
 
     epoch: int = 0
@@ -84,10 +85,11 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
 
 
 def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Position | None:
-    """Sets *model*, *optimiser* and torch's random generators to the last checkpoint, and returns its position.
+    """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's position.
 
-    Returns None if there is no checkpoint. Raises `SettingsError` naming the differences if the checkpoint was saved
-    with another *rests_on*, and `SourceError` if the checkpoint cannot be read.
+    Returns None if there is no checkpoint. *rests_on*: the settings and digests of this run. Raises `SettingsError`,
+    which names the differences, if the checkpoint was saved with others. Raises `SourceError` if the checkpoint cannot
+    be read.
     """
     import torch
     from safetensors import SafetensorError
@@ -142,7 +144,7 @@ def trained(model: nn.Module) -> dict[str, Any]:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Turns a failed write within the block, as on a full disk, into a `SettingsError` about *folder*."""
+    """Raises `SettingsError` about *folder* if a write within the block fails, for example on a full disk."""
     from safetensors import SafetensorError
 
     try:
@@ -173,9 +175,10 @@ def _flush(folder: Path) -> None:
 
 
 def _split(states: Mapping[int, Mapping[str, Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Splits the optimiser's state into tensors and plain values, which ``_joined`` joins again.
+    """Splits the state of an optimiser into tensors and plain values; ``_joined`` reverses this.
 
-    Each key is the value's path in the state, ``<index of the parameter>/<name>``.
+    *states*: index of the parameter → name → value. The key of a value in the result is ``<index of the
+    parameter>/<name>``.
     """
     import torch
 

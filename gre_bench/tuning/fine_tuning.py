@@ -1,6 +1,7 @@
-"""Fine-tunes an evaluation LM on judgments and writes it into a folder (Xu et al. 2025, appendix E).
+"""Fine-tunes an evaluation LM on judgments and writes the LM into a folder (Xu et al. 2025, appendix E).
 
-If a training was killed, the same call continues it. If the training is complete, the same call returns its record.
+After an interruption, the same call of `fine_tune` continues the training. Once the training is complete, the same call
+returns the training record.
 """
 
 from __future__ import annotations

@@ -31,7 +31,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All points of a run, and the name of the optimiser that was used; another one may have been requested."""
+    """All points of a run, and the name of the optimiser.
+
+    *optimiser*: the one that was used; the settings may have requested another.
+    """
 
     points: tuple[Point, ...]
     optimiser: str

@@ -62,9 +62,9 @@ class Training:
 
 
 def learning_rate(training: Training, done: int, planned: int) -> float:
-    """Returns the learning rate of the next step if *done* of the *planned* steps are done.
+    """Returns the learning rate of the next step when *done* of the *planned* steps are done.
 
-    The rate rises linearly from 0 during the warm-up and then falls by the schedule. The first step has rate 0, as in
+    The rate rises linearly from 0 during the warm-up and then follows the schedule. The first step has rate 0, as in
     the trainer of transformers, which the authors used.
     """
     warmup = training.warmup_steps
@@ -78,8 +78,8 @@ def learning_rate(training: Training, done: int, planned: int) -> float:
 def optimiser_for(model: nn.Module, training: Training) -> tuple[Optimizer, str]:
     """Returns the optimiser for the trained parameters of *model*, and the optimiser's name.
 
-    The optimiser is adamw if the settings request adamw_8bit but this machine cannot run that. Raises `ValueError` if
-    no parameter is trained.
+    If the settings request adamw_8bit but this machine cannot run it, the optimiser is adamw. Raises `ValueError` if
+    *model* has no trained parameters.
     """
     import torch
 

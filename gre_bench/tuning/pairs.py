@@ -1,7 +1,7 @@
-"""The training conversations of an evaluation LM: nine for each paper and metric (Xu et al. 2025, appendix E).
+"""Makes the training conversations of an evaluation LM: nine for each paper and metric (Xu et al. 2025, appendix E).
 
-Each of three reviews of a paper is predicted from each of the others, and once without a review. The predictions are
-rendered and encoded as for scoring, so training and scoring see the same tokens.
+Three reviews of a paper are used. Each is predicted from each of the other two, and once without another review. The
+predictions are rendered and encoded as for scoring, so training and scoring see the same tokens.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ REVIEWS = 3
 class JudgedPaper:
     """A paper to train on.
 
-    *judgments* holds the judgments of each of its reviews, and *synopses* the text of its synopsis of each kind.
+    *judgments*: the judgments of each of the paper's reviews, one string per review. *synopses*: kind of synopsis →
+    text.
     """
 
     paper_id: str
@@ -88,10 +89,10 @@ def predictions(
 
 
 def encode(made: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
-    """Encodes the predictions *made* as training examples; leaves out those of more than *max_tokens* tokens.
+    """Encodes the predictions *made* as training examples, and leaves out those of more than *max_tokens* tokens.
 
-    *learnt* says which tokens have a loss. With ``reply``, those are the tokens of the scored span; with ``full``, all
-    tokens, as the authors do.
+    *learnt*: which tokens have a loss. With ``reply``, they are the tokens of the scored span. With ``full``, they are
+    all tokens, as the authors do.
     """
     examples: list[Example] = []
     excluded: Counter[str] = Counter()

@@ -65,7 +65,9 @@ def chart(history: History, title: str) -> altair.LayerChart:
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
-    """Returns the mean loss of each run of *width* neighbouring points (step, loss), at the run's last step."""
+    """Divides *points* (step, loss) into consecutive groups of *width* points; returns (last step, mean loss) of each
+    group.
+    """
     groups = [points[start : start + width] for start in range(0, len(points), width)]
     return [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
 

@@ -21,9 +21,9 @@ PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Locks *folder* within the block; raises `LockedError` if another process trains there.
+    """Locks *folder* within the block; raises `LockedError` if another process is training there.
 
-    The folder is made if absent. If it is empty at the end, it is removed.
+    The folder is made if absent, and removed if it is empty at the end of the block.
     """
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,11 +41,12 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
-    """Trains a model into *folder* by calling *work*, unless it is already trained; returns the training record.
+    """Trains a model into *folder* by calling *work*, unless the model is already trained; returns the training record.
 
-    *asked* holds the settings and data of the training. *work* is not called if *folder* holds a finished training with
-    equal *asked*; its record is returned. A killed training starts again. Raises `LockedError` if another process
-    trains there, and `SettingsError` if *folder* holds something else. Both come before any work.
+    *asked*: the settings and data of the training. If *folder* holds a finished training with equal *asked*, *work* is
+    not called, and the existing record is returned. An unfinished training does not prevent a new call of *work*.
+    Before any work, raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds
+    something else.
     """
     with claimed(folder):
         if done := finished(folder, asked):
@@ -66,8 +67,8 @@ def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str,
 def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
-    Raises `SettingsError` if the record's settings and data differ from *asked*, and names the differences. Raises it
-    as well if the folder holds other files.
+    *asked*: the settings and data of the training. Raises `SettingsError`, which names the differences, if the record
+    has others. Raises `SettingsError` also if the folder holds other files.
     """
     record = read(folder)
     if record is not None:
@@ -102,7 +103,9 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
-    """Writes *record* into *folder* in one step and removes the checkpoints there; the training is then complete."""
+    """Writes *record* into *folder* in one step, which marks the training as complete, and removes the checkpoints
+    there.
+    """
     with writing(folder):
         unfinished = folder / f"{FILE}.unfinished"
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)

@@ -1,11 +1,11 @@
-"""Computes the loss of conversations with common beginnings, and reads each shared token once.
+"""Computes the loss of conversations with common beginnings, reading each shared token only once.
 
-The nine conversations of a paper share the system prompt, the synopsis and the first reviews. As a trie
-(`gre_bench.lm.engine.packs`) they have about 1.6 times fewer tokens, and 2.5 times fewer if they hold abstracts. The
-loss and its gradient equal those of one conversation at a time, up to the order of floating-point sums.
+The nine conversations of a paper share the system prompt, the synopsis and the first reviews. They are merged into a
+trie (`gre_bench.lm.engine.packs`), which has about 1.6 times fewer tokens, or 2.5 times fewer with abstracts. The loss
+and its gradient equal those of one conversation at a time, up to the order of floating-point sums.
 
 Two functions define their own gradients: attention over the trie, and the head with its cross-entropy. In these two,
-autograd would spend more time on storing and copying than on the products themselves.
+autograd would spend more time on storing and copying than on the matrix products.
 """
 
 from __future__ import annotations
@@ -38,9 +38,10 @@ _ROWS = 128
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The tokens ``start:stop`` of a trie, which attend causally to each other and to all tokens *above*.
+    """Consecutive tokens of a trie, from *start* up to but not including *stop*.
 
-    *above* holds ranges (start, stop) of earlier tokens of the trie.
+    They attend causally to each other and to all tokens *above*. *above*: ranges (start, stop) of earlier tokens of the
+    trie.
     """
 
     start: int
@@ -77,8 +78,8 @@ def sharing(model: nn.Module) -> Iterator[None]:
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, in nats.
 
-    The function must be called within `sharing`. The learnt tokens of an example must be its last ones, each of weight
-    1.
+    Learnt tokens are those with a loss. In each example, they must be the last tokens, each of weight 1. Call this
+    function within `sharing`.
     """
     import torch
 
@@ -202,9 +203,9 @@ def _attention() -> Any:
 
 
 def _seen(each: Tensor, own: Stretch) -> Tensor:
-    """Returns the part of *each* to which the stretch *own* attends: shape (key heads, keys, size).
+    """Returns the keys to which the stretch *own* attends, or their values: shape (key heads, keys, size).
 
-    *each* holds the keys, or the values, of all tokens.
+    *each*: the keys or the values of all tokens.
     """
     import torch
 
@@ -215,7 +216,8 @@ def _seen(each: Tensor, own: Stretch) -> Tensor:
 def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
     """Adds *slope* to *total* at the positions to which the stretch *own* attends.
 
-    *slope* is the gradient for the keys, or the values, at these positions; *total* is that for all tokens.
+    *slope*: the gradient for the keys, or for the values, at these positions. *total*: the gradient for those of all
+    tokens.
     """
     done = 0
     for start, stop in (*own.above, (own.start, own.stop)):

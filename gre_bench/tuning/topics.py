@@ -1,7 +1,8 @@
-"""Topics shared by reviews of one paper: words of one review predict words of the other through a few topics.
+"""Learns topics shared by reviews of one paper: a word of one review predicts words of another through a few topics.
 
-The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. Its counts are
-N(v, w) for words v ≠ w: how often w occurs in reviews of papers of which another review contains v.
+The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. It fits the
+counts N(v, w) for words v ≠ w. N(v, w) is how often w occurs in a review while another review of the same paper
+contains v.
 """
 
 from __future__ import annotations
@@ -19,8 +20,12 @@ def shared_topics(
 ) -> dict[str, np.ndarray]:
     """Learns topics over the words *chosen*; returns four arrays.
 
-    *papers* holds the word ids of each review of each paper, *chosen* the ids of the words. *topics* is the number of
-    topics. The arrays are:
+    - *papers*: the word ids of each review of each paper.
+    - *chosen*: the ids of the words.
+    - *topics*: the number of topics.
+    - *seed*: the seed of the starting values.
+
+    The arrays are:
 
     - ``topical``: the chosen words, shape (words,);
     - ``topics_of``: P(topic | a review contains the word), shape (words, topics);

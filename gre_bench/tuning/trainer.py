@@ -173,7 +173,10 @@ def _stepped(
 
 
 def _number(value: float, name: str, folder: Path) -> None:
-    """Raises `LMError` if *value* is not finite; the message calls the value *name*, and says how to start again."""
+    """Raises `LMError` if *value* is not finite.
+
+    The message calls the value *name*. If *folder* has a checkpoint, the message says how to start again.
+    """
     if math.isfinite(value):
         return
     kept = folder / checkpoint.FOLDER
@@ -182,10 +185,10 @@ def _number(value: float, name: str, folder: Path) -> None:
 
 
 def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
-    """Raises `LMError` if a trained weight of *model* or the loss on *batch* is not finite.
+    """Checks that the trained weights of *model* and its loss on *batch* are finite; raises `LMError` if not.
 
-    *batch* is a batch that the model has just learnt from; if it is empty, the loss is not checked. *done* is the
-    number of steps done. Finite weights may still be too large for a finite loss.
+    *batch*: a batch that the model has just learnt from; if it is empty, the loss is not checked. *done*: the number of
+    steps done. The loss is checked too because even finite weights may be too large for a finite loss.
     """
     for name, parameter in checkpoint.trained(model).items():
         if not parameter.isfinite().all():

@@ -21,7 +21,7 @@ class GradedItems:
     """Texts to be graded, all of one *kind*.
 
     - *texts*: the texts with their human scores.
-    - *source*: name of a file or table → digest that identifies its contents.
+    - *source*: what identifies the material, by name, such as ``items`` → digest of the file.
     - *lacks*: text id → reason why the text cannot be graded.
     """
 

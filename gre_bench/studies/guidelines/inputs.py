@@ -26,7 +26,7 @@ class RatedPapers:
 
     - *contents*: paper id → text.
     - *human*: paper id → human ratings.
-    - *source*: name of a file or table → digest that identifies its contents.
+    - *source*: what identifies the material, by name, such as ``papers`` → digest of the file.
     """
 
     contents: Mapping[str, str]

@@ -40,7 +40,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 class Study:
     """The results of a study: the LMs' ratings and the human ratings of the same papers.
 
-    - *source*: name of a file or table → digest that identifies its contents.
+    - *source*: what identifies the material, by name, such as ``papers`` → digest of the file.
     - *ratings*: the LMs' ratings.
     - *human*: paper id → human ratings.
     - *signatures*: how each LM rated under each condition.

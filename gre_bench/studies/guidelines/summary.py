@@ -1,4 +1,7 @@
-"""Converts the summary of a guideline study, in memory or from its ``study.json``, back to dataclasses."""
+"""Converts the summary of a guideline study back to dataclasses.
+
+The summary is the mapping that `results.keep` returns, or that mapping read from ``study.json``.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def outcomes_of(summary: Mapping[str, Any]) -> list[ConditionResult]:
 
 
 def yardstick_of(summary: Mapping[str, Any]) -> Yardstick | None:
-    """Returns the reference values for an RMSE in *summary*; None if it has none."""
+    """Returns the values with which an RMSE in *summary* can be compared; None if there are none."""
     row = summary["yardstick"]
     return Yardstick(**row | {"distribution": _counted(row["distribution"])}) if row else None
 
@@ -33,5 +36,5 @@ def _closeness(row: Mapping[str, Any]) -> Closeness:
 
 
 def _counted(distribution: Mapping[Any, int]) -> dict[int, int]:
-    """Returns *distribution* with integer ratings as keys, which JSON has turned into strings."""
+    """Returns *distribution* (rating → count) with the ratings as integers again; JSON has turned them into strings."""
     return {int(rating): count for rating, count in distribution.items()}

@@ -1,4 +1,4 @@
-"""Makes the tables of a guideline study as Markdown, and the cells that the terminal's tables share."""
+"""Makes the Markdown tables of a guideline study, and the rows of cells that the terminal shows too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ WORDS = "Words: of a review, mean. TTR: distinct words over words, mean; TTR 50:
 
 
 def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> str:
-    """Returns the published *tables*, the *outcomes* and the reference values *measure* as Markdown."""
+    """Returns the published *tables* and the *outcomes* as Markdown.
+
+    *measure*: the values with which an RMSE can be compared; they are stated too.
+    """
     ends = ["## How close to the human means", "", *_rows(CLOSE, map(close_cells, outcomes)), ""]
     ends += [
         "## Ratings given, and how the reviews are worded",
@@ -33,7 +36,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
 
 
 def yardstick_lines(measure: Yardstick | None) -> list[str]:
-    """Returns lines that state the reference values *measure* for an RMSE; none if it is None."""
+    """Returns lines that state the values with which an RMSE can be compared; no lines if *measure* is None."""
     if measure is None:
         return []
     lines = [
@@ -49,9 +52,10 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 
 
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
-    """Returns the cell of *line* (a table row) in *column*, with its interval; marks enclose a row's lowest two.
+    """Returns the text of one table cell: the value in *column* of the row *line*, with its interval.
 
-    *lowest*: the marks before and after the lowest cell. *second*: the marks before and after the second lowest.
+    The lowest and the second lowest cell of a row are marked. *lowest*, *second*: the texts placed (before, after) such
+    a cell.
     """
     cell = line.cells.get(column)
     if cell is None:
@@ -70,9 +74,10 @@ def close_cells(outcome: ConditionResult) -> list[str]:
 
 
 def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -> Iterable[list[str]]:
-    """Yields rows of cells for the columns `GIVEN`: first the human means, then each of *outcomes*.
+    """Yields rows of cells that show how often each rating was given, for the columns `GIVEN`.
 
-    A human mean counts at the nearest whole rating, a half at the lower one.
+    The first row is for the mean human ratings of the papers, the next ones for each of *outcomes*. A human mean is
+    rounded to the nearest whole rating, and a half is rounded down.
     """
     if measure:
         yield ["human means", "", *map(str, measure.distribution.values()), "", "", ""]
@@ -85,7 +90,7 @@ def given_rows(outcomes: Sequence[ConditionResult], measure: Yardstick | None) -
 
 
 def without_rating(outcomes: Sequence[ConditionResult]) -> list[str]:
-    """Returns one line for each model, condition and reason why papers have no rating."""
+    """Returns one line for each model, condition and reason for missing ratings, with the number of papers."""
     return [f"{row.model}, {row.condition}: {why} ({count})" for row in outcomes for why, count in row.reasons.items()]
 
 

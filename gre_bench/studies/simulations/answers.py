@@ -12,10 +12,12 @@ from gre_bench.studies.simulations.simulation import Array, Simulation
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
-    """How far an LM's P(y | x, synopsis) is from the simulation's, in nats: the largest divergence over (x, synopsis).
+    """How far an LM's P(y | x, synopsis) is from the simulation's, in nats.
 
-    *forward*: KL(truth ‖ LM), which the proof of Prop. 3.1 needs. *printed*: KL(LM ‖ truth), which the proposition
-    prints (Xu et al. 2025, §3.1 and appendix B).
+    Each field is the largest divergence over all (x, synopsis).
+
+    - *forward*: KL(truth ‖ LM), which the proof of Prop. 3.1 needs.
+    - *printed*: KL(LM ‖ truth), which Prop. 3.1 prints (Xu et al. 2025, §3.1 and appendix B).
     """
 
     forward: float

@@ -1,7 +1,8 @@
 """Computes the exact bias of an evaluation LM: its expected score minus the information, without sampling papers.
 
-E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)). The divergences are means over s and (x, s).
-An LM whose marginal is worse than its conditional scores too high; one that misreads x scores too low.
+E[score] − I = KL(P(y | s) ‖ LM(y | s)) − KL(P(y | x, s) ‖ LM(y | x, s)). The first divergence is a mean over s, the
+second a mean over (x, s). If the LM predicts y badly without x, scores are too high. If the LM misreads x, scores are
+too low.
 """
 
 from __future__ import annotations
@@ -26,9 +27,12 @@ from gre_bench.studies.simulations.simulation import (
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """The true information and the *expected* score in nats: *truth* + *marginal_error* − *conditional_error*.
+    """The expected score of an LM in a simulation, and what separates it from the true information; all in nats.
 
-    *marginal_error*, *conditional_error*: the LM's mean divergences without and with the candidate's review.
+    - *truth*: the true mutual information.
+    - *expected*: the expected score; equals *truth* + *marginal_error* − *conditional_error*.
+    - *marginal_error*: the LM's mean divergence from the truth without the candidate's review.
+    - *conditional_error*: the LM's mean divergence from the truth with the candidate's review.
     """
 
     truth: float
@@ -60,7 +64,10 @@ def bias(simulation: Simulation, lm: EvaluationLM, with_synopsis: bool) -> Bias:
 
 
 def _logprobs(lm: EvaluationLM, synopses: tuple[str | None, ...]) -> Array:
-    """Returns log LM(y | x, s), shape (synopses, reviews + 1, reviews); the last x is absent."""
+    """Returns log LM(y | x, s), shape (synopses, reviews + 1, reviews).
+
+    The last index of x stands for no candidate's review.
+    """
     predictions = [Prediction(x, s, y) for s in synopses for x in (*REVIEWS, None) for y in REVIEWS]
     totals = []
     for answer in lm.logprob(predictions):

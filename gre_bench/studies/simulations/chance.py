@@ -1,10 +1,10 @@
 """Checks the test for scores above chance in simulations: its level, and its power at a known effect.
 
-With probability *share* the candidate knows the paper it reviews; otherwise it reviews another, random paper. The
-distribution of the candidate's reviews does not depend on the share. The expected excess over chance is therefore the
-share times the excess of a candidate who always knows. The excess of a candidate who always knows is the difference of
-two expected scores. One is under the joint distribution, the other under independence of the candidate's review from
-everything else.
+With probability *share* the candidate knows the paper it reviews. Otherwise its review is about another, random paper.
+The distribution of the candidate's reviews does not depend on the share. The expected score above chance is therefore
+the share times that of a candidate who always knows the paper. For this candidate, it is the difference of two expected
+scores. The first is under the joint distribution. In the second, the candidate's review is independent of everything
+else.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ PROBED = 4000
 
 @dataclass(frozen=True, slots=True)
 class AgainstChance:
-    """The result of one test for scores above chance: its *p*-value, and *power*, the predicted P(p < 0.05).
+    """The result of one test for scores above chance.
 
-    *effect*: the expected excess over chance in nats, 0 for a candidate who knows nothing.
+    - *effect*: the expected score above chance in nats; 0 for a candidate who knows nothing.
+    - *power*: the predicted probability of p < 0.05.
+    - *p*: the p-value of the test.
     """
 
     metric: str
@@ -85,9 +87,10 @@ def _differences(simulation: Simulation, scores: Array, share: float, papers: in
 
 
 def _scored(simulation: Simulation, scores: Array, share: float, sources: Numbers, seed: int) -> Array:
-    """Returns scores above chance, shape (papers, references).
+    """Samples papers and a candidate's reviews of them; returns scores above chance, shape (papers, references).
 
-    *sources*: for each paper, the paper whose review stands for chance.
+    *share*: how often the candidate knows the paper. *sources*: for each paper, the index of the other paper whose
+    review gives the chance score.
     """
     papers, elsewhere = (draw_papers(simulation, len(sources), own) for own in (seed, seed + 250_000))
     knows = np.random.default_rng([seed, 4]).random(len(sources)) < share
@@ -102,21 +105,30 @@ def _of(scores: Array, papers: Papers, reviews: Numbers) -> Array:
 
 
 def _spread(simulation: Simulation, scores: Array, share: float, seed: int) -> float:
-    """Returns the standard deviation of the mean score above chance of a swap of two papers, from `PROBED` papers."""
+    """Returns the standard deviation, over swaps of two papers, of the mean score above chance of a swap.
+
+    It is estimated from `PROBED` sampled papers.
+    """
     sources = np.arange(PROBED) ^ 1
     differences = _scored(simulation, scores, share, sources, seed + 750_000)
     return float(differences.reshape(PROBED // 2, -1).mean(axis=1).std(ddof=1))
 
 
 def _needed(units: int) -> float:
-    """Returns the effect, in standard errors, that Student's test over *units* finds with probability `POWER`."""
+    """Returns the effect that Student's test over *units* independent values finds with probability `POWER`.
+
+    The effect is in standard errors of the mean.
+    """
     from scipy.stats import t
 
     return float(t.ppf(1 - ALPHA / 2, units - 1) + t.ppf(POWER, units - 1))
 
 
 def _power(shift: float, units: int) -> float:
-    """Returns the power of Student's two-sided test over *units* at an effect of *shift* standard errors."""
+    """Returns the power of Student's two-sided test over *units* independent values.
+
+    *shift*: the true effect, in standard errors of the mean.
+    """
     from scipy.stats import nct, t
 
     edge = t.ppf(1 - ALPHA / 2, units - 1)

@@ -1,4 +1,7 @@
-"""Summarises many simulations as rows: coverage of intervals, order of garbled candidates, tests against chance."""
+"""Summarises many simulations as rows of results.
+
+The rows show the coverage of intervals, the order of garbled candidates, and the tests against chance.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,10 @@ def exactness(trials: Iterable[Trial]) -> list[Row]:
 
 
 def coverage(trials: Iterable[Trial]) -> list[Row]:
-    """Returns one row per metric, quantity and kind of interval: how often the interval holds the truth.
+    """Returns one row per metric, quantity and kind of interval: how often the interval contains the true value.
 
-    *verdict*: ``inside`` if the share is within 2 percentage points of the nominal level. It is ``outside`` if the
-    share is further off by more than two standard errors, else ``unsure``.
+    *verdict*: ``inside`` if this share is within 2 percentage points of the nominal level. If the share is further off
+    by more than two standard errors, the verdict is ``outside``. Otherwise it is ``unsure``.
     """
     groups: dict[tuple[str, str, str], list[Covered]] = {}
     for trial in trials:
@@ -64,10 +67,10 @@ def coverage(trials: Iterable[Trial]) -> list[Row]:
 
 
 def against_chance(trials: Iterable[Trial]) -> list[Row]:
-    """Returns one row per metric and candidate: the share of simulations whose test rejects chance at 5%.
+    """Returns one row per metric and candidate: the share of simulations in which the test rejects chance at 5%.
 
-    *expected*: 5% for a candidate who knows nothing, else the mean predicted power. *verdict*: as in `coverage`, but
-    the share may be 1 percentage point from the level, or 2 from the power.
+    *expected*: 5% for a candidate who knows nothing, otherwise the mean predicted power. *verdict*: as in `coverage`,
+    with other limits. The share may differ by 1 percentage point from the 5%, or by 2 from the power.
     """
     groups: dict[tuple[str, str], list[AgainstChance]] = {}
     for trial in trials:
@@ -89,10 +92,12 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
 
 
 def ordering(trials: Iterable[Trial]) -> list[Row]:
-    """Returns one row per metric and LM: in how many simulations a garbled candidate scores higher than the candidate.
+    """Returns one row per metric and LM: how often a garbled candidate scores higher than the original candidate.
 
-    *beyond_allowed*: how often it is higher by more than 0 (exact LM) or ε = max KL(truth ‖ LM), which Prop. 3.1 rules
-    out. *beyond_printed*: how often it is higher by more than max KL(LM ‖ truth), the ε that the proposition prints.
+    - *beyond_allowed*: how often the garbled candidate scores higher by more than Prop. 3.1 allows. That is 0 for the
+      exact LM, otherwise ε = max KL(truth ‖ LM).
+    - *beyond_printed*: how often the garbled candidate scores higher by more than max KL(LM ‖ truth). This is the ε
+      that the proposition prints.
     """
     groups: dict[tuple[str, str], list[Ordered]] = {}
     for trial in trials:

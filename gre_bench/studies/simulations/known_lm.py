@@ -1,7 +1,8 @@
 """Evaluation LMs of a simulation: one that knows its joint distribution, and two with a known divergence from it.
 
-They have the interface of evaluation LMs, and take each line of a review for one token. A line's log-probability, log
-P(line | lines before, x, synopsis), follows by enumeration. A text outside the simulation is refused.
+They have the interface of evaluation LMs, and treat each line of a review as one token. The log-probability of a line,
+log P(line | earlier lines, x, synopsis), is computed by enumeration. These LMs refuse a text that is not in the
+simulation.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _IDS = tuple((*(2 * line + side for line, side in enumerate(verdict)), _END) for
 class TabulatedLM:
     """An LM defined by its *table* P(y | x, synopsis), shape (synopses + 1, reviews + 1, reviews).
 
-    The last index of x, and of the synopsis, stands for an absent one.
+    The last index of the first axis stands for no synopsis, and the last index of the second axis for no x.
     """
 
     name: str
@@ -42,7 +43,10 @@ class TabulatedLM:
         object.__setattr__(self, "_spans", _spans(self.table))
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probabilities of each of *predictions*; `SpanError` for a text outside the simulation."""
+        """Returns the log-probabilities of each of *predictions*.
+
+        A prediction with a text outside the simulation gets a `SpanError` in its place.
+        """
         return [self._one(prediction) for prediction in predictions]
 
     def _one(self, prediction: Prediction) -> SpanLogprob | SpanError:
@@ -65,7 +69,10 @@ def exact_lm(simulation: Simulation, candidate: Array | None = None) -> Tabulate
 
 
 def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
-    """Returns an LM that is exact without x; with x, a *share* of its P(y | x, ·) is a random, wrong distribution."""
+    """Returns an LM that is exact without x, but partly wrong if it is given x.
+
+    With x, P(y | x, ·) is a mixture: (1 − *share*) times the true distribution plus *share* times a random one.
+    """
     table = conditionals(simulation.joint())
     wrong = np.random.default_rng([seed, 2]).dirichlet(np.full(len(REVIEWS), 0.3), table[:, :-1].shape[:2])
     table[:, :-1] = (1 - share) * table[:, :-1] + share * wrong
@@ -73,10 +80,10 @@ def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
 
 
 def blind_lm(simulation: Simulation, rare: float = 0.1, left: float = 1e-6) -> TabulatedLM:
-    """Returns an LM that is exact, except that the candidate's commonest review makes one reply almost impossible.
+    """Returns an exact LM with one error: given the candidate's commonest review, it finds one reply almost impossible.
 
-    This reply is the one whose probability is nearest to *rare*. A share *left* of that probability remains. KL(truth ‖
-    LM) is therefore large, while KL(LM ‖ truth) is small.
+    Among all replies given this review, that reply is the one whose probability is nearest to *rare*. Its probability
+    is multiplied by *left*. KL(truth ‖ LM) is therefore large, while KL(LM ‖ truth) is small.
     """
     table = conditionals(simulation.joint())
     rows = table[:, simulation.common_review()]
@@ -94,7 +101,7 @@ def conditionals(joint: Array) -> Array:
 
 
 def _spans(table: Array) -> dict[tuple[int, int, int], SpanLogprob]:
-    """Returns the log-probabilities of all predictions, by the indices of synopsis, x and y."""
+    """Returns the log-probabilities of every possible prediction, by (index of synopsis, index of x, index of y)."""
     cells = table.reshape(*table.shape[:2], *[2] * len(LINES))
     heads: list[Any] = [np.log(cells.sum(axis=tuple(range(line + 2, cells.ndim)))) for line in range(len(LINES) + 1)]
     spans = {}

@@ -1,4 +1,4 @@
-"""Samples papers of a simulation, as indices of reviews and synopses, and makes cases from them."""
+"""Samples papers of a simulation as indices of reviews and synopses, and makes cases from the papers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ REFERENCES = 2
 class Papers:
     """Sampled papers as indices into `SYNOPSES` and `REVIEWS`.
 
-    *synopses* has the shape (papers,), *references* (papers, 2), *candidates* (papers, garblings + 1). The first column
-    of *candidates* is the candidate's review; the next ones are this review after 1, 2, ... passes through the garbling
-    channel Γ.
+    - *synopses*: shape (papers,).
+    - *candidates*: shape (papers, garblings + 1). Column 0 is the candidate's review. Column n is this review after n
+      passes through the garbling channel Γ.
+    - *references*: shape (papers, 2).
     """
 
     synopses: Numbers
@@ -30,7 +31,7 @@ class Papers:
     references: Numbers
 
     def reviews(self) -> list[list[str]]:
-        """Returns the texts of the candidate's review and of the references, by paper, as training data."""
+        """Returns the training data: for each paper, the texts of the candidate's review and of the references."""
         rows = np.concatenate([self.candidates[:, :1], self.references], axis=1)
         return [[REVIEWS[index] for index in row] for row in rows]
 
@@ -38,8 +39,8 @@ class Papers:
 def draw_papers(simulation: Simulation, count: int, seed: int, garblings: int = 0) -> Papers:
     """Returns *count* papers sampled from *simulation* with *seed*.
 
-    *garblings*: how often each candidate's review is garbled. The references of a paper are independent given its
-    state.
+    *garblings*: how many times to garble each candidate's review. The two references of a paper are independent, given
+    the hidden state of the paper.
     """
     random = np.random.default_rng([seed, 3])
     states = random.choice(len(simulation.states), size=count, p=simulation.states)
@@ -51,7 +52,7 @@ def draw_papers(simulation: Simulation, count: int, seed: int, garblings: int = 
 
 
 def cases_of(papers: Papers, with_synopsis: bool, garbled: int = 0) -> list[Case]:
-    """Returns the cases of the candidate whose review was garbled *garbled* times: one per paper and reference."""
+    """Returns one case per paper and reference, for the candidate whose review was garbled *garbled* times."""
     return [
         case_of(int(papers.synopses[paper]) if with_synopsis else None, int(x), int(y), f"p{paper}", f"r{index}")
         for paper, x in enumerate(papers.candidates[:, garbled])
@@ -61,18 +62,27 @@ def cases_of(papers: Papers, with_synopsis: bool, garbled: int = 0) -> list[Case
 
 @cache
 def all_cases(with_synopsis: bool) -> tuple[Case, ...]:
-    """Returns the case of every (synopsis, x, y), or of every (x, y) without synopsis; y varies fastest."""
+    """Returns one case for every (synopsis, x, y), or for every (x, y) if *with_synopsis* is false.
+
+    The cases are in the order of nested loops, with y in the innermost one.
+    """
     synopses: list[int | None] = [*range(len(SYNOPSES))] if with_synopsis else [None]
     indices = range(len(REVIEWS))
     return tuple(case_of(s, x, y, f"s{s}", f"y{y}") for s in synopses for x in indices for y in indices)
 
 
 def case_of(synopsis: int | None, x: int, y: int, paper_id: str, reference_id: str) -> Case:
-    """Returns the case of review *x* against reference *y*, given *synopsis* if it is not None; all are indices."""
+    """Returns the case of review *x* against reference *y*, given *synopsis* unless it is None.
+
+    *x*, *y* and *synopsis* are indices into `REVIEWS` and `SYNOPSES`.
+    """
     synopsis_text = None if synopsis is None else SYNOPSES[synopsis]
     return Case(paper_id, f"x{x}", reference_id, "judgments", REVIEWS[x], REVIEWS[y], synopsis_text)
 
 
 def _pass(random: np.random.Generator, channel: Array, given: Numbers) -> Numbers:
-    """Returns one sample (an index) for each of *given*, from the row of *channel* with that index."""
+    """Sends each of *given*, indices of inputs, once through *channel*; returns the sampled indices of outputs.
+
+    Row i of *channel* is the distribution of outputs for input i.
+    """
     return np.asarray((random.random((len(given), 1)) > channel.cumsum(axis=1)[given, :-1]).sum(axis=1))

@@ -1,8 +1,9 @@
 """A finite simulation: a paper's hidden state, and reviews and a synopsis sampled from it through known channels.
 
 Given the state w of a paper, three things are sampled independently: its synopsis s from P(s | w), the candidate's
-review x from P(x | w), and every reference y from P(y | w). A garbled candidate passes x on through a channel Γ, so the
-candidate dominates it in Blackwell's order (Xu et al. 2025, §3.1). Everything is finite, so information is a sum.
+review x from P(x | w), and every reference y from P(y | w). A garbled candidate passes x through one more channel, Γ.
+The original candidate therefore dominates the garbled one in Blackwell's order (Xu et al. 2025, §3.1). All sets are
+finite, so mutual information is a finite sum.
 """
 
 from __future__ import annotations
@@ -41,8 +42,11 @@ _LEAST = 1e-3
 class Simulation:
     """The distributions of a simulation with W states of a paper; each row of an array is a distribution.
 
-    *states* is P(w), shape (W,). *candidate* is P(x | w) and *reference* P(y | w), shape (W, reviews). *synopsis* is
-    P(s | w), shape (W, synopses). *garbling* is the channel Γ, shape (reviews, reviews).
+    - *states*: P(w), shape (W,).
+    - *candidate*: P(x | w), shape (W, reviews).
+    - *reference*: P(y | w), shape (W, reviews).
+    - *synopsis*: P(s | w), shape (W, synopses).
+    - *garbling*: the channel Γ, shape (reviews, reviews).
     """
 
     states: Array
@@ -68,10 +72,10 @@ class Simulation:
         return int((self.states @ self.candidate).argmax())
 
     def evading(self) -> Array:
-        """Returns P(x | w) of a candidate who replaces the review `common_review` by another.
+        """Returns P(x | w) of a candidate who always writes another review instead of `common_review`.
 
-        The review put in its place is the one with the most similar P(y | x). This is also a garbling, by a channel
-        that changes one review. The garbled candidate scores higher if an LM misreads just the replaced review.
+        The replacement is the review with the most similar P(y | x). This is a garbling too, by a channel that changes
+        one review only. If an LM misreads just the replaced review, the garbled candidate scores higher.
         """
         joint = self.joint().sum(axis=0)
         of_y = joint / joint.sum(axis=1, keepdims=True)
@@ -86,8 +90,8 @@ class Simulation:
 def draw_simulation(seed: int, states: int = 6) -> Simulation:
     """Returns a random simulation with *states* states of a paper.
 
-    Each state has one review and one synopsis that fit the state. The channels emit these with random probabilities of
-    20 to 70% (reviews) and 20 to 90% (synopses), else something random.
+    Each state has one fitting review and one fitting synopsis. A channel emits the fitting output with a random
+    probability: 20 to 70% for reviews, 20 to 90% for synopses. Otherwise it emits a random output.
     """
     random = np.random.default_rng([seed, 1])
     fitting = random.permutation(len(REVIEWS))[np.arange(states) % len(REVIEWS)]
@@ -102,12 +106,15 @@ def draw_simulation(seed: int, states: int = 6) -> Simulation:
 
 
 def information(joint: Array) -> float:
-    """Returns I(X; Y) in nats of P(s, x, y)."""
+    """Returns the mutual information I(X; Y) in nats of the distribution *joint* = P(s, x, y)."""
     return conditional_information(joint.sum(axis=0, keepdims=True))
 
 
 def conditional_information(joint: Array) -> float:
-    """Returns I(X; Y | S) in nats of P(s, x, y) (Xu et al. 2025, Prop. B.1); impossible outcomes add nothing."""
+    """Returns the mutual information I(X; Y | S) in nats of *joint* = P(s, x, y) (Xu et al. 2025, Prop. B.1).
+
+    Impossible outcomes add nothing.
+    """
     of_s, of_sx, of_sy = (np.broadcast_to(joint.sum(axis=axes, keepdims=True), joint.shape) for axes in ((1, 2), 2, 1))
     possible = joint > 0
     return float(
@@ -116,9 +123,10 @@ def conditional_information(joint: Array) -> float:
 
 
 def _channel(random: np.random.Generator, fitting: Array, share: float) -> Array:
-    """Returns a channel that emits the *fitting* output with probability *share*, else one from a random distribution.
+    """Returns a channel that emits the fitting output of an input with probability *share*.
 
-    *fitting* (inputs, outputs) has a 1 at the fitting output of each input.
+    Otherwise the channel emits an output from a random distribution. *fitting*: shape (inputs, outputs), with a 1 at
+    the fitting output of each input.
     """
     rows, size = fitting.shape
     mixed = share * fitting + (1 - share) * random.dirichlet(np.full(size, 0.5), rows)

@@ -1,4 +1,7 @@
-"""Runs one trial in a simulation: intervals around its true information, and scores that garbling must not raise."""
+"""Runs one trial in a simulation, and compares its results with the truth.
+
+A trial has intervals that should contain the true information, and scores that garbling must not raise.
+"""
 
 from __future__ import annotations
 
@@ -39,9 +42,14 @@ BLUR = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """An interval for a *quantity* under a *metric*, and its true value; `holds` says whether the interval contains it.
+    """An interval for a quantity under a metric, and the quantity's true value.
 
-    *interval*: the kind of interval. *truth*: the true value. *low* to *high*: the interval.
+    - *quantity*: what the interval estimates.
+    - *interval*: the kind of interval.
+    - *truth*: the true value.
+    - *low*, *high*: the ends of the interval.
+
+    `holds` says whether the interval contains the true value.
     """
 
     metric: str
@@ -58,10 +66,12 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """Expected *scores* in nats by one LM: the candidate's, those of its garblings, last that of `Simulation.evading`.
+    """Expected scores by one LM of the original candidate and of its garblings, in nats.
 
-    Each garbling passed through Γ once more than the one before. *allowed*: how much higher than the candidate a
-    garbling may score, 0 or the LM's ε. *printed_epsilon*: the ε that Prop. 3.1 prints.
+    - *scores*: first the original candidate's, then those after 1, 2, ... passes through Γ, last that of
+      `Simulation.evading`.
+    - *allowed*: how much higher a garbled candidate may score than the original one; 0 or the LM's ε.
+    - *printed_epsilon*: the ε that Prop. 3.1 prints.
     """
 
     metric: str
@@ -72,7 +82,7 @@ class Ordered:
 
     @property
     def excess(self) -> float:
-        """Returns the highest score of a garbling less the candidate's, in nats."""
+        """Returns the highest score of a garbled candidate minus the original candidate's score, in nats."""
         return max(self.scores[1:]) - self.scores[0]
 
     @property
@@ -84,9 +94,12 @@ class Ordered:
 class Trial:
     """The results of one simulation.
 
-    *information*: I(X; Y), and *conditional*: I(X; Y | S), in nats. *errors*: by metric, how far an exact LM's expected
-    score is from the information. *covered*: the intervals. *ordered*: the expected scores by each LM. *chance*: the
-    tests above chance.
+    - *information*: I(X; Y), in nats.
+    - *conditional*: I(X; Y | S), in nats.
+    - *errors*: metric → how far the exact LM's expected score is from the true information, in nats.
+    - *covered*: the intervals, with the true values.
+    - *ordered*: the expected scores by each LM.
+    - *chance*: the tests for scores above chance.
     """
 
     seed: int
@@ -99,7 +112,7 @@ class Trial:
 
 
 def try_simulation(seed: int, papers: int, score: ScoreCases) -> Trial:
-    """Samples a simulation with *seed*, and *papers* papers of it, and compares their scores with the known truth.
+    """Samples a simulation and *papers* papers of it with *seed*; compares the papers' scores with the known truth.
 
     *score*: the function that scores cases as the benchmark does.
     """
@@ -155,9 +168,10 @@ def look_up(table: Array, papers: Papers, garbled: int) -> Array:
 
 
 def _around(metric: str, quantity: str, truth: float, scores: Array) -> list[Covered]:
-    """Returns the two intervals of the leaderboard for the mean of *scores* (papers, references), with the *truth*.
+    """Returns the leaderboard's two intervals for the mean of *scores*, together with the true mean *truth*.
 
-    The first interval treats pairs as independent. The second is clustered by paper.
+    *scores*: shape (papers, references). The first interval treats pairs as independent. The second is clustered by
+    paper.
     """
     flat = flat_interval(scores.ravel().tolist(), LEVEL)
     clustered = clustered_interval(
