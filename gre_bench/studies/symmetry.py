@@ -27,8 +27,7 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns how well the two orders agree, by Spearman's
-    correlation.
+    """Scores all ordered pairs of human reviews by GEM; returns Spearman's correlation between the two orders.
 
     The result has the coefficients with intervals by paper, the outcome of the run, and the reasons why pairs have no
     score. *run*: the steps that score the pairs. Raises `SourceError` if fewer than three pairs are scored in both

@@ -65,9 +65,7 @@ def chart(history: History, title: str) -> altair.LayerChart:
 
 
 def means(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int, float]]:
-    """Divides *points* (step, loss) into consecutive groups of *width* points; returns (last step, mean loss) of each
-    group.
-    """
+    """Returns (last step, mean loss) of each group of *width* consecutive *points* (step, loss)."""
     groups = [points[start : start + width] for start in range(0, len(points), width)]
     return [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
 

@@ -44,9 +44,9 @@ def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str,
     """Trains a model into *folder* by calling *work*, unless the model is already trained; returns the training record.
 
     *asked*: the settings and data of the training. If *folder* holds a finished training with equal *asked*, *work* is
-    not called, and the existing record is returned. An unfinished training does not prevent a new call of *work*.
-    Before any work, raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds
-    something else.
+    not called, and the existing record is returned. If an earlier training was killed, *work* is called again. Before
+    any work, raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds something
+    else.
     """
     with claimed(folder):
         if done := finished(folder, asked):
@@ -103,9 +103,7 @@ def read(folder: Path) -> dict[str, Any] | None:
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
-    """Writes *record* into *folder* in one step, which marks the training as complete, and removes the checkpoints
-    there.
-    """
+    """Writes *record* into *folder* in one step, and removes the checkpoints there; the training is then complete."""
     with writing(folder):
         unfinished = folder / f"{FILE}.unfinished"
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)

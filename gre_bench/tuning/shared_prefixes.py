@@ -232,7 +232,8 @@ def _head_loss() -> Any:
     class HeadLoss(torch.autograd.Function):
         """Computes Σ −log softmax(hidden · weightᵀ) at the targets, and its gradient in the same pass over the logits.
 
-        *hidden* has the shape (rows, width). Row ``row_of[n]`` predicts target n; a row may predict several targets.
+        *hidden*: shape (rows, width). *row_of*: for each target, the index of the row that predicts the target. A row
+        may predict several targets.
         """
 
         @staticmethod
