@@ -1,6 +1,6 @@
 """Measures how much a board depends on its human references, from stored and new scores.
 
-Nothing is stored: scores against a candidate's reviews belong on no board.
+The new scores are not stored, because some use a candidate's review as the reference, and no board may show these.
 """
 
 from __future__ import annotations

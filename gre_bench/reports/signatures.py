@@ -55,7 +55,7 @@ def the_candidate(store: Store, name: str) -> str:
 def the_edition(edition: str | None, state: Path) -> str:
     """Returns *edition*; if it is None, the key of the only edition under *state* that a run has written.
 
-    Raises `SettingsError` if *edition* is None and *state* has no such edition or several.
+    Raises `SettingsError` if *edition* is None and the number of such editions is not one.
     """
     if edition is not None:
         return edition

@@ -1,5 +1,6 @@
-"""Verifies a release: its files, its line in the release log, its signature, and its agreement with the edition's
-store.
+"""Verifies a release.
+
+The checks cover its files, its line in the release log, its signature, and its agreement with the edition's store.
 """
 
 from __future__ import annotations

@@ -43,9 +43,11 @@ def why(
 ) -> Why:
     """Returns what a candidate's mean score under *signature* depends on, with the results of all checks.
 
-    With *paper_id*, only the pairs of that paper are returned, with their tokens, texts and prompts. *run*: the steps
-    that score the pairs again; None leaves this check out. Raises `SettingsError` for a candidate or paper without
-    pairs.
+    - *paper_id*: return only the pairs of this paper, with their tokens, texts and prompts; None returns all pairs
+      without these.
+    - *run*: the steps that score the pairs again; None leaves out the check by new scores.
+
+    Raises `SettingsError` for a candidate or paper without pairs.
     """
     store = ReadCopy(state, edition)
     candidate_id = the_candidate(store, candidate_id)

@@ -41,7 +41,10 @@ def train(
 ) -> History:
     """Trains the parameters of *model* that require a gradient, and returns the history of the run.
 
-    *on_step* receives each new point. *about* states what else the result depends on, such as the digest of the base.
+    - *held_out*: examples that are not trained on; their loss is measured.
+    - *on_step*: a function that receives the history's point of each step.
+    - *about*: what else the result depends on, such as the digest of the base model.
+
     ``history.jsonl`` and the last checkpoint stay in *folder*, and the model ends in evaluation mode.
 
     Raises `SettingsError` if a checkpoint in *folder* has other settings, data or *about*. Raises `LMError` if memory

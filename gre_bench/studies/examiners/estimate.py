@@ -1,7 +1,7 @@
-"""Estimates the requests and the cost of a study of examiners, and which limits it may exceed; sends nothing.
+"""Estimates the requests and the cost of an examiner study, and which budget limits the study may exceed.
 
-Chats in which an LM writes an examiner's instructions are not counted. The examiner's own chats are estimated with
-placeholder instructions.
+Nothing is sent. Chats in which an LM writes an examiner's instructions are not counted. The examiner's own chats are
+estimated with placeholder instructions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Has LMs write an examiner's instructions, from scratch or to improve given ones (Kotonya et al. 2023, §3.2)."""
+"""Has LMs write new instructions for an examiner, or improve existing instructions (Kotonya et al. 2023, §3.2)."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def prepared(job: ExaminerJob) -> tuple[GradedItems, dict[str, Model]]:
 def needs_model(settings: StudySettings, examiner: Examiner) -> bool:
     """Returns whether *examiner* sends requests to an LM of the models file.
 
-    The random baseline does not, nor does an examiner that reads probabilities of the evaluation LM.
+    Two kinds of examiners do not: the random baseline, and an examiner that reads probabilities of the evaluation LM.
     """
     by_lm = examiner.aggregation == "logprob" and settings.evaluation_lm is not None
     return examiner.form.answer != "nothing" and not by_lm

@@ -33,10 +33,10 @@ class GeneratedSettings(_Group):
 
 
 class PanelSettings(_Group):
-    """A panel of examiners, after PRE (peer review in evaluation).
+    """Settings of a panel of examiners, after PRE (peer review in evaluation).
 
-    The examiners take an exam with human scores and with a second prompt. A chair then combines the scores of the
-    examiners that pass, with weights.
+    The examiners take an exam, which compares their scores with human scores and with their scores under a second
+    prompt. A chair then combines the scores of the examiners that pass, with weights.
     """
 
     examiners: tuple[str, ...] | None = Field(default=None, description="examiners on the panel; default: all")
@@ -63,7 +63,7 @@ class PanelSettings(_Group):
 
 
 class PairwiseSettings(_Group):
-    """Preferences between two texts about one source, each pair asked in both orders."""
+    """Settings of the preferences between two texts about one source; the LMs see each pair in both orders."""
 
     games: int | None = Field(
         default=None, ge=1, description="number of pairs to sample; default: every pair of a source (full round)"
