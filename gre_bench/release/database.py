@@ -17,7 +17,7 @@ import duckdb
 
 from gre_bench.core.errors import SourceError, StoreError
 from gre_bench.core.judgments import OPENINGS
-from gre_bench.store import STORAGE_VERSION, TABLES, VIEWS, of_statement, statement
+from gre_bench.store import NEW_FILE, TABLES, VIEWS, of_statement, statement
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
@@ -59,7 +59,7 @@ def write_database(
     Raises `StoreError` if *source* cannot be read or has another version, or if *target* cannot be written.
     """
     try:
-        connection = duckdb.connect(str(target), config={"storage_compatibility_version": STORAGE_VERSION})
+        connection = duckdb.connect(str(target), config=dict(NEW_FILE))
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:

@@ -24,13 +24,13 @@ from gre_bench.store.database import interrupted, of_statement
 from gre_bench.store.edition import ReadCopy, Store, find_editions, no_edition, now
 from gre_bench.store.frozen import Frozen, frozen
 from gre_bench.store.read_copy import kept_open
-from gre_bench.store.schema import EARLIEST_VERSION, SCHEMA_VERSION, STORAGE_VERSION, TABLES, VIEWS
+from gre_bench.store.schema import EARLIEST_VERSION, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS
 from gre_bench.store.statements import statement
 
 __all__ = [
     "EARLIEST_VERSION",
+    "NEW_FILE",
     "SCHEMA_VERSION",
-    "STORAGE_VERSION",
     "TABLES",
     "VIEWS",
     "Frozen",

@@ -12,7 +12,7 @@ import duckdb
 
 from gre_bench.core.errors import Clash, Stopped, StoreError
 from gre_bench.store.files import FULL, KEPT
-from gre_bench.store.schema import STORAGE_VERSION
+from gre_bench.store.schema import NEW_FILE
 
 DUCKDB_WAIT_S = 30.0
 LOG_SIZE = "128MB"
@@ -118,7 +118,7 @@ class Database:
         deadline = time.monotonic() + DUCKDB_WAIT_S
         while True:
             try:
-                connection = duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
+                connection = duckdb.connect(str(file), config=dict(NEW_FILE))
                 connection.execute("set enable_progress_bar = false")
                 if self._open is None or file != self.file:  # else set already: both hold for the file while it is open
                     connection.execute("set global timezone = 'UTC'")

@@ -19,7 +19,7 @@ from gre_bench.release.publishing import publish
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publication_of, publish_edition
 from gre_bench.stats.effects import holm
-from gre_bench.store import STORAGE_VERSION, TABLES, frozen
+from gre_bench.store import NEW_FILE, TABLES, frozen
 from gre_bench.store.queries.board import LEADERBOARD
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.store.queries.score import PROGRESS
@@ -44,7 +44,7 @@ def test_a_release_holds_its_tables_twice_its_page_and_pages_of_papers_and_is_th
             assert run.sql(f"select count(*) from {both}").fetchall() == [(0,)], table
         assert run.sql("select count(*) from leaderboard").fetchall() == [(12,)]
         version = run.sql("select tags['storage_version'] from duckdb_databases() where not internal").fetchall()
-        assert version[0][0].startswith(STORAGE_VERSION.removesuffix(".0")), version
+        assert version[0][0].startswith(NEW_FILE["storage_compatibility_version"].removesuffix(".0")), version
     assert len(list((folder / "papers").glob("*.html"))) == 6
     for name in ("program", "settings", "signatures", "seeds", "validations", "snapshots", "imports"):
         assert name in found

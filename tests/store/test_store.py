@@ -15,7 +15,7 @@ import pytest
 
 from gre_bench.core.errors import Clash, LockedError, SettingsError, StoreError
 from gre_bench.core.records import Edition
-from gre_bench.store import SCHEMA_VERSION, STORAGE_VERSION, TABLES, Store, find_editions, now, statement
+from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, Store, find_editions, now, statement
 from gre_bench.store.queries.ingest import PAPERS
 from gre_bench.store.queries.score import SPANS_OF
 
@@ -104,10 +104,12 @@ def test_a_transaction_that_fails_leaves_nothing(store):
     store.write(("add_scores", [score()]))
 
 
-def test_the_file_is_of_the_pinned_storage_version(store):
+def test_the_file_has_the_pinned_format_and_block_size(store):
     with store.transaction() as run:
         (tags,) = run.execute("select tags from duckdb_databases() where not internal").fetchone()
-    assert tags["storage_version"].startswith(STORAGE_VERSION)
+        (block_size,) = run.execute("select block_size from pragma_database_size()").fetchone()
+    assert tags["storage_version"].startswith(NEW_FILE["storage_compatibility_version"])
+    assert str(block_size) == NEW_FILE["default_block_size"]
 
 
 def hold(folder: Path, seconds: float, held) -> None:
