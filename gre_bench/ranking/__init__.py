@@ -1,1 +1,1 @@
-"""What a board reports besides means: ranks, contamination, sensitivity, published numbers."""
+"""What a board reports besides mean scores: ranks, contamination, dependence on the references, published numbers."""

@@ -1,6 +1,7 @@
-"""Compares numbers: two boards by rank correlation, a board with other benchmarks, a run with printed results.
+"""Compares boards: with each other by rank correlation, with other benchmarks, and with printed results.
 
-Scores of different signatures are never mixed: ranks are compared, and values stand side by side.
+Scores of different signatures are never mixed. Only ranks are compared across signatures, or the scores are shown side
+by side.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ FEWEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Agreement of two boards on one metric over the *n* models that both have.
+    """How well two boards agree on the ranks of models, by one metric.
 
-    *spearman* and its p-value *p* are None if *n* is below `FEWEST`, or if all scores of a board are equal.
-    *only_first* and *only_second*: the models that only the first or only the second board has.
+    - *metric*: the name of the metric.
+    - *n*: the number of models on both boards.
+    - *spearman*, *p*: Spearman's coefficient over these models and its p-value. Both are None if *n* is below `FEWEST`,
+      or if all their scores on one board are equal.
+    - *only_first*, *only_second*: the models on the first board only, and on the second board only.
     """
 
     metric: str
@@ -34,9 +38,13 @@ class Consistency:
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkCorrelation:
-    """Correlations of a board's *metric* with another *benchmark*, over the *n* models that have both.
+    """How closely the models' scores on a board follow their values on another benchmark.
 
-    *left_out*: the number of models of the board for which the benchmark has no value.
+    - *metric*: the metric of the board. *benchmark*: the name of the other benchmark.
+    - *n*: the number of models with both a score and a benchmark value.
+    - *left_out*: the number of models on the board without a benchmark value.
+    - *spearman*, *pearson*: the coefficients over the *n* models; None if *n* is below `FEWEST` or a variable is
+      constant.
     """
 
     metric: str
@@ -49,12 +57,13 @@ class BenchmarkCorrelation:
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """One *metric* on one *item*: the *printed* figure and the figure *found* in a run. Either may be None.
+    """A printed figure beside the figure of a run, for one metric and one item (such as a model or a change).
 
-    *difference*: found − printed, None if either is missing.
-
-    *overlap*: whether the two intervals meet; None if one interval is not given. *within*: whether each given interval
-    holds the value of the other figure; None if no interval is given.
+    - *printed*, *found*: the figure that the paper prints, and that of the run. Either may be None.
+    - *difference*: the value found less the value printed; None if a figure is missing.
+    - *overlap*: whether the intervals of the two figures overlap; None if either has no interval.
+    - *within*: whether each figure's interval contains the other figure's value. A figure without an interval is not
+      checked; None if neither has one.
     """
 
     metric: str
@@ -67,7 +76,10 @@ class Beside:
 
 
 def consistency(one: Iterable[Figure], other: Iterable[Figure]) -> list[Consistency]:
-    """Returns Spearman's coefficient between two boards for each metric that both have (Xu et al. 2025, A.2, A.3)."""
+    """Returns how well two boards agree on the ranks of models, one row per metric that is on both boards.
+
+    *one*, *other*: the figures of each board, where items are models. Source: Xu et al. 2025, A.2 and A.3.
+    """
     first, second = _by_metric(one), _by_metric(other)
     found = []
     for metric in (name for name in first if name in second):
@@ -84,7 +96,7 @@ def with_benchmarks(
 ) -> list[BenchmarkCorrelation]:
     """Returns the correlations of each metric of *board* with each benchmark (Xu et al. 2025, table 5).
 
-    *benchmarks*: benchmark → model → value.
+    *board*: the figures of the board, where items are models. *benchmarks*: benchmark → model → value.
     """
     found = []
     for metric, scores in _by_metric(board).items():
@@ -97,9 +109,9 @@ def with_benchmarks(
 
 
 def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
-    """Returns printed and found figures side by side: one row for each metric and item that either has.
+    """Returns the *printed* figures beside the *found* figures of a run, one row for each metric and item.
 
-    The rows of printed figures come first, in their order.
+    A figure without a counterpart has a row of its own. Rows with a printed figure come first, in printed order.
     """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
     right = {(figure.metric, figure.item): figure for figure in found}
@@ -129,7 +141,11 @@ def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
 
 
 def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, float | None]:
-    """Returns Spearman's coefficient and its two-sided p-value (t approximation); None where it is not defined."""
+    """Returns Spearman's coefficient of *x* and *y*, and its two-sided p-value (t approximation).
+
+    Both are None for fewer than `FEWEST` values, or if *x* or *y* is constant. The p-value alone is None if it is
+    undefined.
+    """
     from scipy.stats import spearmanr
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:

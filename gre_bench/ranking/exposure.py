@@ -1,12 +1,17 @@
-"""Tells whether a model may have learnt from the reviews that measure it, and whether a relative of it judges it.
+"""Tells whether a model may have learnt from an edition's reviews, and whether a related model judges it.
 
-A candidate is *clean* for an edition if its knowledge cutoff precedes the day on which the edition's reviews were first
-shown. It is *contaminated* if the cutoff does not precede that day, and *unknown* if either day is unknown. The status
-of a candidate that is no model is *none*. The evaluation LM and the writers get a status in the same way. An evaluation
-LM that has read a reference raises that reference's marginal.
+Each candidate has a *status* for an edition:
 
-In a *conflict*, the candidate shares a family or a maker with the LM that scores it, or with a writer of its judgments.
-An LM may find the phrasing of its own family likelier.
+- *clean*: its knowledge cutoff precedes the day on which the edition's reviews were first shown;
+- *contaminated*: its knowledge cutoff does not precede that day;
+- *unknown*: one of the two days is unknown;
+- *none*: the name stands for no model.
+
+The evaluation LM and the writers have a status, too. An evaluation LM that has read a reference gives that reference a
+higher probability even without a review.
+
+A candidate has a *conflict* if it shares a family or a maker with the LM that scores it, or with a writer of its
+judgments. An LM may find the phrasing of its own family likelier.
 """
 
 from __future__ import annotations
@@ -42,10 +47,14 @@ ROLE_NAMES: dict[Role, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What is known of one model's exposure to an edition; a row of the table ``exposures``.
+    """Whether one model may have learnt from the reviews of an edition; a row of the table ``exposures``.
 
-    *role*: what the model does in the edition. *cutoff*: its knowledge cutoff. *released*: the day on which the
-    edition's reviews were first shown.
+    - *role*: what the model does in the edition, such as ``candidate`` or ``writer``.
+    - *name*: the model's name in that role.
+    - *status*: ``clean``, ``contaminated``, ``unknown`` or ``none``, as the top of this module defines them.
+    - *family*: the model's family, such as Llama 3.1; None if unknown.
+    - *cutoff*: the model's knowledge cutoff; None if unknown.
+    - *released*: the day on which the edition's reviews were first shown; None if unknown.
     """
 
     role: Role
@@ -57,9 +66,9 @@ class Exposure:
 
 
 def exposure(role: Role, name: str, models: Mapping[str, Model], released: date | None) -> Exposure:
-    """Returns whether the model *name* may have learnt from reviews first shown on the day *released*.
+    """Returns whether the model *name* may have learnt from reviews that were first shown on the day *released*.
 
-    *models*: the entries of the catalogue, by name.
+    *role*: what the model does in the edition. *models*: the models of the catalogue, by name.
     """
     if role != "candidate" and name.startswith(_PLAIN):
         return Exposure(role, name, "none", None, None, released)
@@ -72,11 +81,14 @@ def exposure(role: Role, name: str, models: Mapping[str, Model], released: date 
 
 
 def found(name: str, models: Mapping[str, Model]) -> Model | None:
-    """Returns the entry of the candidate, writer or evaluation LM *name*; None if no single entry fits.
+    """Returns the model of the catalogue *models* that a candidate, writer or evaluation LM called *name* uses.
 
-    Writers sign ``name@revision · prompt ...``. Candidates may be called ``name@condition`` or ``name+protocol``.
-    Evaluation LMs are called by their folder or by the model's own name, with or without its maker. Entries with the
-    same last part of the name count as one if they agree in family and cutoff.
+    Returns None if no model fits, or if several fit that differ in family or knowledge cutoff. These forms of *name*
+    are understood:
+
+    - a candidate: ``name``, ``name@condition`` or ``name+protocol``;
+    - a writer: ``name@revision · prompt ...``;
+    - an evaluation LM: its folder or its own name, with or without the maker's name and a slash before it.
     """
     bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)
@@ -93,9 +105,9 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
 
 
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
-    """Returns in words which of *others* are related to *candidate* by family or maker; None if none is known to be.
+    """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known to.
 
-    *others*: the names of the LM that scores and of the writers, by role.
+    *others*: the names of the evaluation LM and the writers, by role. *models*: the models of the catalogue, by name.
     """
     own = found(candidate, models)
     if own is None:

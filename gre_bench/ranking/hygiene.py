@@ -1,14 +1,14 @@
 """Computes how much a board depends on who wrote the references, in three ways.
 
-All three concern the lead over the human baseline. The lead of a candidate is its score less the human candidate's on
-the same paper and reference. Human references that are easy or hard for everybody cancel. Intervals are 90%, Student's,
-and keep pairs of a paper together.
+All three look at a candidate's lead: its score less the human baseline's score on the same paper and reference. Effects
+of references that are easy or hard for everybody cancel in a lead. Intervals are 90%, by Student's t, and treat all
+pairs of one paper as dependent.
 
-- *reviewers*: how far leads and ranks move when each human reviewer's position is left out in turn.
-- *swap*: how far each lead would move if a tenth of the references were another candidate's reviews. That candidate's
-  own lead is measured against its own text, which gives the most that it could gain.
-- *strata*: leads against references that are likely to be LM-written, less leads against the others. Any score of that
-  likelihood can be used.
+- *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, gives no reference.
+- *swap*: how far each lead would move if a tenth of the references were reviews by one candidate. That candidate's own
+  lead is then measured against its own reviews, so its shift is the most that it could gain.
+- *strata*: each lead against references that an LM probably wrote, less the lead against the other references. The
+  caller supplies the likelihoods, from any detector.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ LEVEL = 0.90
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How far the lead of *candidate* moves when *what* is done to the references.
+    """How far the lead of one candidate over the human baseline moves if the references change.
 
-    - *lead*: the lead before the change.
-    - *shift*, *low*, *high*: the shift and the ends of its interval, in the metric's unit.
-    - *rank*, *new_rank*: the candidate's ranks before and after.
+    - *what*: the change of the references, in words.
+    - *lead*: the lead before the change, in the metric's unit.
+    - *shift*: the lead after the change less the lead before. *low*, *high*: the ends of its interval; None for one
+      paper.
+    - *rank*, *new_rank*: the candidate's ranks before and after; None if ranks are not compared.
     - *papers*: the number of papers.
-    - *upper_bound*: whether the shift is the most that the candidate could gain.
+    - *upper_bound*: whether *shift* is only the most that the candidate could gain.
     """
 
     what: str
@@ -74,9 +76,9 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
 
 
 def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
-    """Returns the shifts of leads if a tenth of the references were reviews by the candidate *intruder*.
+    """Returns the shift of each candidate's lead if a tenth of the references were reviews by the candidate *intruder*.
 
-    *pairs*: the scores against human references. *swapped*: the scores against the intruder's reviews.
+    *pairs*: the scores against human references. *swapped*: the scores against the intruder's reviews as references.
     """
     full, against = _leads(pairs), _leads(swapped)
     found = []
@@ -91,10 +93,14 @@ def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
 
 
 def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
-    """Returns each lead against references at or above *threshold*, less the lead against those below it.
+    """Returns how far each candidate's lead differs between references that an LM probably wrote and the others.
 
-    *likelihood* maps references to their likelihood of being LM-written; references without one are left out. Returns
-    [] if no reference lies at or above *threshold*, or none below.
+    *likelihood*: reference → its likelihood of being LM-written. References from *threshold* upwards count as
+    LM-written; references without a likelihood are left out. A candidate is left out if all its references are on one
+    side of *threshold*.
+
+    In the result, *lead* is the lead against references below *threshold*. *shift* is the lead against the others, less
+    that.
     """
     found = []
     for name, leads in _leads(pairs).items():
@@ -132,9 +138,9 @@ def _t(count: int) -> float:
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
-    """Returns the leads of each candidate but the human one, by paper and reference.
+    """Returns candidate → (paper, reference) → lead, without the human baseline.
 
-    A lead is the candidate's score less the human candidate's.
+    A lead is the candidate's score less the human baseline's score of the same paper and reference.
     """
     rows = list(zip(*pairs.columns, strict=True))
     human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}
@@ -153,7 +159,7 @@ def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
 
 
 def _ranks(pairs: Pairs) -> dict[str, int]:
-    """Returns the rank of each candidate by mean score; equal means share the better rank."""
+    """Returns candidate → rank by mean score; rank 1 has the highest mean, and equal means share the better rank."""
     by_name: dict[str, list[float]] = {}
     for name, _, _, value in zip(*pairs.columns, strict=True):
         by_name.setdefault(name, []).append(value)

@@ -1,4 +1,4 @@
-"""Reads the numbers printed in Xu et al. 2025, from ``data/published``: tables 1 to 14, and the running text."""
+"""Reads the numbers that Xu et al. 2025 prints in tables 1 to 14 and in its running text, from ``data/published``."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ SIZE = "parameters_billion"
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A printed number: the *metric* of an *item* (a change, a model, a benchmark), and its position in the paper.
+    """A number that a paper prints, or the number of a run to be set beside it.
 
-    *low* and *high*: ends of the number's interval. *p*: its p-value. *table*, *row* and *column*: its position, with
-    the names as printed. *anomaly*: the code of a reason not to take the number at face value
-    (``data/published/README.md``). *note*: that reason in words.
+    - *metric*: the metric, such as ``gem_s_abstract``. *item*: what the metric is applied to: a change, a model, a
+      benchmark.
+    - *value*: the number. *low*, *high*: the ends of its interval. *p*: its p-value. The last three may be None.
+    - *table*, *row*, *column*: where the number is printed, with the names as printed.
+    - *anomaly*: the code of a reason not to take the number at face value, as listed in ``data/published/README.md``.
+    - *note*: that reason in words.
     """
 
     metric: str
@@ -59,12 +62,19 @@ def folder() -> Path:
 
 
 def tables() -> tuple[str, ...]:
-    """Returns the names of the published tables, in the paper's order, the running text last."""
+    """Returns the names of the published tables in the paper's order, ``table1`` to ``table14``, then ``text``."""
     return (*sorted((path.stem for path in folder().glob("table*.csv")), key=lambda name: int(name[5:])), "text")
 
 
 def kind(table: str) -> Kind:
-    """Returns the kind of items in *table*: grades, effects of changes, benchmarks, models (a board), or a mix."""
+    """Returns what the numbers of *table* are about.
+
+    - ``grades``: correlations with human grades;
+    - ``effects``: effects of changes of reviews;
+    - ``benchmarks``: correlations with other benchmarks;
+    - ``board``: scores of models;
+    - ``text``: numbers of several kinds, from the running text.
+    """
     return _KINDS.get(table, "effects")
 
 
@@ -72,7 +82,7 @@ def kind(table: str) -> Kind:
 def load(table: str) -> tuple[Figure, ...]:
     """Returns the figures of *table* in printed order, row by row.
 
-    Raises `SettingsError` for an unknown table, with the names of the known ones.
+    Raises `SettingsError`, which lists the published tables, if *table* is none of them.
     """
     if table not in tables():
         raise SettingsError(f"no published table {table}; there are: {', '.join(tables())}")
@@ -81,9 +91,10 @@ def load(table: str) -> tuple[Figure, ...]:
 
 
 def printed_consistency(one: str, other: str) -> dict[str, float]:
-    """Returns Spearman's coefficient that the running text prints between two published boards, by metric.
+    """Returns metric → Spearman's coefficient that the running text prints between two published boards.
 
-    *one*, *other*: names of tables. The result is empty if the text prints no coefficient for them.
+    *one*, *other*: the names of the two tables, in any order. The result is empty if the text prints no coefficient for
+    these two.
     """
     pairs = {f"{one}~{other}", f"{other}~{one}"}
     return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}

@@ -1,9 +1,12 @@
-"""Computes how sure the ranks of a board are, and what its candidates score at the length of a human review.
+"""Computes how sure the ranks of a board are, and what its candidates would score at the length of a human review.
 
-Every claim of order on a board comes from one family of Student's tests by paper. Holm's correction covers all pairs of
-ranked candidates and their tests against chance. Two candidates are tied unless their test is significant at 5%. A
-rank's interval follows from the same tests; the bootstrap's shorter interval stands beside it. Intervals of scores and
-differences are 90%, as on the board.
+Every claim about the order of candidates comes from one family of Student's paired tests by paper:
+
+- Holm's correction covers the tests of every two ranked candidates, and each candidate's test against chance.
+- Two candidates are tied unless their test is significant at 5%.
+- The interval of a rank follows from the same tests. The bootstrap's shorter interval stands beside it.
+
+Intervals of scores and differences are 90%, as on the board.
 """
 
 from __future__ import annotations
@@ -35,13 +38,13 @@ class Pairs:
     values: Sequence[float]
 
     def of(self, names: Sequence[str]) -> Pairs:
-        """Returns the pairs of the candidates *names*."""
+        """Returns the scores of the candidates *names*."""
         wanted = set(names)
         kept = [index for index, name in enumerate(self.candidates) if name in wanted]
         return self.at(kept)
 
     def at(self, indices: Sequence[int]) -> Pairs:
-        """Returns the pairs at *indices*, in that order."""
+        """Returns the scores at the positions *indices* of the columns, in that order."""
         names, papers, references = (
             [column[index] for index in indices] for column in (self.candidates, self.papers, self.references)
         )
@@ -57,16 +60,20 @@ Next = tuple[str | None, float | None, float | None, float | None, float | None,
 
 @dataclass(frozen=True, slots=True)
 class RankStatistics:
-    """How sure the rank of one candidate is (table ``rank_statistics``); *problem* says why there are no tests.
+    """How sure the rank of one candidate is; a row of the table ``rank_statistics``.
 
-    - *rank_low*, *rank_high*: the ranks that the tests allow, with 95% for all ranks at once.
-    - *likely_low*, *likely_high*: the ranks in 95% of the bootstrap's resamples, for this candidate alone.
-    - *next_candidate* to *next_p*: the comparison with the candidate one rank below.
-    - *tied*: whether the test of these two candidates is not significant.
-    - *more_papers*: how many more papers would tell the two candidates apart.
-    - *difference_p_holm*: the corrected p-value of the test against the human baseline.
-    - *above_p_holm*: the corrected p-value of the test against chance.
-    - *tests*: how many tests are in the family.
+    - *rank_low*, *rank_high*: the ranks that the tests allow; at 95%, the intervals of all candidates hold at once.
+    - *likely_low*, *likely_high*: the bootstrap's 95% interval of the rank, for this candidate alone.
+    - *next_candidate*: the candidate one rank below.
+    - *next_difference*, *next_low*, *next_high*: this candidate's mean lead over that one, and the ends of its
+      interval.
+    - *next_p*: the Holm-corrected p-value of that lead.
+    - *tied*: whether that lead is not significant at 5%.
+    - *more_papers*: how many further papers would make that lead significant, if the candidates are tied.
+    - *difference_p_holm*: the Holm-corrected p-value of the test against the human baseline.
+    - *above_p_holm*: the Holm-corrected p-value of the test against chance.
+    - *tests*: the number of tests in the family that Holm's correction covers.
+    - *problem*: the reason why there are no tests; None if there are.
     """
 
     candidate_id: str
@@ -91,10 +98,10 @@ class RankStatistics:
 def rank_statistics(
     pairs: Pairs, ranked: Mapping[str, int], above: Mapping[str, float] | None = None
 ) -> list[RankStatistics]:
-    """Returns the rank statistics of each candidate of *ranked* (name → rank, best first).
+    """Returns the rank statistics of each candidate of *ranked* (candidate → rank, best first).
 
-    Only these candidates are tested against each other. *above*: candidate → p-value of its test against chance. These
-    tests belong to the same family.
+    - *pairs*: the scores, which may include candidates without a rank. These are not tested.
+    - *above*: candidate → p-value of its test against chance. Holm's correction covers these p-values, too.
     """
     against_chance = {name: p for name, p in (above or {}).items() if name in ranked}
     if len(ranked) < 2:
@@ -131,7 +138,10 @@ def rank_statistics(
 
 
 def _next(test: PairTest | None) -> Next:
-    """Returns the columns of `RankStatistics` from *next_candidate* to *more_papers*; None in each without a *test*."""
+    """Returns the fields of `RankStatistics` from *next_candidate* to *more_papers*.
+
+    *test*: the test of the candidate against the candidate one rank below. All fields are None if *test* is None.
+    """
     if test is None:
         return None, None, None, None, None, None, None
     # A higher mean is no lead if the test's difference is not positive, however small its p.
@@ -142,11 +152,13 @@ def _next(test: PairTest | None) -> Next:
 
 
 def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple[float | None, dict[str, Interval]]:
-    """Returns the human length (geometric mean of words), and each candidate's score at it.
+    """Returns the length of a human review in words, and each candidate's mean score at that length.
 
-    *words*: by candidate and paper, the length of the text that the metric reads. The candidates share one slope. The
-    slope cannot be estimated for a single candidate, or if all candidates write equally long reviews. The mapping of
-    scores is then empty. The human length is None if there are no human reviews.
+    *words*: (candidate, paper) → the number of words in the text that the metric reads. The length of a human review is
+    the geometric mean over the human baseline's texts. It is None if there are none.
+
+    Scores are adjusted by `length_controlled`. Scores are empty if the effect of length cannot be estimated: with a
+    single candidate, or if paper and candidate determine the length.
     """
     rows = [row for row in zip(*pairs.columns, strict=True) if words.get((row[0], row[1]))]
     human = [words[name, paper] for name, paper, *_ in rows if name == HUMAN]

@@ -1,22 +1,22 @@
-"""Statistics on plain numbers: nothing here knows what the numbers mean, or reads or writes files.
+"""Statistics on plain numbers: no function here knows what its numbers mean, and none reads or writes files.
 
 samples      checks of the numbers that a statistic takes
-intervals    intervals of a mean, the paired test
-auc          separation of two samples
-resampling   bootstrap by group: seeded weights, in blocks
+intervals    confidence intervals of a mean, Student's paired test
+auc          how well a score separates two samples
+resampling   the bootstrap, which resamples whole groups
 effects      standardised mean difference of paired scores, Holm's correction
-verdicts     pass, fail or undecided from an effect
-claims       does a claim about several differences hold
-chance       a candidate's score above the score of its own reviews of other papers
-association  Pearson, Spearman and Kendall of all resamples at once
+verdicts     whether a metric passes a change: pass, fail or undecided
+claims       whether a claim about several differences holds
+chance       how far a candidate scores above its own reviews of other papers
+association  Pearson, Spearman and Kendall coefficients of many resamples at once
 correlation  correlations with grades: over all items, within groups, with length held fixed
-comparison   two correlations that share the grades
-length       scores at the length of a human review
-pair_tests   every candidate against every other, papers needed to tell two apart
-ranks        intervals of ranks, consistency of two boards
+comparison   which of two scores follows the same grades more closely
+length       scores as if every review were as long as a human one
+pair_tests   tests of every two candidates, and how many papers would tell them apart
+ranks        intervals of ranks, correlation of the ranks on two boards
 orders       whether two measures order the same candidates alike
 welch        whether a mean has changed from one set of papers to another
-symmetry     whether an evaluation LM gives a pair the same probability in both directions
+symmetry     whether an evaluation LM gives a pair of reviews the same probability in both directions
 """
 
 from gre_bench.stats.auc import Separation, separation

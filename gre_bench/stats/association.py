@@ -1,13 +1,18 @@
-"""Pearson, Spearman and Kendall's tau-b of many resamples of groups at once.
+"""Pearson, Spearman and Kendall's tau-b of many resamples at once, where whole groups of items are resampled.
 
-Each function takes the values of n items and the groups they belong to, and returns a function of counts. The counts
-(resamples, groups) say how often each resample holds each group. The function returns the coefficient of each resample
-(resamples,), as if a group's items were repeated by its count. It is NaN where one of the two variables does not vary.
+`association` and `within` take the values x and y of n items, and the group of each item. They return a function from
+counts to coefficients. The counts (resamples, groups) say how often each resample contains each group. The coefficients
+(resamples,) treat each item as repeated as often as its group. A coefficient is NaN if x or y does not vary in the
+resample.
 
-Pearson needs group sums of x, y, xy, x², y². Spearman is Pearson on midranks; the ranks of a resample follow from
-cumulated counts in the order of the values. Kendall's numerator and both parts of its denominator are quadratic forms
-in the counts. Their matrices count, for groups g and h, the concordant less the discordant pairs, and the pairs that
-differ in x or y.
+How the coefficients follow from the counts:
+
+- Pearson needs the sums of x, y, xy, x² and y² over each group.
+- Spearman is Pearson on midranks. The midranks in a resample are cumulated counts, in the order of the values.
+- Kendall is a ratio of quadratic forms in the counts, each with a matrix (groups, groups). Entry (g, h) covers the
+  pairs of an item of group g and an item of group h. In the numerator, the entry is the number of concordant pairs less
+  the number of discordant pairs. In the two parts of the denominator, it is the number of pairs that differ in x or in
+  y.
 """
 
 from __future__ import annotations
@@ -28,20 +33,28 @@ CELLS = 1 << 22
 
 
 def association(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns a function that computes the coefficient *kind* of *x* (n,) and *y* (n,) from counts of groups.
+    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* in each resample.
 
-    *groups* (n,) holds the index of each item's group; there are *size* groups.
+    - *x*, *y* (n,): the two values of each item.
+    - *groups* (n,): the index of each item's group.
+    - *size*: the number of groups.
+
+    The counts and coefficients are described at the top of this module.
     """
     return {"pearson": _pearson, "spearman": _spearman, "kendall": _kendall}[kind](x, y, groups, size)
 
 
 def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estimate:
-    """Returns a function of counts of groups that computes the coefficient *kind* between items of the same group.
+    """Returns a function from counts of groups to the coefficient *kind* of *x* and *y* between items of one group.
 
-    The arguments are those of `association`. Groups whose items do not differ add nothing. Pearson is computed on
-    values less their group's mean. Spearman is computed on midranks within the group, divided by the group's size + 1,
-    less their mean. A group thus weighs by its number of items. Kendall is the sum over pairs within groups, divided by
-    √(pairs that differ in x · pairs that differ in y).
+    The parameters and the returned function are those of `association`. Items of different groups are never compared. A
+    group adds nothing if its items are all equal in *x* and all equal in *y*.
+
+    - Pearson: on each value less the mean of its group.
+    - Spearman: on each item's midrank within its group, divided by the group's size + 1, less the group's mean of that
+      quotient. The division makes the weight of a group proportional to its number of items.
+    - Kendall: over pairs of items of one group, the number of concordant pairs less the number of discordant pairs.
+      This is divided by √(number of pairs that differ in *x* · number of pairs that differ in *y*).
     """
     if kind == "kendall":
         sums = np.stack([np.diag(_pairs(a, b, groups, size)) for a, b in ((x, y), (x, x), (y, y))], axis=1)
@@ -91,9 +104,10 @@ def _ratio(cross: Array, x_spread: Array, y_spread: Array) -> Array:
 
 
 def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
-    """Returns a function from counts (resamples, groups) to midranks (resamples, n) of *values*.
+    """Returns a function from counts (resamples, groups) to the midranks (resamples, n) of *values* in each resample.
 
-    The ranks of items that a resample does not hold are undefined.
+    *groups* (n,) holds the index of each value's group, and *size* is the number of groups. The midranks of items that
+    a resample does not contain have no meaning.
     """
     distinct, index = np.unique(values, return_inverse=True)
     untied = len(distinct) == len(values)
@@ -111,9 +125,11 @@ def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Ar
 
 
 def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
-    """Returns a matrix (groups, groups): Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ), item i of the row's group, j of the column's.
+    """Returns a matrix (groups, groups): entry (g, h) is Σ sign(xᵢ − xⱼ)·sign(yᵢ − yⱼ) over i in g and j in h.
 
-    On the matrix's diagonal, each pair of items is counted twice.
+    Here i runs through the items of group g, and j through those of group h. An entry (g, g) thus counts each pair of
+    items twice, as (i, j) and as (j, i). *groups* (n,) holds the index of each item's group, and *size* is the number
+    of groups.
     """
     order = np.argsort(groups, kind="stable")
     a, b = x[order], y[order]
@@ -128,7 +144,10 @@ def _pairs(x: Array, y: Array, groups: Indices, size: int) -> Array:
 
 
 def _ranks_within(values: Array, groups: Indices) -> Array:
-    """Returns the midranks of *values* (n,) within their group, divided by the group's size + 1."""
+    """Returns each value's midrank among the values of its group, divided by the group's size + 1, as an array (n,).
+
+    *groups* (n,) holds the index of the group of each of the *values* (n,).
+    """
     order = np.lexsort((values, groups))
     ordered = groups[order]
     starts = np.flatnonzero(np.r_[True, (np.diff(values[order]) > 0) | (np.diff(ordered) > 0)])

@@ -1,4 +1,4 @@
-"""How well a score separates two samples: the area under the ROC curve, with an interval clustered by paper."""
+"""How well a score separates two samples: the area under the ROC curve (AUC), with an interval clustered by paper."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from gre_bench.stats.samples import Array, finite, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """Probability that a score of *same* exceeds one of *other* (AUC), with a 95% interval clustered by paper.
+    """The probability that a random score of one sample, *same*, exceeds a random score of another, *other*.
 
-    *auc*: the probability. *low* to *high*: its interval. *same_pairs*, *other_pairs*: the numbers of scores in the two
-    samples.
+    - *auc*: the probability, which is the area under the ROC curve. Equal scores count half.
+    - *low*, *high*: the ends of its 95% interval, clustered by paper.
+    - *same_pairs*, *other_pairs*: the number of scores in each sample.
     """
 
     auc: float
@@ -31,10 +32,11 @@ def separation(
 ) -> Separation:
     """Returns the AUC of the scores *same* against the scores *other*, with a 95% interval clustered by paper.
 
-    Ties count half. *same_papers* and *other_papers* hold the paper of each score.
+    *same_papers* and *other_papers* hold the paper of each score. Equal scores count half. Raises ValueError for fewer
+    than two scores in a sample, or fewer than two papers in all.
 
-    The variance sums each paper's placement values over both samples (Obuchowski 1997). It is therefore valid when the
-    pairs of a paper depend on each other. The interval is cut to [0, 1].
+    The variance sums the placement values of each paper over both samples (Obuchowski 1997). The interval is therefore
+    valid even if scores of one paper depend on each other. Its ends are cut to [0, 1].
     """
     from scipy.special import stdtrit
 
@@ -53,7 +55,7 @@ def separation(
 
 
 def _placements(x: Array, y: Array) -> Array:
-    """Returns for each value in *x* the share of *y* below it, ties counted half."""
+    """Returns for each value in *x* the share of the values in *y* that are smaller; equal values count half."""
     ordered = np.sort(y)
     below = np.searchsorted(ordered, x, side="left")
     upto = np.searchsorted(ordered, x, side="right")

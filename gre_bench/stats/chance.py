@@ -1,8 +1,10 @@
-"""How far a candidate scores above chance: above the score of its own reviews of other papers.
+"""How far a candidate scores above chance: its score less the score of its own reviews of other papers.
 
-The scores are paired: the same paper and reference, once with the review of the paper and once with a review of another
-paper. Reviews exchange places within small groups of papers, the *units*. In the difference of a unit, effects of a
-review alone and of a paper alone cancel. Units share no paper, so they are independent.
+Each pair of a paper and a reference has two scores. One is the score of the candidate's review of that paper. The
+other, the *score by chance*, is the score of the candidate's review of another paper.
+
+Reviews exchange papers within small groups of papers, the *units*. In the mean difference of a unit, effects of one
+review alone or of one paper alone cancel. No two units share a paper, so units are independent.
 """
 
 from __future__ import annotations
@@ -15,11 +17,14 @@ from gre_bench.stats.intervals import clustered_test
 
 @dataclass(frozen=True, slots=True)
 class AboveChance:
-    """How far scores lie above chance: *chance*, the mean score by chance, and *above*, the mean score less that.
+    """How far a candidate's scores lie above its scores by chance; means and interval are in the metric's unit.
 
-    *chance* and *above* are in the metric's unit. *low* to *high*: the 90% interval of *above*. *p*: its p-value.
-    Interval and p-value are None for fewer than two independent units. *papers* and *swaps*: the numbers of papers and
-    of units.
+    - *chance*: the mean score by chance.
+    - *above*: the mean score less *chance*.
+    - *low*, *high*: the ends of the 90% interval of *above*; None for fewer than two units.
+    - *p*: the two-sided p-value of *above*; None for fewer than two units.
+    - *papers*: the number of papers.
+    - *swaps*: the number of units, the groups of papers that exchange reviews.
     """
 
     chance: float
@@ -34,11 +39,14 @@ class AboveChance:
 def above_chance(
     values: Sequence[float], differences: Sequence[float], papers: Sequence[object], units: Sequence[object]
 ) -> AboveChance:
-    """Returns the mean score by chance and the mean score above it, tested over units.
+    """Returns how far the mean of *values* lies above the mean score by chance, with Student's t test over units.
 
-    *values* (n,) are the scores of pairs; *differences* (n,) are these scores less the scores by chance of the same
-    pairs. *papers* (n,) and *units* (n,) name the paper and the unit of each pair. Raises ValueError if there are no
-    values.
+    - *values* (n,): the score of each pair.
+    - *differences* (n,): the score of each pair less its score by chance.
+    - *papers* (n,): the paper of each pair.
+    - *units* (n,): the unit of each pair, which is a group of papers that exchange reviews.
+
+    Raises ValueError if there are no values.
     """
     if not values:
         raise ValueError("no pair has a score by chance")

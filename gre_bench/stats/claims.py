@@ -1,9 +1,19 @@
-"""Does a claim hold? Contrasts with intervals, and the verdict over all of them or any of them.
+"""Does a claim hold? A claim says that all, or at least one, of several quantities are above zero.
 
-A contrast is a quantity that the claim says is above zero. A claim about all contrasts holds if every 95% interval lies
-above zero. This is an intersection-union test, of level 2.5% without correction. The claim does not hold if one
-interval lies below zero. There, the intervals cover 95% over all contrasts together (Bonferroni). A claim that at least
-one contrast is above zero is the mirror image.
+Such a quantity is called a contrast. It has a 95% interval of its own. It also has a wider interval for the case that
+one contrast out of several decides: by Bonferroni, these cover 95% over all contrasts together.
+
+A claim that *all* contrasts are above zero
+
+- holds if every 95% interval lies above zero (an intersection-union test of level 2.5%, without correction);
+- does not hold if at least one of the wider intervals lies below zero.
+
+A claim that *any* contrast, at least one, is above zero
+
+- holds if at least one of the wider intervals lies above zero;
+- does not hold if every 95% interval lies below zero.
+
+In all other cases, the claim cannot be told.
 """
 
 from __future__ import annotations
@@ -20,10 +30,14 @@ POWER = 0.8
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """A quantity that is above zero if the claim is right: its *value*, its standard *error*, and the *n* it rests on.
+    """A quantity that is above zero if the claim is right, such as the mean score difference of two candidates.
 
-    *name* says in words what the quantity is. *n* counts papers, items or pairs. *freedom*: degrees of freedom of
-    Student's t, infinite if the error comes from a published or stored interval.
+    - *name*: the quantity in words.
+    - *value*: its estimate.
+    - *error*: the standard error of *value*.
+    - *n*: the number of papers, items or pairs behind the estimate.
+    - *freedom*: the degrees of freedom of Student's t. It is infinite if *error* comes from a published or stored
+      interval.
     """
 
     name: str
@@ -33,15 +47,16 @@ class Contrast:
     freedom: float = math.inf
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Returns both ends of the two-sided interval at *level*: value ± t·error."""
+        """Returns the lower and upper end of the two-sided interval at *level*: value ± t·error."""
         half = _t(0.5 + level / 2, self.freedom) * self.error
         return self.value - half, self.value + half
 
     @property
     def needed(self) -> int | None:
-        """Returns the n that finds an effect of this size with a power of 80%: n·((t₀.₉₇₅ + z₀.₈)·error/|value|)².
+        """Returns how large *n* must be to find an effect of this size with a power of 80%, in a two-sided test at 5%.
 
-        None if the present n is enough, or if the effect is below a thousandth of its error, which counts as no effect.
+        The formula is n·((t₀.₉₇₅ + z₀.₈)·error/|value|)². Returns None if the present *n* is enough: the 95% interval
+        excludes zero. Also returns None if |value| is below a thousandth of *error*, which counts as no effect.
         """
         low, high = self.interval()
         if abs(self.value) < self.error / 1000 or low > 0 or high < 0:
@@ -51,10 +66,12 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """The *verdict* on a claim and its *contrasts*.
+    """The *verdict* on a claim, with the *contrasts* that it rests on.
 
-    *needed* and *why* belong to the verdict "cannot be told". *needed*: the n that would decide the claim, None if
-    unknown. *why*: the reason, empty if none is stated.
+    If the verdict is "cannot be told", two fields say more:
+
+    - *needed*: how many papers, items or pairs would decide the claim; None if unknown.
+    - *why*: the reason in words; empty if the intervals are merely too wide.
     """
 
     verdict: Verdict
@@ -64,7 +81,10 @@ class ClaimResult:
 
 
 def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
-    """Returns the mean of *differences*, one per paper, as a contrast; None for fewer than two papers."""
+    """Returns the mean of *differences*, one number per paper, as a contrast; None for fewer than two papers.
+
+    *name*: the quantity in words.
+    """
     n = len(differences)
     if n < 2:
         return None
@@ -74,10 +94,10 @@ def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
 
 
 def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
-    """Returns the contrast with *value* whose two-sided interval at *level* ends at *low* and *high*.
+    """Returns the contrast *name* with the estimate *value* and the two-sided interval from *low* to *high*.
 
-    The contrast's error follows from the interval's width, by the normal distribution. *n*: the number of papers, items
-    or pairs.
+    *level* is the interval's coverage. The standard error follows from the interval's width, by the normal
+    distribution. *n*: the number of papers, items or pairs behind the estimate.
     """
     return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
 
@@ -85,9 +105,10 @@ def from_interval(name: str, value: float, low: float, high: float, n: int, leve
 def judge_claim(
     contrasts: Sequence[Contrast], quantifier: Quantifier = "all", why_empty: str = "nothing to compare"
 ) -> ClaimResult:
-    """Tests the claim that *contrasts* are above zero: all of them, or at least one, as *quantifier* says.
+    """Tests the claim that all *contrasts*, or at least one of them, are above zero.
 
-    Without contrasts the claim cannot be told, for the reason *why_empty*.
+    *quantifier* says which: ``all`` or ``any``. If there are no contrasts, the verdict is "cannot be told", with
+    *why_empty* as its reason.
     """
     if not contrasts:
         return ClaimResult("cannot be told", (), why=why_empty)

@@ -1,10 +1,16 @@
-"""Is one score closer to the human grades than another? Two correlations that share the grades.
+"""Is one score closer to the human grades than another? The difference of two correlations with the same grades.
 
-The correlations are dependent, so their difference is taken on the same resamples of groups. The result also gives
-Williams' t (1959), recommended by Steiger (1980, eq. 7), which assumes independent items and normal variables:
+The two correlations share the grades, so they depend on each other. The bootstrap therefore computes both on the same
+resamples of groups, and takes their difference in each resample.
+
+The result also has Williams' t (1959), which Steiger (1980, eq. 7) recommends. It assumes independent items and normal
+variables:
 
     t = (r₁ − r₂)·√( (n − 1)(1 + r₁₂) / (2·(n − 1)/(n − 3)·|R| + r̄²·(1 − r₁₂)³) ), n − 3 degrees of freedom,
     |R| = 1 − r₁² − r₂² − r₁₂² + 2·r₁r₂r₁₂, r̄ = (r₁ + r₂)/2.
+
+r₁ and r₂ are the correlations of the two scores with the grades. r₁₂ is the correlation between the two scores, and n
+is the number of items.
 """
 
 from __future__ import annotations
@@ -22,11 +28,15 @@ from gre_bench.stats.samples import Array, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two correlations with the grades, and their difference: *first* less *second*.
+    """The correlations of two scores with the same grades, and the difference of the two correlations.
 
-    *low* to *high*: the difference's interval by group, and *p* its p-value. *items* and *groups* are numbers.
-
-    *williams_t* and *williams_p* are None for Kendall's tau, which the formula does not cover.
+    - *kind*: the coefficient.
+    - *first*, *second*: the correlation of the first and of the second score with the grades.
+    - *difference*: *first* less *second*.
+    - *low*, *high*, *p*: the interval of *difference* and its two-sided p-value, by resampling groups.
+    - *williams_t*, *williams_p*: Williams' t and its p-value. They are None for Kendall's tau, which the formula does
+      not cover.
+    - *items*, *groups*: the numbers of items and of groups.
     """
 
     kind: Kind
@@ -52,12 +62,16 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Comparison:
-    """Compares how closely the scores *first* and *second* follow the *grades* of the same items.
+    """Compares how closely two scores, *first* and *second*, follow the *grades* of the same items.
 
-    *groups* holds the group of each item.
+    - *first*, *second*, *grades* (n,): one number per item.
+    - *groups* (n,): the group of each item. Whole groups are resampled.
+    - *level*: the coverage of the interval.
+    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
-    The interval is difference ± t·se. se is the standard deviation over resamples times √(G/(G − 1)), and t is
-    Student's with G − 1 degrees of freedom. For Spearman, Williams' t is an approximation on ranks.
+    The interval is difference ± t·se. Here se is the standard deviation of the difference over resamples, times √(G/(G
+    − 1)) for G groups. t is Student's quantile with G − 1 degrees of freedom. For Spearman, Williams' t is an
+    approximation on ranks.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -80,10 +94,14 @@ def compare(
 
 
 def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:
-    """Returns Williams' t and its two-sided p-value for the correlations *first* and *second* that share one variable.
+    """Returns Williams' t and its two-sided p-value for two correlations that share a variable, such as the grades.
 
-    *between* is the correlation of the two variables that are not shared. *items*: the number of items. Raises
-    ValueError for fewer than four items. Also raises it for correlations so close to 1 that t is undefined.
+    - *first*: the correlation of the first score with the grades.
+    - *second*: the correlation of the second score with the grades.
+    - *between*: the correlation of the two scores.
+    - *items*: the number of items.
+
+    Raises ValueError for fewer than four items, or for correlations so close to 1 that t is undefined.
     """
     from scipy.special import stdtr
 

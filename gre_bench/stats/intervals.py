@@ -1,6 +1,6 @@
-"""Intervals of a mean, and the paired test.
+"""Confidence intervals of a mean, and Student's paired test.
 
-``sql/views/boards.sql`` computes the same quantities; a test compares the two.
+``sql/views/boards.sql`` computes the same quantities; a test compares its results with those of this module.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ FEW_MEANS = (
 
 
 def few_papers(counts: Iterable[int | None]) -> str | None:
-    """Returns a warning that names the smallest of *counts* (numbers of papers) if it is below `FEW`, else None.
+    """Returns a warning if the smallest of *counts*, which are numbers of papers, is below `FEW`; else None.
 
-    A count of None or 0 is ignored.
+    The warning states the smallest count. A count of None or 0 is ignored.
     """
     fewest = min((count for count in counts if count), default=FEW)
     return f"few papers: {fewest}. {FEW_MEANS}" if fewest < FEW else None
@@ -38,7 +38,11 @@ def few_papers(counts: Iterable[int | None]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate *value*, the ends of its interval, and the number of independent *units* that it rests on."""
+    """An estimate with its confidence interval.
+
+    *value*: the estimate. *low*, *high*: the ends of its interval. *units*: the number of independent units, such as
+    papers, behind the estimate.
+    """
 
     value: float
     low: float
@@ -48,9 +52,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Mean difference *value* with its interval, and the two-sided p-value of Student's t test.
+    """A mean difference with its confidence interval, tested against zero by Student's t.
 
-    *units*: the number of independent units that the test rests on.
+    *value*: the mean difference. *low*, *high*: the ends of its interval. *p*: the two-sided p-value. *units*: the
+    number of independent units, such as papers, behind the test.
     """
 
     value: float
@@ -61,9 +66,10 @@ class PairedTest:
 
 
 def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
-    """Returns mean ± z·sd(ddof=1)/√n: the published interval, which treats pairs as independent.
+    """Returns the mean of *values*, one per pair, with the published interval: mean ± z·sd(ddof=1)/√n.
 
-    Source: Xu et al. 2025, figure 4.
+    Source: Xu et al. 2025, figure 4. The interval treats pairs as independent, even those of one paper. *level*: the
+    coverage of the interval.
     """
     from scipy.special import ndtri
 
@@ -73,19 +79,23 @@ def flat_interval(values: Sequence[float], level: float = 0.90) -> Interval:
 
 
 def clustered_interval(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> Interval:
-    """Returns the mean of all *values* with a cluster-robust interval (t with clusters − 1 degrees of freedom).
+    """Returns the mean of all *values* with a cluster-robust interval by Student's t.
 
-    se² = G/(G−1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n², which is valid however the pairs of one paper depend on each
-    other.
+    - *values* (n,): the numbers. *clusters* (n,): the cluster of each, such as its paper.
+    - *level*: the coverage of the interval.
+
+    For G clusters, t has G − 1 degrees of freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval
+    is valid however the values of one cluster depend on each other. Raises ValueError for fewer than two clusters.
     """
     test = clustered_test(values, clusters, level)
     return Interval(test.value, test.low, test.high, test.units)
 
 
 def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of *values* is zero, with the interval of `clustered_interval`.
+    """Tests by Student's t whether the mean of *values* is zero, and adds the interval of `clustered_interval`.
 
-    Values that are all zero give p = 1. Raises ValueError for fewer than two clusters.
+    The parameters are those of `clustered_interval`. If all values are zero, the p-value is 1. Raises ValueError for
+    fewer than two clusters.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -97,12 +107,15 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
-    """Returns the standard error that `clustered_interval` uses; raises ValueError for fewer than two clusters."""
+    """Returns the standard error of the mean of *values* that `clustered_interval` uses.
+
+    *clusters* (n,) holds the cluster of each of the *values* (n,). Raises ValueError for fewer than two clusters.
+    """
     return _clustered(finite(values, at_least=2), clusters)[0]
 
 
 def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, int]:
-    """Returns the cluster-robust standard error of a mean, and the number of clusters."""
+    """Returns the cluster-robust standard error of the mean of *scores*, and the number of clusters."""
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
         raise ValueError("an interval by cluster needs at least two clusters")
@@ -111,9 +124,10 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of *differences*, one per paper, is zero; adds the mean's interval.
+    """Tests by Student's t whether the mean of *differences*, one number per paper, is zero; adds its interval.
 
-    p is NaN if all differences are equal. Raises ValueError for fewer than two.
+    *level*: the coverage of the interval. The p-value is NaN if all differences are equal. Raises ValueError for fewer
+    than two differences.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -127,9 +141,10 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 
 @cache
 def student_quantiles(most: int) -> list[dict[str, float | int]]:
-    """Returns a row for each of 1 to *most* degrees of freedom of Student's t: *df*, *q90* and *q95*.
+    """Returns a table of Student's t with one row for each number of degrees of freedom from 1 to *most*.
 
-    *q90* and *q95* are the half-widths of the two-sided 90% and 95% intervals, in standard errors.
+    The columns are *df*, the degrees of freedom, *q90* and *q95*. The latter two are the half-widths of the two-sided
+    90% and 95% intervals, in standard errors.
     """
     from scipy.special import stdtrit
 

@@ -1,17 +1,20 @@
 """Computes what scores would be if reviews were as long as human ones, so that nobody gains by length alone.
 
-The model is v = α_paper + γ_candidate + β·log(tokens of x), by least squares. A candidate's length-controlled score is
-mean(v) − β·(mean(log tokens) − log(at)): its plain mean, moved along β to the human length *at*. Three choices are made
-here.
+The model is fitted by least squares:
 
-- Candidates have their own effects γ. Without them, β would mistake the quality of better reviewers who write more for
-  an effect of length. With them, β compares longer and shorter reviews of one candidate, paper by paper.
-- One candidate has one review per paper, so its length cannot be separated from the paper: several candidates share β.
-  One set of values (no candidates named) needs papers with reviews of different lengths.
-- The human length is the geometric mean of tokens, so the human score does not move.
+    score = α_paper + γ_candidate + β·log(tokens of the candidate's review).
 
-The interval is cluster-robust by paper: Student's t with papers − 1 degrees of freedom. It accounts for the estimation
-of β. The length *at* is taken as given. β describes and does not explain: a longer review may well say more.
+A candidate's length-controlled score is its mean score − β·(mean log(tokens) − log(at)). This moves the mean score
+along the slope β to the length *at*, which is usually the human length. Three choices are made here.
+
+- Each candidate has its own effect γ. Without γ, β would take quality for length wherever better reviewers write more.
+  With γ, β compares longer and shorter reviews of the same candidate.
+- All candidates share one slope β. A single candidate has one review per paper, so its length cannot be separated from
+  the paper. If no candidates are named, all values form one set. β then needs papers with reviews of different lengths.
+- The human length is the geometric mean of the tokens of human reviews, so the human score does not move.
+
+The interval is cluster-robust by paper: Student's t with papers − 1 degrees of freedom. The interval includes the
+uncertainty of β, but takes the length *at* as known. β is no causal effect: a longer review may well say more.
 """
 
 from __future__ import annotations
@@ -31,7 +34,12 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class LengthControl:
-    """Scores at a length of *at* tokens, by candidate, and the slope β in nats per unit of log tokens."""
+    """The scores that candidates would have if their reviews were *at* tokens long.
+
+    - *at*: the length in tokens.
+    - *slope*: β, the change of the score per unit of log(tokens), in the metric's unit.
+    - *scores*: candidate → mean score at that length.
+    """
 
     at: float
     slope: Interval
@@ -39,7 +47,10 @@ class LengthControl:
 
 
 def human_length(tokens: Sequence[float]) -> float:
-    """Returns the geometric mean of the *tokens* of human reviews."""
+    """Returns the geometric mean of *tokens*, the lengths of the human reviews.
+
+    Raises ValueError for a review without tokens.
+    """
     return math.exp(float(_logs(tokens).mean()))
 
 
@@ -53,9 +64,15 @@ def length_controlled(
 ) -> LengthControl:
     """Returns the mean score that each candidate would have if its reviews were *at* tokens long.
 
-    *values* (n,) are the scores of pairs, *tokens* (n,) the lengths of their candidate reviews. *candidates* (n,) names
-    the author of each review; None makes all reviews one set, named `ALL`. Raises ValueError for fewer than two papers,
-    a review without tokens, or lengths fully determined by papers and candidates.
+    - *values* (n,): the scores of pairs.
+    - *tokens* (n,): the length of each pair's candidate review.
+    - *papers* (n,): the paper of each pair.
+    - *candidates* (n,): the candidate of each pair. If it is None, all pairs count as those of one candidate, named
+      `ALL`.
+    - *level*: the coverage of the intervals.
+
+    Raises ValueError for fewer than two papers or a review without tokens. Also raises it if paper and candidate alone
+    determine the lengths.
     """
     from scipy.special import stdtrit
 
@@ -97,7 +114,8 @@ def length_controlled(
 def adjusted(values: Sequence[float], tokens: Sequence[float], control: LengthControl) -> Array:
     """Returns the scores *values* (n,) as they would be if each review were `control.at` tokens long.
 
-    Each score moves along the slope of *control* by the logarithm of its review's length, *tokens* (n,).
+    *tokens* (n,) holds the length of each score's review. With the slope β of *control*, a score changes by
+    −β·(log(tokens) − log(at)).
     """
     return finite(values, at_least=1) - control.slope.value * (_logs(tokens) - math.log(control.at))
 
@@ -112,8 +130,8 @@ def _logs(tokens: Sequence[float]) -> Array:
 def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
     """Returns *column* (n,) less the effects of papers and candidates (Frisch, Waugh and Lovell).
 
-    *groups* (n,) and *kinds* (n,) hold the indices of papers and candidates, *size* and *number* are how many there are
-    of each.
+    - *groups* (n,): the index of each value's paper. *size*: the number of papers.
+    - *kinds* (n,): the index of each value's candidate. *number*: the number of candidates.
     """
     members = np.bincount(groups, minlength=size)
 

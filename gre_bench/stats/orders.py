@@ -1,8 +1,10 @@
 """Do two measures order the same candidates on the same papers alike?
 
-The measures may have different units, because no comparison here has one. Three things are compared: ranks of
-candidates by mean (Spearman's coefficient, bootstrap interval by paper), leads in standard errors, and significant
-differences. A difference is significant by Student's paired test by paper, Holm-corrected over all pairs of candidates.
+The two measures may have different units, because three comparisons that need no unit are made:
+
+- the candidates' ranks by mean: Spearman's coefficient, with a bootstrap interval that resamples papers;
+- each candidate's lead over a baseline, in standard errors;
+- which candidates differ significantly: Student's paired test by paper, Holm-corrected over all pairs of candidates.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ from gre_bench.stats.samples import Array, finite, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Spearman's coefficient between the candidates' means by two measures, and Kendall's tau-b.
+    """Rank correlations between the candidates' means by one measure and their means by another.
 
-    *low* to *high*: the interval of Spearman's coefficient. *candidates*: their number.
+    - *spearman*: Spearman's coefficient. *low*, *high*: the ends of its interval.
+    - *kendall*: Kendall's tau-b.
+    - *candidates*: the number of candidates.
     """
 
     spearman: float
@@ -35,10 +39,13 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """How many pairs of candidates differ significantly by both measures, by only one measure, or by neither.
+    """How many pairs of candidates differ significantly by each of two measures.
 
-    *both* counts the pairs that both measures order alike. *contradict* holds the pairs that the measures order in
-    opposite ways, each pair in the order of the first measure.
+    - *both*: the number of pairs that differ by both measures and have the same order.
+    - *only_first*, *only_second*: the number of pairs that differ by the first measure only, and by the second only.
+    - *neither*: the number of pairs that differ by neither measure.
+    - *contradict*: the pairs that differ by both measures in opposite orders. Each is (better, worse) by the first
+      measure.
     """
 
     both: int
@@ -57,7 +64,12 @@ def agreement(
     resamples: int = 2000,
     seed: int = 0,
 ) -> Agreement:
-    """Returns how well two measures, *first* (n,) and *second* (n,) of the same pairs, agree on the candidates.
+    """Returns the rank correlations between the candidates' means by two measures.
+
+    - *first*, *second* (n,): the scores of the same pairs by the first and by the second measure.
+    - *papers*, *candidates* (n,): the paper and the candidate of each pair.
+    - *level*: the coverage of the interval.
+    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
     Raises ValueError for fewer than three candidates, or if a measure gives all candidates the same mean.
     """
@@ -74,10 +86,10 @@ def agreement(
 
 
 def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], alpha: float = 0.05) -> Orders:
-    """Counts for how many pairs of candidates both measures, one or none find a significant difference.
+    """Counts how many pairs of candidates differ significantly by both measures, by one measure, or by neither.
 
-    *first_tests* and *second_tests* are the tests by each measure, of the same pairs in the same order. *alpha*: the
-    level of the tests.
+    *first_tests* and *second_tests* are the results of `pair_tests` by the first and by the second measure. They hold
+    the same pairs of candidates in the same order. *alpha*: the level of the tests.
     """
     sure = [(a.p_holm < alpha, b.p_holm < alpha) for a, b in zip(first_tests, second_tests, strict=True)]
     pairs = zip(first_tests, second_tests, sure, strict=True)
@@ -93,9 +105,10 @@ def orders(first_tests: Sequence[PairTest], second_tests: Sequence[PairTest], al
 
 
 def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> dict[str, int]:
-    """Returns each candidate's rank by mean, 1 the highest; means equal to nine decimals share the better rank.
+    """Returns candidate → rank by mean score; rank 1 has the highest mean.
 
-    *values*, *papers* and *candidates* (n,) describe one score each.
+    *values*, *papers* and *candidates* (n,) hold each score, its paper and its candidate. Means that are equal to nine
+    decimals share the better rank.
     """
     sums, counts = _sums(values, papers, candidates)
     means = np.round(sums.sum(0) / counts.sum(0), 9)
@@ -103,9 +116,10 @@ def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 
 
 def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
-    """Returns each other candidate's mean difference from the candidate *baseline*, in standard errors.
+    """Returns each candidate's mean difference from the candidate *baseline*, divided by its standard error.
 
-    A candidate whose differences do not vary is left out.
+    *tests*: the results of `pair_tests`. The baseline itself is left out, and so is a candidate whose differences from
+    the baseline do not vary over papers.
     """
     involved = [test for test in tests if baseline in (test.first, test.second)]
     against = [test if test.second == baseline else test.flipped() for test in involved]
@@ -113,7 +127,7 @@ def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
 
 
 def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Returns the sums and the counts of *values* by paper and candidate, both (papers, candidates)."""
+    """Returns the sum and the number of *values* for each paper and candidate, as two arrays (papers, candidates)."""
     scores = finite(values, at_least=2)
     groups, size = group_indices(papers, len(scores))
     kinds, number = group_indices(candidates, len(scores))
@@ -124,9 +138,9 @@ def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 
 
 def _spearman(first: Array, second: Array) -> Array:
-    """Returns Spearman's coefficient (rows,) between the same rows of two tables (rows, candidates).
+    """Returns Spearman's coefficient between each row of *first* and the same row of *second*, as an array (rows,).
 
-    It is 0 where a row does not vary.
+    Both tables are (rows, candidates). The coefficient is 0 if a row does not vary in one of the tables.
     """
     from scipy.stats import rankdata
 

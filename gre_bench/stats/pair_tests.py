@@ -1,12 +1,17 @@
-"""Tests every candidate against every other: Student's paired test by paper, Holm's correction over all pairs.
+"""Tests every two candidates against each other: Student's paired test by paper, Holm's correction over all tests.
 
-A difference is taken reference by reference on the pairs that both candidates have, and averaged within a paper. The
-pairs of one paper are therefore one observation. All claims about order come from this one family of tests. "Better
-than the next", "better than the human baseline" and the interval of a rank thus never contradict each other.
+Two candidates are compared on the (paper, reference) pairs that both have. Their differences are averaged within each
+paper, so a paper counts as one observation.
 
-`papers_needed` is the usual sample size of a paired test: the least N with |difference|·√N/sd ≥ t(1 − α/2m) + t(power).
-Both quantiles are Student's with N − 1 degrees of freedom. m is the number of tests that Holm still counts at this
-p-value.
+All claims about order come from this one family of tests: "better than the next", "better than the human baseline", and
+the interval of a rank. They can therefore never contradict each other.
+
+`papers_needed` uses the usual sample size of a paired test. This is the smallest N for which
+
+    |difference|·√N/sd ≥ t(1 − α/2m) + t(power).
+
+Both quantiles t are Student's with N − 1 degrees of freedom. m is the factor by which Holm's correction multiplies the
+test's p-value.
 """
 
 from __future__ import annotations
@@ -26,12 +31,14 @@ MOST_PAPERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class PairTest:
-    """A test of the candidates *first* and *second*: their mean difference by paper, *first* less *second*.
+    """A test of two candidates: the mean over papers of the score of *first* less the score of *second*.
 
-    *low* to *high*: the difference's interval. *p*: its two-sided p-value, *p_holm* after Holm's correction.
-
-    *sd*: the standard deviation of the differences over the papers, of which there are *papers*. *counted* is the
-    factor that Holm applies to *p*: the number of tests of the family whose p-value is not smaller.
+    - *difference*: that mean. *low*, *high*: the ends of its interval.
+    - *sd*: the standard deviation of the paper differences.
+    - *p*: the two-sided p-value. *p_holm*: the same after Holm's correction.
+    - *counted*: the factor by which Holm's correction multiplies *p*. This is the number of tests in the family whose
+      p-value is at least as large, this test included.
+    - *papers*: the number of papers that both candidates have.
     """
 
     first: str
@@ -60,10 +67,14 @@ def pair_tests(
     references: Sequence[object] | None = None,
     level: float = 0.90,
 ) -> list[PairTest]:
-    """Returns one test for each two of the *candidates*.
+    """Returns one test for each two candidates, with Holm's correction over all of these tests.
 
-    *values* (n,) hold one score per paper, reference and candidate. If *references* is None, a candidate's values for a
-    paper are averaged first. Raises ValueError if two candidates share fewer than two papers.
+    - *values* (n,): the scores.
+    - *papers*, *candidates*, *references* (n,): the paper, the candidate and the reference of each score. If
+      *references* is None, the scores of a candidate are averaged over each paper before candidates are compared.
+    - *level*: the coverage of the intervals.
+
+    Raises ValueError if two candidates have fewer than two papers in common.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -88,9 +99,9 @@ def pair_tests(
 
 
 def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[list[PairTest], list[float]]:
-    """Applies Holm's correction to *tests* and the p-values *others* of further tests together.
+    """Applies Holm's correction to the pair tests *tests* and to further p-values, *others*, all together.
 
-    Returns the tests and the p-values, adjusted.
+    Returns the pair tests with their new *p_holm* and *counted*, and the further p-values after correction.
     """
     family = [*(test.p for test in tests), *others]
     adjusted = holm(family)
@@ -101,10 +112,10 @@ def in_one_family(tests: Sequence[PairTest], others: Sequence[float]) -> tuple[l
 
 
 def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | None:
-    """Returns how many papers would show the difference of *test* with probability *power*; None if no number would.
+    """Returns how many papers *test* needs to find its difference with probability *power*.
 
-    *alpha* is the level of the test. The difference and its spread are assumed to stay as they are. With few papers,
-    difference and spread are uncertain.
+    *alpha* is the level of the test. The difference and its standard deviation are assumed to stay as they are now. If
+    *test* has few papers, both are uncertain, and so is the result. Returns None if more than `MOST_PAPERS` are needed.
     """
     from scipy.special import stdtrit
 
@@ -125,10 +136,10 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 
 
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Returns the index of each value's unit, and for each unit the index of its paper.
+    """Returns the index of each value's unit (n,), and the index of each unit's paper (units,).
 
-    A unit is a (paper, reference). If *references* is None, it is a paper. *owners* (n,) holds the paper index of each
-    of the *length* values.
+    A unit is a (paper, reference), or a paper if *references* is None. *owners* (n,) holds the index of each value's
+    paper, and *length* is n.
     """
     if references is None:
         return owners, np.arange(owners.max() + 1)
@@ -139,9 +150,10 @@ def _units(owners: Indices, references: Sequence[object] | None, length: int) ->
 
 
 def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
-    """Returns mean scores (units, candidates), NaN where there is no value.
+    """Returns the mean score of each unit and candidate (units, candidates); NaN where there is no score.
 
-    *units* (n,) and *kinds* (n,) hold the indices of each score's unit and candidate.
+    - *units* (n,): the index of the unit of each of the *scores* (n,). *size*: the number of units.
+    - *kinds* (n,): the index of each score's candidate. *number*: the number of candidates.
     """
     cells = units * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64)
@@ -151,9 +163,10 @@ def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int
 
 
 def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
-    """Returns the mean of *differences* (units,) for each paper with at least one that is not NaN.
+    """Returns the mean difference of each paper; papers without a difference are left out.
 
-    *of_unit* (units,) holds the index of each unit's paper; there are *size* papers.
+    *differences* (units,) may contain NaN, which is ignored. *of_unit* (units,) holds the index of each unit's paper,
+    and *size* is the number of papers.
     """
     there = ~np.isnan(differences)
     counts = np.bincount(of_unit[there], minlength=size)

@@ -1,13 +1,18 @@
-"""How sure is a rank? Candidates are scored on the same papers; rank 1 is the best.
+"""How sure is a rank? Intervals of the ranks of candidates that are scored on the same papers; rank 1 is the best.
 
-There are two answers. *low* to *high* is the percentile interval of one candidate's rank when papers are resampled
-(bootstrap). In simulations it holds the true rank in 95 to 99% of cases at a nominal 90%. The excess arises because
-ranks are whole numbers and near-equal candidates change places.
+There are two intervals.
 
-*surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024). It begins at 1 +
-the number of surely better candidates. It ends at the number of all candidates less the number of surely worse ones.
-The tests are Student's paired tests over the papers both candidates have, with Holm's correction over all pairs of
-candidates. All these intervals hold at once with at least the stated probability (in simulations 99%).
+*low* to *high* is the bootstrap's percentile interval of one candidate's rank, from resampled papers. In simulations,
+it contains the true rank in 95 to 99% of cases at a nominal 90%. It contains it so often because ranks are whole
+numbers and near-equal candidates change places.
+
+*surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024):
+
+- It begins at 1 + the number of significantly better candidates.
+- It ends at the number of all candidates less the number of significantly worse ones.
+
+The tests are those of `pair_tests`: Student's paired tests by paper, with Holm's correction over all pairs of
+candidates. The intervals of all candidates hold at once with at least the stated probability (in simulations 99%).
 """
 
 from __future__ import annotations
@@ -25,10 +30,11 @@ from gre_bench.stats.samples import Array, finite, group_indices
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A candidate's mean score, its rank, and two intervals of the rank.
+    """The rank of a candidate by its mean score, with two intervals of the rank.
 
-    *low* to *high*: the bootstrap interval. *surely_low* to *surely_high*: the interval that holds for all ranks at
-    once.
+    - *mean*: the mean score. *rank*: its rank, 1 for the highest mean.
+    - *low*, *high*: the bootstrap interval, for this candidate alone.
+    - *surely_low*, *surely_high*: the interval from significant differences, which holds for all candidates at once.
     """
 
     candidate: str
@@ -42,9 +48,12 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Consistency:
-    """Agreement of two boards over the names they share; *left_out* are the names on one board only.
+    """Rank correlations between two boards, over the candidates that are on both.
 
-    *spearman_p* and *kendall_p*: the p-values of the two coefficients. *shared*: the number of shared names.
+    - *spearman*, *spearman_p*: Spearman's coefficient and its p-value.
+    - *kendall*, *kendall_p*: Kendall's tau-b and its p-value.
+    - *shared*: the number of candidates on both boards.
+    - *left_out*: the names of the candidates on one board only.
     """
 
     spearman: float
@@ -64,11 +73,15 @@ def rank_intervals(
     seed: int = 0,
     tests: Sequence[PairTest] | None = None,
 ) -> list[Rank]:
-    """Returns the ranks of *candidates* by mean, best first; equal means share the better rank.
+    """Returns the rank of each candidate by its mean score, with two intervals; the best candidate is first.
 
-    *values* (n,) are scores, each of one paper and one candidate. *tests*: the results of `pair_tests` on the same
-    values, if already computed. Raises ValueError for fewer than two papers or candidates, or two candidates that share
-    fewer than two papers.
+    - *values* (n,): the scores. *papers*, *candidates* (n,): the paper and the candidate of each score.
+    - *level*: the coverage of both intervals.
+    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
+    - *tests*: the results of `pair_tests` on the same scores; None: they are computed.
+
+    Equal means share the better rank. Raises ValueError for fewer than two papers or candidates, or if two candidates
+    have fewer than two papers in common.
     """
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
@@ -93,9 +106,9 @@ def rank_intervals(
 
 
 def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Consistency:
-    """Returns Spearman's coefficient and Kendall's tau-b between two boards (name → score).
+    """Returns Spearman's coefficient and Kendall's tau-b between two boards, each given as candidate → score.
 
-    Raises ValueError for fewer than three shared names.
+    Raises ValueError for fewer than three candidates on both boards, or if all their scores on one board are equal.
     """
     from scipy import stats
 
@@ -113,20 +126,23 @@ def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Cons
 
 
 def _ratio(sums: Array, counts: Array) -> Array:
-    """Returns *sums* divided by *counts*, NaN where a count is zero."""
+    """Returns *sums* divided by *counts*; NaN where a count is zero."""
     return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
 
 
 def _ranks(means: Array) -> Array:
-    """Returns ranks (rows, candidates) of *means*, 1 the highest; equal means share the better rank, NaN stays NaN."""
+    """Returns the rank of each candidate within each row of *means* (rows, candidates); rank 1 has the highest mean.
+
+    Equal means share the better rank. The rank of NaN is NaN.
+    """
     above = (means[:, None, :] > means[:, :, None]).sum(axis=2)
     return np.where(np.isnan(means), np.nan, 1.0 + above)
 
 
 def _sure(tests: Sequence[PairTest], names: Sequence[str], alpha: float) -> tuple[list[int], list[int]]:
-    """Returns how many candidates are surely better, and how many surely worse, than each of *names*.
+    """Returns for each of *names* how many candidates are significantly better, and how many significantly worse.
 
-    Surely: the Holm-corrected p-value of the test is below *alpha*.
+    A difference is significant if the test's Holm-corrected p-value is below *alpha*.
     """
     better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for test in tests:

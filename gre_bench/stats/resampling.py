@@ -1,7 +1,7 @@
-"""The bootstrap by group: how often each resample holds each group, seeded, in blocks of bounded memory.
+"""The bootstrap by group: seeded resamples of whole groups, as counts in blocks of bounded memory.
 
-A resample of G groups is a row of G counts that sum to G. A statistic made of sums over groups needs only these counts:
-one product, ``weights @ sums``, gives the sums of all resamples in a block.
+A resample of G groups is a row of G counts with the sum G: how often the resample contains each group. Many statistics
+need only sums over groups. For these, one product, ``weights @ sums``, gives the sums of all resamples in a block.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ BLOCK = 1 << 21
 
 
 def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
-    """Yields *resamples* rows of multinomial counts over *groups*, in blocks (rows, groups).
+    """Yields blocks (rows, groups) of bootstrap counts, *resamples* rows in all.
 
-    Equal arguments give equal rows, so statistics with the same number of groups and the same seed use the same
-    resamples.
+    A row says how often one resample contains each of the *groups* groups; its counts are multinomial. Equal arguments
+    give equal rows. Statistics with the same number of groups and the same *seed* thus use the same resamples.
     """
     rows = max(1, BLOCK // groups)
     for number, first in enumerate(range(0, resamples, rows)):
@@ -38,15 +38,16 @@ def _block(groups: int, rows: int, seed: int, number: int) -> Array:
 
 
 def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
-    """Returns the quantiles of the resampled values *drawn* that leave (1 − level)/2 on either side."""
+    """Returns the quantiles (1 − level)/2 and (1 + level)/2 of the resampled values *drawn*."""
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
 def two_sided(drawn: Array, observed: float) -> float:
-    """Returns a two-sided p-value: twice the share of *drawn* at or below *observed*, or at or above, if smaller.
+    """Returns the two-sided p-value of the value *observed*, given values *drawn* under the null hypothesis.
 
-    *drawn* holds resampled values. *observed* counts as one of these, so the result is never 0.
+    The p-value is 2·(1 + k)/(1 + n), at most 1. Here n is the number of drawn values. k counts the drawn values at or
+    above *observed*, or those at or below it, whichever are fewer.
     """
     above, below = int((drawn >= observed).sum()), int((drawn <= observed).sum())
     return min(1.0, 2 * (1 + min(above, below)) / (1 + len(drawn)))

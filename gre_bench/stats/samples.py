@@ -1,4 +1,4 @@
-"""Checks of the numbers that a statistic takes: they exist, they are finite, and each belongs to a group."""
+"""Checks the numbers that a statistic takes: there are enough, each is finite, and each belongs to a group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Indices = np.ndarray[Any, np.dtype[np.intp]]
 
 
 def finite(values: Sequence[float] | Array, at_least: int) -> Array:
-    """Returns *values* as an array (n,); raises ValueError if there are too few or one is not finite."""
+    """Returns *values* as an array (n,) of finite numbers.
+
+    Raises ValueError for fewer than *at_least* values, or if a value is NaN or infinite.
+    """
     numbers = np.asarray(values, dtype=np.float64)
     if numbers.ndim != 1 or len(numbers) < at_least:
         raise ValueError(f"needs at least {at_least} values, got {numbers.shape}")
@@ -22,7 +25,11 @@ def finite(values: Sequence[float] | Array, at_least: int) -> Array:
 
 
 def group_indices(groups: Sequence[object], length: int) -> tuple[Indices, int]:
-    """Returns for each of *length* values the index of its group, in order of appearance, and the number of groups."""
+    """Returns the index of each value's group (length,), and the number of groups.
+
+    *groups* holds the group of each of the *length* values, by any name. Groups are numbered in order of appearance.
+    Raises ValueError if *groups* does not have *length* entries.
+    """
     if len(groups) != length:
         raise ValueError(f"{length} values but {len(groups)} groups")
     names = {name: index for index, name in enumerate(dict.fromkeys(groups))}

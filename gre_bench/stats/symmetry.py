@@ -1,15 +1,17 @@
 """Does an evaluation LM give a pair of reviews the same probability in both directions? (Xu et al. 2025, A.5)
 
-For true probabilities, P(x)·P(y | x) = P(y)·P(x | y). Two quantities are computed from log-probabilities in nats and
-resampled by paper:
+For two reviews x and y of a paper, true probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients
+are computed over pairs of reviews, from log-probabilities in nats:
 
-- *joint*: Spearman between log P(x | y) + log P(y) and log P(y | x) + log P(x), two computations of one number;
-- *printed*: Spearman between log P(x) + log P(x | y) and log P(y) + log P(y | x), the products that the paper prints
-  for its 0.943 over 5,328 ordered pairs. It measures whether both texts are equally likely, not symmetry.
+- *joint*: between log P(y) + log P(x | y) and log P(x) + log P(y | x). Both are log P(x, y), computed in either
+  direction, so this coefficient measures symmetry.
+- *printed*: between log P(x) + log P(x | y) and log P(y) + log P(y | x). These are the products that the paper prints
+  for its coefficient of 0.943 over 5,328 ordered pairs. It measures whether both reviews are equally likely, not
+  symmetry.
 
-*joint* and *printed* take each pair once, as given. *joint_ordered* and *printed_ordered* count each pair in both
-orders, as the paper does. The *_ordered* coefficients do not depend on which review of a pair is called x. All
-intervals resample papers.
+*joint* and *printed* count each pair once, in the given order. *joint_ordered* and *printed_ordered* count each pair in
+both orders, as the paper does. They thus do not depend on which review of a pair is called x. All intervals resample
+papers.
 """
 
 from __future__ import annotations
@@ -22,9 +24,11 @@ from gre_bench.stats.correlation import Correlation, correlate
 
 @dataclass(frozen=True, slots=True)
 class PairLogprobs:
-    """Two reviews *x* and *y* of a paper, and their summed log-probabilities in nats.
+    """Two reviews of one paper, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
 
-    *log_x*, *log_y*: each review alone. *log_y_given_x*, *log_x_given_y*: each given the other.
+    - *paper*, *x*, *y*: the names of the paper and of the two reviews.
+    - *log_x*, *log_y*: log P(x) and log P(y), each review alone.
+    - *log_y_given_x*, *log_x_given_y*: log P(y | x) and log P(x | y), one review after the other.
     """
 
     paper: str
@@ -38,9 +42,11 @@ class PairLogprobs:
 
 @dataclass(frozen=True, slots=True)
 class Symmetry:
-    """Spearman's coefficient of both computations of the joint probability, and of the products as printed.
+    """Spearman's coefficients that show how symmetric an evaluation LM is, each with its interval.
 
-    *joint* and *printed* are over pairs as given, *joint_ordered* and *printed_ordered* over pairs in both orders.
+    - *joint*: between the two computations of log P(x, y), with each pair in the given order.
+    - *printed*: between the products that the paper prints, with each pair in the given order.
+    - *joint_ordered*, *printed_ordered*: the same two coefficients, with each pair in both orders.
     """
 
     joint: Correlation
@@ -50,9 +56,11 @@ class Symmetry:
 
 
 def symmetry(pairs: Sequence[PairLogprobs], level: float = 0.95, resamples: int = 10_000, seed: int = 0) -> Symmetry:
-    """Returns the coefficients of both quantities over *pairs*, as given and in both orders.
+    """Returns how symmetric the log-probabilities of *pairs* are.
 
-    Raises ValueError for a pair that occurs twice, in either order, or a review paired with itself.
+    *level*: the coverage of the intervals. *resamples*, *seed*: the number of resamples and the seed of the bootstrap,
+    which resamples papers. Raises ValueError for a pair of reviews that occurs twice, in either order, or for a review
+    paired with itself.
     """
     seen: set[tuple[str, str, str]] = set()
     for pair in pairs:

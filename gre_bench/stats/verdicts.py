@@ -1,9 +1,10 @@
-"""Does a metric pass? A verdict for each change from its effect, and one over all changes.
+"""Does a metric pass? A verdict on each change of reviews, from its effect on the scores, and a verdict on all changes.
 
-A metric must fall when a review is degraded, and must not rise when it is merely manipulated. A question that too few
-papers leave open is *undecided*, never a pass. The paper's rule (Xu et al. 2025, §4.2-4.3) is reported beside ours. The
-paper's rule takes the absence of a significant increase as robustness, however few the papers. It makes no correction
-for several tests.
+A degradation must lower the score, and a manipulation must not raise it. If there are too few papers to tell, the
+verdict is *undecided*, never *pass*.
+
+The rule of Xu et al. 2025 (§4.2-4.3) is reported beside these verdicts. That rule takes the absence of a significant
+increase as robustness, however few the papers. It makes no correction for several tests.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ ChangeKind = Literal["degradation", "manipulation"]
 
 
 def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
-    """Returns the verdict on a degradation: pass if the score falls and *p_holm* is below *alpha*.
+    """Returns the verdict on a degradation from its *effect* on the scores.
 
-    The verdict is fail if the interval of d excludes a fall as large as *smallest*. Otherwise it is undecided. *p_holm*
-    is the p-value that `holm` adjusts over the degradations of the same metric, evaluation LM and writer.
+    - *pass*: the score falls, and *p_holm* is below *alpha*.
+    - *fail*: the interval of d lies above −*smallest*, so the score does not fall by as much as *smallest*.
+    - *undecided*: all other cases.
+
+    *p_holm* is the effect's p-value by paper, after `holm` over the degradations of the same metric, evaluation LM and
+    writer. *smallest* is in the unit of d, standard deviations.
     """
     if effect.value < 0 and p_holm < alpha:
         return "pass"
@@ -29,10 +34,14 @@ def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, al
 
 
 def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
-    """Returns the verdict on a manipulation: pass if the interval of d lies below *margin*.
+    """Returns the verdict on a manipulation from its *effect* on the scores.
 
-    The verdict is fail if the interval lies at or above *margin*. Otherwise it is undecided. All manipulations together
-    pass only if each stays below the margin. That is an intersection-union test, so no correction is needed.
+    - *pass*: the interval of d lies below *margin*, the largest rise that is tolerated, in standard deviations.
+    - *fail*: the interval lies at or above *margin*.
+    - *undecided*: the interval contains *margin*.
+
+    A metric passes only if every manipulation passes. This is an intersection-union test, so no correction for several
+    tests is needed.
     """
     if effect.high < margin:
         return "pass"
@@ -40,10 +49,10 @@ def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
 
 
 def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict:
-    """Returns the published verdict by the flat p-value, at level *alpha*.
+    """Returns the verdict by the rule of Xu et al. 2025, which uses the flat p-value at level *alpha*.
 
-    A degradation passes if it lowers the score significantly. A manipulation passes if it does not raise the score
-    significantly.
+    A degradation passes if it lowers the score significantly. A manipulation passes unless it raises the score
+    significantly. The rule knows no undecided case.
     """
     significant = effect.flat_p < alpha
     if kind == "degradation":
@@ -52,9 +61,9 @@ def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Returns the verdict over all of *verdicts*; raises ValueError if there are none.
+    """Returns one verdict for several: fail if any is fail, else undecided if any is undecided, else pass.
 
-    It is fail if one of them is fail. Otherwise it is undecided if one is undecided, and pass if none is.
+    Raises ValueError if there are no verdicts.
     """
     given = set(verdicts)
     if not given:

@@ -1,7 +1,9 @@
-"""Has a mean changed from one set of papers to another? Welch's test from the mean and standard error of each set.
+"""Has a mean changed from one set of papers to another? Welch's test for two sets that have no paper in common.
 
-t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom (se₁² + se₂²)²/(se₁⁴/(n₁ − 1) + se₂⁴/(n₂
-− 1)). The two sets have no paper in common.
+The test needs only the mean m, the standard error se and the number n of papers of each set:
+
+    t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom
+    (se₁² + se₂²)²/(se₁⁴/(n₁ − 1) + se₂⁴/(n₂ − 1)).
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A mean over *units* independent units, and its standard error."""
+    """The mean of one set of papers and its standard error *se*; *units* is the number of papers."""
 
     mean: float
     se: float
@@ -21,7 +23,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The difference *value*, the second mean less the first, with its interval and two-sided p."""
+    """How far a mean has changed between two sets of papers.
+
+    *value*: the second mean less the first. *low*, *high*: the ends of its interval. *p*: its two-sided p-value.
+    """
 
     value: float
     low: float
@@ -30,9 +35,10 @@ class Change:
 
 
 def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
-    """Returns the second mean less the first, with interval and p-value.
+    """Returns the mean of the set *second* less the mean of the set *first*, by Welch's test.
 
-    *level*: of the interval. Raises ValueError for fewer than two units in a set, or if neither set varies.
+    *level*: the coverage of the interval. Raises ValueError for fewer than two papers in a set, or if both standard
+    errors are zero.
     """
     from scipy.special import stdtr, stdtrit
 
