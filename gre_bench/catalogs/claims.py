@@ -1,4 +1,4 @@
-"""What the papers claim, in words of our own, each with its source and how it is tested: ``data/claims.toml``."""
+"""What the papers claim, in words of our own: each claim with its source and its test, from ``data/claims.toml``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,22 @@ ON_STUDIES = ("cells",)
 
 
 class Claim(BaseModel):
-    """One claim: what it *says*, *where* the *paper* makes it, and the *test* applied to its *metrics*."""
+    """One claim of a paper, and how it is tested. The head of ``data/claims.toml`` describes each *test*.
+
+    - *paper*, *where*: the paper, and the section, table or figure that makes the claim.
+    - *says*: the claim in words of our own. *note*: a remark for readers.
+    - *over*: whether all comparisons must come out as claimed, or at least one.
+    - *metrics*: the metrics whose scores are tested.
+
+    The other fields belong to single tests:
+
+    - *changes*: the changes of reviews that the tests ``falls``, ``rises``, ``does_not_rise`` and ``costs_less`` look
+      at.
+    - *more*: for ``costs_less``, the changes that must lower the score more than *changes* do.
+    - *than*: for ``agrees_more``, the metrics that must follow human grades less closely than *metrics* do.
+    - *table*, *pairs*: for ``cells``, a published table and pairs of its rows, the better row first.
+    - *lower_is_better*: for ``cells``, whether a lower value is better, as for RMSE.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,9 +70,9 @@ class Claim(BaseModel):
 
 
 def claims(path: Path | None = None) -> list[Claim]:
-    """Returns the claims of the file *path* (the shipped one if None) in file order.
+    """Returns the claims of the file *path* in file order; if *path* is None, those of ``data/claims.toml``.
 
-    Raises `SettingsError`, which names the wrong entry, if the file cannot be read as claims.
+    Raises `SettingsError`, which states the wrong entry, if the file cannot be read or an entry is not a valid claim.
     """
     path = path or resource("data", "claims.toml")
     try:

@@ -1,6 +1,6 @@
-"""Domains, the kinds of reviewed items, from ``data/domains.toml``: prompts, synopsis, headings, changes, grades.
+"""Domains, the kinds of reviewed items, from ``data/domains.toml``: each with its prompts, synopsis and changes.
 
-A new domain is a new entry there and its prompt files, never new code (Xu et al. 2025, §4.1 and A.4).
+A new domain needs an entry in that file and its prompt files, but no code (Xu et al. 2025, §4.1 and A.4).
 """
 
 from __future__ import annotations
@@ -30,7 +30,21 @@ GIVEN = "given"
 
 
 class Domain(BaseModel):
-    """One kind of reviewed item; ``data/domains.toml`` says what each field means."""
+    """One kind of reviewed item, such as papers or restaurants.
+
+    - *name*: the name of the domain. *item*: what one item is called.
+    - *synopsis*: whether the synopsis of an item is its abstract or its categories.
+    - *synopsis_of*: the parts of an item that make up the text of its synopsis, in this order.
+    - *predict*: the name of the prompt under which the evaluation LM scores.
+    - *judgments*: the name of the writer's prompt for judgments.
+    - *abstract*: the name of the writer's prompt for the abstract of an item without one; None if no prompt is needed.
+    - *headings*: the headings of a review's sections.
+    - *grades*: the names of the human grades, the worst first; empty if grades are numbers.
+    - *changes*: the names of the changes that apply to reviews of this domain.
+    - *left_out*: the name of each other change → the reason why it does not apply.
+    - *generic*: the judgments of the generic review, one per line.
+    - *source*: where the domain is described.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,9 +63,9 @@ class Domain(BaseModel):
     source: str = Field(min_length=1)
 
     def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
-        """Returns the synopsis of an item with these *parts*.
+        """Returns the synopsis of an item from its *parts*: the parts in `synopsis_of`, with blank lines between them.
 
-        Returns None if a part that the domain needs is missing or blank.
+        Returns None if one of these parts is missing or blank.
         """
         texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
         return "\n\n".join(texts) if all(texts) else None
@@ -99,9 +113,9 @@ class Domain(BaseModel):
 
 @cache
 def domains(path: Path | None = None) -> dict[str, Domain]:
-    """Returns all domains of the file *path* (``data/domains.toml`` if None) by name.
+    """Returns domain name → domain, for all domains of the file *path*; if *path* is None, of ``data/domains.toml``.
 
-    Raises `SettingsError`, which names the wrong entry, if the file cannot be read as domains.
+    Raises `SettingsError`, which states the wrong entry, if the file cannot be read or an entry is not a valid domain.
     """
     path = path or resource("data", "domains.toml")
     try:
@@ -121,7 +135,10 @@ def domains(path: Path | None = None) -> dict[str, Domain]:
 
 
 def domain_of(name: str, path: Path | None = None) -> Domain:
-    """Returns the domain *name*; raises `SettingsError`, which lists the known ones, if there is none."""
+    """Returns the domain *name* of the file *path*; if *path* is None, of ``data/domains.toml``.
+
+    Raises `SettingsError`, which lists the known domains, if there is no domain *name*.
+    """
     known = domains(path)
     if name not in known:
         raise SettingsError(f"no domain {name!r}; the domains are: {', '.join(known)}; add it to data/domains.toml")
@@ -129,7 +146,11 @@ def domain_of(name: str, path: Path | None = None) -> Domain:
 
 
 def _check_prompt(name: str | None, fields: set[str] | None) -> None:
-    """Raises `ValueError` if there is no prompt *name*, or its fields are not *fields* (None: exactly one field)."""
+    """Checks that there is a prompt *name* and that it has exactly the fields *fields*.
+
+    If *fields* is None, any one field will do. If *name* is None, nothing is checked. Raises `ValueError` if the check
+    fails.
+    """
     if name is None:
         return
     try:

@@ -1,7 +1,7 @@
-"""The published experiments: one settings file each in ``deployments/papers``, with a table ``[experiment]``.
+"""The published experiments that can be run: one settings file for each, in ``deployments/papers``.
 
-The table names the experiment, the command that runs the file, and the files that the user gives. It also names the
-published tables to compare the result with. The command reads the rest of the file.
+The table ``[experiment]`` of a file describes the experiment: the command that runs it, the files that the user must
+give, and the published tables to compare the result with. The rest of the file is the settings of that command.
 """
 
 from __future__ import annotations
@@ -22,7 +22,20 @@ Command = Literal[
 
 
 class Experiment(BaseModel):
-    """A published experiment; *path* is its settings file."""
+    """A published experiment, as the table ``[experiment]`` of its settings file describes it.
+
+    - *path*: the settings file.
+    - *paper*, *title*: the authors and year of the paper, and what it did.
+    - *command*: the gre-bench command that runs the experiment.
+    - *published*: the names of the published tables to compare the result with.
+    - *items*: the published number of reviewed items: papers, proposals, restaurants, summaries or reviews.
+    - *reviews*, *sources*: the published numbers of reviews, and of sources with several texts each; None if none is
+      published.
+    - *billions*: the parameters of the evaluation LM, in billions.
+    - *files*: the files that the user must give. Each key is an option or setting, such as ``sources.notes``; its value
+      describes the file.
+    - *lms*: for a guideline study, the name of each option in the plural, such as ``models``, and its values.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,7 +63,8 @@ class Experiment(BaseModel):
     def call(self) -> str:
         """Returns the command line that runs the experiment, with ``FILE`` in place of each file that the user gives.
 
-        For a guideline study, every option is written out; other commands read the settings file.
+        A guideline study has every option written out. All other commands have ``--settings`` with the experiment's
+        name.
         """
         files = [f"--set {key}=FILE" if "." in key else key if key == "NOTES" else f"{key} FILE" for key in self.files]
         options = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() for value in _all(values)]
@@ -62,9 +76,9 @@ def _all(values: Any) -> list[Any]:
 
 
 def experiments(names: tuple[str, ...] = ()) -> list[Experiment]:
-    """Returns the experiments *names* in that order; without names, all shipped ones, sorted by file name.
+    """Returns the experiments *names* in that order; if *names* is empty, all shipped ones, sorted by file name.
 
-    Raises `SettingsError` as `experiment_of` does.
+    Raises `SettingsError` if one of *names* is no experiment.
     """
     if names:
         return [experiment_of(Path(name)) for name in names]
@@ -72,10 +86,10 @@ def experiments(names: tuple[str, ...] = ()) -> list[Experiment]:
 
 
 def experiment_of(given: Path) -> Experiment:
-    """Returns the experiment of *given*: a settings file, or the name of a shipped one.
+    """Returns the experiment *given*, which is the path of a settings file or the name of a shipped experiment.
 
-    ``papers/004_board`` and ``004_board`` name the same shipped file. Raises `SettingsError` if there is no such file,
-    or if it describes no experiment.
+    ``papers/004_board`` and ``004_board`` name the same shipped experiment. Raises `SettingsError` if there is no such
+    file, or if the file has no valid table ``[experiment]``.
     """
     path = settings_file(given)
     if not path.is_file():

@@ -19,9 +19,21 @@ from gre_bench.http.endpoints import Limits, limits_of, wrong
 
 
 class Model(BaseModel):
-    """One LM behind an OpenAI-compatible chat endpoint. A value of None is unknown.
+    """One LM behind an OpenAI-compatible chat endpoint. A field that is None is unknown.
 
-    The API key itself is never here.
+    - *name*: its name as a candidate or writer. *model*: its name at the endpoint. *aliases*: its names elsewhere.
+    - *endpoint*: the base URL of the endpoint. *limits*: how many requests and tokens the endpoint accepts.
+    - *key_env*: the environment variable with the API key; None if no key is needed. The key is never stored here.
+    - *revision*: its version, for signatures; if None, *model* stands in for it.
+    - *family*, *parameters*: such as Llama 3.1, and the parameters in billions.
+    - *knowledge_cutoff*: the last possible day of its training texts. *released*: the first day on which anybody could
+      use it.
+    - *price_in*, *price_out*: USD per million prompt tokens, and per million reply tokens.
+    - *sampling*: how it samples its replies.
+    - *limit_as*: the name under which a request states the reply's token limit.
+    - *context*: the most tokens of a prompt and its reply together. *max_output*: the most tokens of a reply.
+    - *tokenizer*: the folder or model name of its tokenizer, to count tokens beforehand.
+    - *source*: where and when cutoff, context and limits were read. *note*: a remark for readers.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -94,9 +106,9 @@ class Model(BaseModel):
         return self
 
     def sampled(self, table: Mapping[str, Any] | None) -> Model:
-        """Returns this model with the sampling of *table*, written as in an entry of the models file.
+        """Returns a copy of this model whose sampling is that of *table*; the model itself if *table* is None or empty.
 
-        Returns it unchanged without a table. Raises `SettingsError` for a wrong value.
+        *table* has the form of ``sampling`` in the models file. Raises `SettingsError` for a wrong value.
         """
         if not table:
             return self
@@ -106,9 +118,9 @@ class Model(BaseModel):
             raise SettingsError(f"writing.sampling of {self.name}: {wrong(error)}") from None
 
     def key(self) -> str | None:
-        """Returns the API key from the environment, None if the endpoint needs none.
+        """Returns the API key from the environment variable `key_env`; None if the endpoint needs no key.
 
-        Raises `LMError` if the key is missing or unusable.
+        Raises `LMError` if the variable is not set, or if its value has blanks or odd characters.
         """
         if self.key_env is None:
             return None
@@ -121,10 +133,10 @@ class Model(BaseModel):
 
 
 def load(path: Path | None = None) -> dict[str, Model]:
-    """Returns the models of the file *path* (the shipped one if None) by name, in file order.
+    """Returns model name → model, for all models of the file *path*; if *path* is None, of ``data/models.toml``.
 
-    Each has the limits of its endpoint. Raises `SettingsError`, which names the wrong entry but none of its values,
-    because an API key may have been pasted in the wrong place.
+    Models are in file order, and each has the limits of its endpoint. Raises `SettingsError` for a wrong entry. The
+    message names the entry but shows none of its values, because somebody may have pasted an API key there.
     """
     path = path or resource("data", "models.toml")
     try:
@@ -151,9 +163,9 @@ def load(path: Path | None = None) -> dict[str, Model]:
 
 
 def known_as(models: Mapping[str, Model] | None = None) -> dict[str, str]:
-    """Returns a table from each name and alias of *models*, in lower case, to the model's name.
+    """Returns a table that finds a model by any of its names: each name and alias in lower case → the model's *name*.
 
-    *models* are those of the shipped file if None.
+    *models*: the models by name; if None, those of ``data/models.toml``.
     """
     models = load() if models is None else models
     return {alias.lower(): model.name for model in models.values() for alias in (*model.aliases, model.name)}

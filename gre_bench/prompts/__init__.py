@@ -1,1 +1,1 @@
-"""Prompts: one .toml file for each, which states its source; `library` is the only module that renders them."""
+"""Prompts, each in a .toml file that states its source. `library` loads them and puts texts into their fields."""

@@ -1,8 +1,9 @@
-"""Conditions: the guideline under which an LM reviews, which is none, a conference's, or one that imitates reviewers.
+"""Conditions: each is the guideline under which an LM reviews, or no guideline.
 
-The guidelines that "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review" prints are
-shipped under their names: listings 5 and 7 to 12, with the templates of listings 6 and 13. A conference's official
-text, or your own guideline, comes from a file.
+Two kinds of guideline are shipped: instructions made from a conference's guidelines, and guidelines that imitate human
+reviewers. They are printed in "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review",
+listings 7 to 12. Listings 5, 6 and 13 are the prompts that present them. Any other guideline, such as a conference's
+official text, comes from a file.
 """
 
 from __future__ import annotations
@@ -35,9 +36,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A guideline and the prompt that presents it to an LM; *guideline* is empty if there is none.
+    """The guideline under which an LM reviews.
 
-    *rubric*: whether the prompt has a rubric, which computes the rating from the answers to a checklist.
+    - *name*: the name of the condition, such as ``none``, ``iclr`` or ``good+rubric``.
+    - *kind*: ``none`` (no guideline), ``instruction`` (made from a conference's guideline), ``official`` (a text from a
+      file) or ``imitating`` (made to imitate human reviewers).
+    - *guideline*: the text of the guideline; empty if there is none.
+    - *rubric*: whether the LM must compute its rating from its answers to the guideline's checklist.
     """
 
     name: str
@@ -52,11 +57,11 @@ class Condition:
 
     @property
     def sha256(self) -> str:
-        """The digest of everything that the LM reads besides the paper."""
+        """The hash of the prompt and the guideline: everything that the LM reads besides the paper."""
         return digest([load(self.template).sha256, self.guideline])
 
     def chat(self, content: str) -> Chat:
-        """Returns the chat about the paper *content*."""
+        """Returns the chat that asks the LM to review a paper under this condition; *content* is the paper's text."""
         if self.kind == "none":
             return fill(self.template, content=content)
         field = "reviewer_imitating_guideline" if self.rubric else "reviewer_guideline"
@@ -68,18 +73,20 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 
 
 def guided(candidate: str) -> tuple[str, str | None]:
-    """Returns the model and the shipped condition of a *candidate* ``MODEL@CONDITION``.
+    """Splits the name of a *candidate*, ``MODEL@CONDITION``, into the model and the shipped condition.
 
-    Any other name is returned whole as a model, with None as its condition.
+    Returns (candidate, None) if the name does not end in a shipped condition.
     """
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
 
 
 def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
-    """Returns the condition *name*: a shipped one, or one of *texts* (guidelines by name); ``+rubric`` adds a rubric.
+    """Returns the condition *name*: a shipped one, or one with a guideline of your own from *texts*.
 
-    Raises `SettingsError` for an unknown name, for a text under a shipped name, and for a rubric without a checklist.
+    *texts*: name → guideline. The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist.
+    Raises `SettingsError` for an unknown name, a guideline in *texts* with a shipped or malformed name, or an empty
+    one. Also raises it for ``+rubric`` with a guideline that has no checklist.
     """
     texts = texts or {}
     base, rubric = name.removesuffix(RUBRIC), name.endswith(RUBRIC)

@@ -1,4 +1,4 @@
-"""Loads prompts and renders predictions: the only module that combines texts and prompts."""
+"""Loads prompts and puts texts into them, for predictions that are scored and for chats that an LM answers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,14 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt as its file states it: its *source*, its texts *system* and *user*, and the *fields* of the user's text.
+    """A prompt, as its file states it.
 
-    *absent* is the text for a field without a value.
+    - *name*: the file's name, with its folder if it has one.
+    - *source*: the paper and section, or other place, that the prompt comes from.
+    - *kind*: how close the prompt is to its source, such as ``verbatim`` or ``derived``.
+    - *system*, *user*: the texts of the system and the user message.
+    - *fields*: the names in braces in *user* that are replaced by texts, such as ``paper`` for ``{paper}``.
+    - *absent*: the text that replaces a field whose value is None.
     """
 
     name: str
@@ -32,15 +37,15 @@ class Prompt:
 
     @property
     def sha256(self) -> str:
-        """The digest of everything that the LM reads of the prompt."""
+        """The hash of the prompt's own texts: *system*, *user* and *absent*."""
         return digest([self.system, self.user, self.absent])
 
 
 @cache
 def load(name: str) -> Prompt:
-    """Returns the prompt *name*, which includes its folder, if any (``pre/summary/pairwise``).
+    """Returns the prompt *name*, which starts with its folder if it lies in one, as ``pre/summary/pairwise`` does.
 
-    Raises `PromptError` if there is none or its fields do not match its text.
+    Raises `PromptError` if there is no such prompt, or if the fields that its file lists are not those in its text.
     """
     path = FOLDER / f"{name}.toml"
     if not path.is_file():
@@ -55,10 +60,10 @@ def load(name: str) -> Prompt:
 
 
 def render(prediction: Prediction | Chat) -> Chat:
-    """Returns *prediction* as system, user and reply messages (Xu et al. 2025, C.2).
+    """Returns the messages of *prediction*: system, user and reply (Xu et al. 2025, C.2).
 
-    A field whose value is None gets the prompt's text *absent*. A chat is returned unchanged, because examiners score
-    replies to prompts made from several files.
+    A field whose value is None is replaced by the prompt's text *absent*. If *prediction* is already a chat, it is
+    returned unchanged; examiners make such chats from several prompt files.
     """
     if isinstance(prediction, Chat):
         return prediction
@@ -69,9 +74,9 @@ def render(prediction: Prediction | Chat) -> Chat:
 
 
 def fill(name: str, **values: str) -> Chat:
-    """Returns the prompt *name* with *values* in its fields, for an LM to answer.
+    """Returns the prompt *name* as a chat for an LM to answer, with its fields replaced by *values*.
 
-    Raises `PromptError` unless *values* are exactly those of its fields.
+    *values*: field → text. Raises `PromptError` unless these are exactly the prompt's fields.
     """
     prompt = load(name)
     if set(values) != set(prompt.fields):

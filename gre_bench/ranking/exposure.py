@@ -10,8 +10,8 @@ Each candidate has a *status* for an edition:
 The evaluation LM and the writers have a status, too. An evaluation LM that has read a reference gives that reference a
 higher probability even without a review.
 
-A candidate has a *conflict* if it shares a family or a maker with the LM that scores it, or with a writer of its
-judgments. An LM may find the phrasing of its own family likelier.
+A candidate has a *conflict* if it shares a family or a maker with the evaluation LM or with a writer. An LM may find
+the phrasing of its own family likelier.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Mo
 
 
 def _kin(one: Model, other: Model) -> bool:
-    """Returns whether two models are of one maker or one family; "Llama 3" and "Llama 3.1" are one family."""
+    """Returns whether two models have the same maker or family; "Llama 3" and "Llama 3.1" count as one family."""
     families = [(model.family or "").split(" ")[0].lower() for model in (one, other)]
     makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (one, other)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))

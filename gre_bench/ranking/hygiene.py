@@ -53,9 +53,10 @@ class Shift:
 
 
 def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
-    """Returns the shifts when the reviewer at each position is left out; [] for fewer than two positions.
+    """Returns the shift of each candidate's lead if one reviewer of every paper is left out, for each in turn.
 
-    *position_of*: reference id → position of its reviewer.
+    *pairs*: the scores. *position_of*: reference → the position of its reviewer among the reviewers of the paper. All
+    references at the same position are left out together. Returns [] for fewer than two positions.
     """
     leads = _leads(pairs)
     known = sorted(set(position_of.values()))

@@ -30,7 +30,10 @@ SEED = 0
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Scored pairs of one signature as columns of one length: candidate, paper, reference, value."""
+    """The scores of one signature, in four columns of equal length.
+
+    Position i of the columns holds the candidate, the paper, the reference and the value of one score.
+    """
 
     candidates: Sequence[str]
     papers: Sequence[str]
@@ -64,15 +67,15 @@ class RankStatistics:
 
     - *rank_low*, *rank_high*: the ranks that the tests allow; at 95%, the intervals of all candidates hold at once.
     - *likely_low*, *likely_high*: the bootstrap's 95% interval of the rank, for this candidate alone.
-    - *next_candidate*: the candidate one rank below.
-    - *next_difference*, *next_low*, *next_high*: this candidate's mean lead over that one, and the ends of its
+    - *next_candidate*: the candidate that follows on the board; None for the last one.
+    - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: the ends of its 90%
       interval.
     - *next_p*: the Holm-corrected p-value of that lead.
     - *tied*: whether that lead is not significant at 5%.
-    - *more_papers*: how many further papers would make that lead significant, if the candidates are tied.
+    - *more_papers*: if the two are tied, how many further papers would tell them apart; None if unknown.
     - *difference_p_holm*: the Holm-corrected p-value of the test against the human baseline.
     - *above_p_holm*: the Holm-corrected p-value of the test against chance.
-    - *tests*: the number of tests in the family that Holm's correction covers.
+    - *tests*: the number of tests that Holm's correction covers.
     - *problem*: the reason why there are no tests; None if there are.
     """
 
@@ -138,9 +141,9 @@ def rank_statistics(
 
 
 def _next(test: PairTest | None) -> Next:
-    """Returns the fields of `RankStatistics` from *next_candidate* to *more_papers*.
+    """Returns the fields of `RankStatistics` from *next_candidate* to *more_papers*, as one tuple.
 
-    *test*: the test of the candidate against the candidate one rank below. All fields are None if *test* is None.
+    *test*: the test of the candidate against the next one on the board. All fields are None if *test* is None.
     """
     if test is None:
         return None, None, None, None, None, None, None
