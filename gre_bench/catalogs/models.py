@@ -1,4 +1,4 @@
-"""The LMs that can write reviews, judgments and synopses, from one TOML file: endpoint, prices and sampling of each."""
+"""The LMs that can write reviews, judgments and synopses, from a TOML file: endpoint, prices and sampling of each."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ class Model(BaseModel):
 
     @property
     def identity(self) -> str:
-        """The model for signatures, ``name@revision``; it does not depend on the endpoint that serves the model."""
+        """The name of the model in signatures, ``name@revision``, with *model* in place of an unknown *revision*.
+
+        If *revision* is given, the identity is the same at every endpoint.
+        """
         return f"{self.name}@{self.revision or self.model}"
 
     @field_validator("endpoint")

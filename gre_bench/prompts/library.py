@@ -86,7 +86,7 @@ def fill(name: str, **values: str) -> Chat:
 
 @lru_cache(maxsize=8192)
 def address(prediction: Prediction) -> str:
-    """Returns the content address of *prediction*: 32 hex digits that depend on all its texts and its prompt's text.
+    """Returns the content address of *prediction*: 32 hex digits of a hash of its texts and its prompt's text.
 
     Results are cached, because scoring asks for the same addresses again.
     """
