@@ -72,7 +72,8 @@ class Claim(BaseModel):
 def claims(path: Path | None = None) -> list[Claim]:
     """Returns the claims of the file *path* in file order; if *path* is None, those of ``data/claims.toml``.
 
-    Raises `SettingsError`, which states the wrong entry, if the file cannot be read or an entry is not a valid claim.
+    Raises `SettingsError`, whose message names the wrong entry, if the file cannot be read or an entry is no valid
+    claim.
     """
     path = path or resource("data", "claims.toml")
     try:

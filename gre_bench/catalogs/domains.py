@@ -35,14 +35,14 @@ class Domain(BaseModel):
     - *name*: the name of the domain. *item*: what one item is called.
     - *synopsis*: whether the synopsis of an item is its abstract or its categories.
     - *synopsis_of*: the parts of an item that make up the text of its synopsis, in this order.
-    - *predict*: the name of the prompt under which the evaluation LM scores.
-    - *judgments*: the name of the writer's prompt for judgments.
-    - *abstract*: the name of the writer's prompt for the abstract of an item without one; None if no prompt is needed.
-    - *headings*: the headings of a review's sections.
+    - *predict*: the name of the evaluation LM's prompt.
+    - *judgments*: the name of the prompt with which a writer turns a review into judgments.
+    - *abstract*: the name of the prompt with which a writer makes an abstract; None if every item has an abstract.
+    - *headings*: the headings of a review's sections, as the review form prints them.
     - *grades*: the names of the human grades, the worst first; empty if grades are numbers.
     - *changes*: the names of the changes that apply to reviews of this domain.
-    - *left_out*: the name of each other change → the reason why it does not apply.
-    - *generic*: the judgments of the generic review, one per line.
+    - *left_out*: change → the reason why it does not apply, for every change that is not in *changes*.
+    - *generic*: the judgments of the control ``generic``, one per line.
     - *source*: where the domain is described.
     """
 
@@ -115,7 +115,8 @@ class Domain(BaseModel):
 def domains(path: Path | None = None) -> dict[str, Domain]:
     """Returns domain name → domain, for all domains of the file *path*; if *path* is None, of ``data/domains.toml``.
 
-    Raises `SettingsError`, which states the wrong entry, if the file cannot be read or an entry is not a valid domain.
+    Raises `SettingsError`, whose message names the wrong entry, if the file cannot be read or an entry is no valid
+    domain.
     """
     path = path or resource("data", "domains.toml")
     try:
@@ -146,10 +147,10 @@ def domain_of(name: str, path: Path | None = None) -> Domain:
 
 
 def _check_prompt(name: str | None, fields: set[str] | None) -> None:
-    """Checks that there is a prompt *name* and that it has exactly the fields *fields*.
+    """Checks that there is a prompt *name*, and that its fields are *fields*.
 
-    If *fields* is None, any one field will do. If *name* is None, nothing is checked. Raises `ValueError` if the check
-    fails.
+    If *fields* is None, the prompt must have exactly one field, of any name. If *name* is None, nothing is checked.
+    Raises `ValueError` if the check fails.
     """
     if name is None:
         return

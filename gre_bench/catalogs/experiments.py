@@ -28,13 +28,14 @@ class Experiment(BaseModel):
     - *paper*, *title*: the authors and year of the paper, and what it did.
     - *command*: the gre-bench command that runs the experiment.
     - *published*: the names of the published tables to compare the result with.
-    - *items*: the published number of reviewed items: papers, proposals, restaurants, summaries or reviews.
-    - *reviews*, *sources*: the published numbers of reviews, and of sources with several texts each; None if none is
-      published.
-    - *billions*: the parameters of the evaluation LM, in billions.
+    - *items*: the published number of papers, proposals, restaurants, summaries or reviews.
+    - *reviews*: the published number of reviews; None if none is published.
+    - *sources*: for pairs of texts about one source, the published number of sources; None if none is published.
+    - *billions*: the parameters of the evaluation LM, in billions; None if there is none.
     - *files*: the files that the user must give. Each key is an option or setting, such as ``sources.notes``; its value
       describes the file.
     - *lms*: for a guideline study, the name of each option in the plural, such as ``models``, and its values.
+    - *note*: a remark for readers.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -19,20 +19,22 @@ from gre_bench.http.endpoints import Limits, limits_of, wrong
 
 
 class Model(BaseModel):
-    """One LM behind an OpenAI-compatible chat endpoint. A field that is None is unknown.
+    """One LM behind an OpenAI-compatible chat endpoint. Where nothing else is said, None means unknown.
 
     - *name*: its name as a candidate or writer. *model*: its name at the endpoint. *aliases*: its names elsewhere.
     - *endpoint*: the base URL of the endpoint. *limits*: how many requests and tokens the endpoint accepts.
-    - *key_env*: the environment variable with the API key; None if no key is needed. The key is never stored here.
-    - *revision*: its version, for signatures; if None, *model* stands in for it.
-    - *family*, *parameters*: such as Llama 3.1, and the parameters in billions.
+    - *key_env*: the environment variable with the API key; None if no key is needed. The key itself is never stored
+      here.
+    - *revision*: its version, for signatures; if None, *model* takes its place.
+    - *family*: its family, such as Llama 3.1. *parameters*: their number in billions.
     - *knowledge_cutoff*: the last possible day of its training texts. *released*: the first day on which anybody could
       use it.
-    - *price_in*, *price_out*: USD per million prompt tokens, and per million reply tokens.
+    - *price_in*, *price_out*: USD per million prompt tokens, and USD per million reply tokens.
     - *sampling*: how it samples its replies.
     - *limit_as*: the name under which a request states the reply's token limit.
     - *context*: the most tokens of a prompt and its reply together. *max_output*: the most tokens of a reply.
-    - *tokenizer*: the folder or model name of its tokenizer, to count tokens beforehand.
+    - *tokenizer*: the tokenizer that counts tokens beforehand: the folder with its tokenizer.json, or a name that
+      ``gre-bench models list`` shows.
     - *source*: where and when cutoff, context and limits were read. *note*: a remark for readers.
     """
 

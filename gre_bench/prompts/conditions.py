@@ -1,6 +1,6 @@
-"""Conditions: each is the guideline under which an LM reviews, or no guideline.
+"""Conditions: a condition says under which guideline an LM reviews papers. The condition ``none`` has no guideline.
 
-Two kinds of guideline are shipped: instructions made from a conference's guidelines, and guidelines that imitate human
+Two kinds of guideline are shipped: instructions made from a conference's guideline, and guidelines that imitate human
 reviewers. They are printed in "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review",
 listings 7 to 12. Listings 5, 6 and 13 are the prompts that present them. Any other guideline, such as a conference's
 official text, comes from a file.
@@ -39,8 +39,8 @@ class Condition:
     """The guideline under which an LM reviews.
 
     - *name*: the name of the condition, such as ``none``, ``iclr`` or ``good+rubric``.
-    - *kind*: ``none`` (no guideline), ``instruction`` (made from a conference's guideline), ``official`` (a text from a
-      file) or ``imitating`` (made to imitate human reviewers).
+    - *kind*: ``none`` (no guideline), ``instruction`` (made from a conference's guideline), ``imitating`` (made to
+      imitate human reviewers, with a checklist) or ``official`` (any other text from a file).
     - *guideline*: the text of the guideline; empty if there is none.
     - *rubric*: whether the LM must compute its rating from its answers to the guideline's checklist.
     """
@@ -52,7 +52,11 @@ class Condition:
 
     @property
     def template(self) -> str:
-        """The name of the prompt: listing 5 without a guideline, listing 13 with a rubric, else listing 6."""
+        """The name of the prompt that presents the guideline to the LM.
+
+        It is listing 13 for a condition with a rubric, listing 5 for the condition ``none``, and listing 6 for all
+        others.
+        """
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 
     @property
@@ -75,7 +79,7 @@ SHIPPED = ("none", *INSTRUCTION, *IMITATING, *(f"{name}{RUBRIC}" for name in IMI
 def guided(candidate: str) -> tuple[str, str | None]:
     """Splits the name of a *candidate*, ``MODEL@CONDITION``, into the model and the shipped condition.
 
-    Returns (candidate, None) if the name does not end in a shipped condition.
+    If the name does not end in a shipped condition, the whole name is the model, and the condition is None.
     """
     model, _, name = candidate.rpartition("@")
     return (model, name) if model and name in SHIPPED else (candidate, None)
@@ -85,8 +89,13 @@ def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
     """Returns the condition *name*: a shipped one, or one with a guideline of your own from *texts*.
 
     *texts*: name → guideline. The suffix ``+rubric`` asks the LM to compute its rating from the guideline's checklist.
-    Raises `SettingsError` for an unknown name, a guideline in *texts* with a shipped or malformed name, or an empty
-    one. Also raises it for ``+rubric`` with a guideline that has no checklist.
+
+    Raises `SettingsError`
+
+    - if no condition has that *name*;
+    - if a name in *texts* is malformed or that of a shipped condition;
+    - if the guideline is empty;
+    - if *name* ends in ``+rubric`` and the guideline has no checklist.
     """
     texts = texts or {}
     base, rubric = name.removesuffix(RUBRIC), name.endswith(RUBRIC)

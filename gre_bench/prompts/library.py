@@ -19,11 +19,11 @@ _FIELD = re.compile(r"\{(\w+)\}")
 class Prompt:
     """A prompt, as its file states it.
 
-    - *name*: the file's name, with its folder if it has one.
-    - *source*: the paper and section, or other place, that the prompt comes from.
+    - *name*: the name of the file without .toml, after its folder if it lies in one.
+    - *source*: where the prompt comes from, such as the section of a paper.
     - *kind*: how close the prompt is to its source, such as ``verbatim`` or ``derived``.
     - *system*, *user*: the texts of the system and the user message.
-    - *fields*: the names in braces in *user* that are replaced by texts, such as ``paper`` for ``{paper}``.
+    - *fields*: the names in braces in *user*, such as ``paper`` for ``{paper}``. Texts replace them.
     - *absent*: the text that replaces a field whose value is None.
     """
 
@@ -43,9 +43,9 @@ class Prompt:
 
 @cache
 def load(name: str) -> Prompt:
-    """Returns the prompt *name*, which starts with its folder if it lies in one, as ``pre/summary/pairwise`` does.
+    """Returns the prompt *name*: the name of its file without .toml, after its folder, as in ``pre/summary/pairwise``.
 
-    Raises `PromptError` if there is no such prompt, or if the fields that its file lists are not those in its text.
+    Raises `PromptError` if there is no such file, or if the fields that it lists are not those in its text.
     """
     path = FOLDER / f"{name}.toml"
     if not path.is_file():

@@ -1,6 +1,6 @@
 """Compares boards: with each other by rank correlation, with other benchmarks, and with printed results.
 
-Scores of different signatures are never mixed. Only ranks are compared across signatures, or the scores are shown side
+Scores of different signatures are never mixed. Across signatures, only ranks are compared; scores are merely shown side
 by side.
 """
 

@@ -107,7 +107,7 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
     """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known to.
 
-    *others*: the names of the evaluation LM and the writers, by role. *models*: the models of the catalogue, by name.
+    *others*: role → name of the evaluation LM or of a writer. *models*: the models of the catalogue, by name.
     """
     own = found(candidate, models)
     if own is None:

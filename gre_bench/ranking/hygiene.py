@@ -53,10 +53,13 @@ class Shift:
 
 
 def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
-    """Returns the shift of each candidate's lead if one reviewer of every paper is left out, for each in turn.
+    """Returns how far each candidate's lead and rank move if the references of one human reviewer are left out.
 
-    *pairs*: the scores. *position_of*: reference → the position of its reviewer among the reviewers of the paper. All
-    references at the same position are left out together. Returns [] for fewer than two positions.
+    Reviewers are told apart by their position among the reviewers of a paper, such as first or second. Each position is
+    left out in turn, on all papers.
+
+    *pairs*: the scores. *position_of*: reference → the position of its reviewer. Returns [] if all have the same
+    position.
     """
     leads = _leads(pairs)
     known = sorted(set(position_of.values()))
@@ -97,11 +100,10 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
     """Returns how far each candidate's lead differs between references that an LM probably wrote and the others.
 
     *likelihood*: reference → its likelihood of being LM-written. References from *threshold* upwards count as
-    LM-written; references without a likelihood are left out. A candidate is left out if all its references are on one
-    side of *threshold*.
+    LM-written; references without a likelihood are left out.
 
-    In the result, *lead* is the lead against references below *threshold*. *shift* is the lead against the others, less
-    that.
+    In the result, *lead* is the lead against references below *threshold*. *shift* is the lead against LM-written
+    references less *lead*. A candidate is left out if all its references are on one side of *threshold*.
     """
     found = []
     for name, leads in _leads(pairs).items():

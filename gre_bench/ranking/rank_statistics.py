@@ -158,10 +158,10 @@ def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple
     """Returns the length of a human review in words, and each candidate's mean score at that length.
 
     *words*: (candidate, paper) → the number of words in the text that the metric reads. The length of a human review is
-    the geometric mean over the human baseline's texts. It is None if there are none.
+    the geometric mean over the human baseline's texts. It is None if the human baseline has no texts.
 
-    Scores are adjusted by `length_controlled`. Scores are empty if the effect of length cannot be estimated: with a
-    single candidate, or if paper and candidate determine the length.
+    `length_controlled` computes the scores. No candidate has a score if the effect of length cannot be estimated: with
+    a single candidate, or if paper and candidate determine the length.
     """
     rows = [row for row in zip(*pairs.columns, strict=True) if words.get((row[0], row[1]))]
     human = [words[name, paper] for name, paper, *_ in rows if name == HUMAN]

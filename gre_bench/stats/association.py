@@ -8,11 +8,11 @@ resample.
 How the coefficients follow from the counts:
 
 - Pearson needs the sums of x, y, xy, x² and y² over each group.
-- Spearman is Pearson on midranks. The midranks in a resample are cumulated counts, in the order of the values.
+- Spearman is Pearson on midranks. The midranks in a resample follow from cumulative counts, in the order of the values.
 - Kendall is a ratio of quadratic forms in the counts, each with a matrix (groups, groups). Entry (g, h) covers the
-  pairs of an item of group g and an item of group h. In the numerator, the entry is the number of concordant pairs less
-  the number of discordant pairs. In the two parts of the denominator, it is the number of pairs that differ in x or in
-  y.
+  pairs of an item of group g and an item of group h. In the numerator, it is the number of concordant pairs less the
+  number of discordant pairs. The denominator has two matrices: the number of pairs that differ in x, and the number of
+  pairs that differ in y.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def within(kind: Kind, x: Array, y: Array, groups: Indices, size: int) -> Estima
     The parameters and the returned function are those of `association`. Items of different groups are never compared. A
     group adds nothing if its items are all equal in *x* and all equal in *y*.
 
-    - Pearson: on each value less the mean of its group.
-    - Spearman: on each item's midrank within its group, divided by the group's size + 1, less the group's mean of that
-      quotient. The division makes the weight of a group proportional to its number of items.
-    - Kendall: over pairs of items of one group, the number of concordant pairs less the number of discordant pairs.
+    - Pearson is computed from each value less the mean of its group.
+    - Spearman is computed from each item's midrank within its group, divided by the group's size + 1. The group's mean
+      of these quotients is subtracted. The division makes the weight of a group proportional to its number of items.
+    - Kendall is the number of concordant pairs less the number of discordant pairs, over pairs of items of one group.
       This is divided by √(number of pairs that differ in *x* · number of pairs that differ in *y*).
     """
     if kind == "kendall":

@@ -35,8 +35,9 @@ def separation(
     *same_papers* and *other_papers* hold the paper of each score. Equal scores count half. Raises ValueError for fewer
     than two scores in a sample, or fewer than two papers in all.
 
-    The variance sums the placement values of each paper over both samples (Obuchowski 1997). The interval is therefore
-    valid even if scores of one paper depend on each other. Its ends are cut to [0, 1].
+    The placement value of a score is the share of the other sample that lies below the score. The variance sums the
+    placement values of each paper over both samples (Obuchowski 1997). The interval is therefore valid even if scores
+    of one paper depend on each other. Its ends are cut to [0, 1].
     """
     from scipy.special import stdtrit
 

@@ -1,16 +1,17 @@
 """Does a claim hold? A claim says that all, or at least one, of several quantities are above zero.
 
-Such a quantity is called a contrast. It has a 95% interval of its own. It also has a wider interval for the case that
-one contrast out of several decides: by Bonferroni, these cover 95% over all contrasts together.
+Such a quantity is called a contrast. Each contrast has two intervals: a 95% interval, and a wider one by Bonferroni's
+correction. The wider intervals cover 95% over all contrasts together. They are used where a single contrast can decide
+the claim.
 
 A claim that *all* contrasts are above zero
 
 - holds if every 95% interval lies above zero (an intersection-union test of level 2.5%, without correction);
-- does not hold if at least one of the wider intervals lies below zero.
+- does not hold if at least one wider interval lies below zero.
 
 A claim that *any* contrast, at least one, is above zero
 
-- holds if at least one of the wider intervals lies above zero;
+- holds if at least one wider interval lies above zero;
 - does not hold if every 95% interval lies below zero.
 
 In all other cases, the claim cannot be told.

@@ -28,7 +28,7 @@ half-widths support it:
 The standard error by paper is the linearised one. Let x and x′ be a pair's scores before and after, each less its mean
 over pairs. Let δ = after − before, and γ = −d/(4s²). Then each pair has the influence
 
-    ψ = (δ − mean of δ)/s + γ·(x² + x′² − mean of x² + x′²).
+    ψ = (δ − mean of δ)/s + γ·(x² + x′² − mean of (x² + x′²)).
 
 The ψ sum to zero over the n pairs. For G papers, se² = G/(G − 1)·Σ_papers (Σ ψ of the paper)²/n².
 """
@@ -152,12 +152,12 @@ def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> 
 
     The sums are n (the number of pairs), Σδ, Σ(x + x′) and Σ(x² + x′²):
 
-    - x, *old* (n,): the scores before the change. x′, *new* (n,): the scores after it.
-    - δ, *change* (n,): the differences. They are summed separately, because the difference of two large sums would lose
-      the digits of a small effect.
+    - x is *old* (n,), the scores before the change less their mean. x′ is *new* (n,), those after it less their mean.
+    - δ is *change* (n,), the differences less their mean. They are summed separately, because the difference of two
+      large sums would lose the digits of a small effect.
     - *groups* (n,): the index of each pair's paper. *size*: the number of papers.
 
-    Products of two different sums are doubled, as a squared sum of four terms needs them.
+    Products of two different sums are doubled, because the square of a sum of four terms contains them twice.
     """
     columns = (np.ones_like(old), change, old + new, old**2 + new**2)
     sums = np.stack([np.bincount(groups, weights=column, minlength=size) for column in columns], axis=1)
@@ -166,13 +166,13 @@ def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> 
 
 
 def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Array, Array]:
-    """Returns the effect d* of each resample and its standard error, both (resamples,).
+    """Returns the effect d* of each resample and its standard error, both as arrays (resamples,).
 
     - *rows* (resamples, papers): how often each resample contains each paper.
     - *sums*, *products*: the arrays that `_sums` returns.
     - *d*: the effect of the sample itself.
 
-    Both are not finite where the scores of a resample do not vary.
+    For a resample whose scores do not vary, neither is finite.
     """
     n, delta, both, squares = (rows @ sums).T
     delta, both = delta / n, both / n

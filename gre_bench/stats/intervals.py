@@ -143,8 +143,8 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 def student_quantiles(most: int) -> list[dict[str, float | int]]:
     """Returns a table of Student's t with one row for each number of degrees of freedom from 1 to *most*.
 
-    The columns are *df*, the degrees of freedom, *q90* and *q95*. The latter two are the half-widths of the two-sided
-    90% and 95% intervals, in standard errors.
+    - *df*: the degrees of freedom.
+    - *q90*, *q95*: the half-widths of the two-sided 90% and 95% intervals, in standard errors.
     """
     from scipy.special import stdtrit
 

@@ -127,7 +127,10 @@ def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
 
 
 def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequence[str]) -> tuple[Array, Array]:
-    """Returns the sum and the number of *values* for each paper and candidate, as two arrays (papers, candidates)."""
+    """Returns the sum and the number of *values* for each paper and candidate, as two arrays (papers, candidates).
+
+    *papers* and *candidates* (n,) hold the paper and the candidate of each of the *values* (n,).
+    """
     scores = finite(values, at_least=2)
     groups, size = group_indices(papers, len(scores))
     kinds, number = group_indices(candidates, len(scores))
@@ -140,7 +143,8 @@ def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 def _spearman(first: Array, second: Array) -> Array:
     """Returns Spearman's coefficient between each row of *first* and the same row of *second*, as an array (rows,).
 
-    Both tables are (rows, candidates). The coefficient is 0 if a row does not vary in one of the tables.
+    *first* and *second* are (rows, candidates). The coefficient is 0 if the row does not vary in *first* or in
+    *second*.
     """
     from scipy.stats import rankdata
 

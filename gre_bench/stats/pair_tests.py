@@ -4,14 +4,14 @@ Two candidates are compared on the (paper, reference) pairs that both have. Thei
 paper, so a paper counts as one observation.
 
 All claims about order come from this one family of tests: "better than the next", "better than the human baseline", and
-the interval of a rank. They can therefore never contradict each other.
+the interval of a rank. Such claims can therefore never contradict each other.
 
 `papers_needed` uses the usual sample size of a paired test. This is the smallest N for which
 
     |difference|·√N/sd ≥ t(1 − α/2m) + t(power).
 
-Both quantiles t are Student's with N − 1 degrees of freedom. m is the factor by which Holm's correction multiplies the
-test's p-value.
+t(q) is the quantile q of Student's t with N − 1 degrees of freedom, and α is the level of the test. m is the factor by
+which Holm's correction multiplies the test's p-value.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ MOST_PAPERS = 1_000_000
 class PairTest:
     """A test of two candidates: the mean over papers of the score of *first* less the score of *second*.
 
-    - *difference*: that mean. *low*, *high*: the ends of its interval.
-    - *sd*: the standard deviation of the paper differences.
-    - *p*: the two-sided p-value. *p_holm*: the same after Holm's correction.
+    - *first*, *second*: the names of the candidates.
+    - *difference*: the mean difference. *low*, *high*: the ends of its interval.
+    - *sd*: the standard deviation, over papers, of the difference on one paper.
+    - *p*: the two-sided p-value. *p_holm*: the p-value after Holm's correction.
     - *counted*: the factor by which Holm's correction multiplies *p*. This is the number of tests in the family whose
       p-value is at least as large, this test included.
     - *papers*: the number of papers that both candidates have.
@@ -67,7 +68,7 @@ def pair_tests(
     references: Sequence[object] | None = None,
     level: float = 0.90,
 ) -> list[PairTest]:
-    """Returns one test for each two candidates, with Holm's correction over all of these tests.
+    """Returns one test for every two candidates, with Holm's correction over all of these tests.
 
     - *values* (n,): the scores.
     - *papers*, *candidates*, *references* (n,): the paper, the candidate and the reference of each score. If
@@ -136,10 +137,10 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 
 
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Returns the index of each value's unit (n,), and the index of each unit's paper (units,).
+    """Returns the index of each value's unit, as an array (n,), and the index of each unit's paper (units,).
 
-    A unit is a (paper, reference), or a paper if *references* is None. *owners* (n,) holds the index of each value's
-    paper, and *length* is n.
+    A unit is one paper with one reference. If *references* is None, a unit is a paper. *owners* (n,) holds the index of
+    each value's paper, *references* the reference of each value, and *length* is n.
     """
     if references is None:
         return owners, np.arange(owners.max() + 1)

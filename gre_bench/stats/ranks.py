@@ -3,8 +3,8 @@
 There are two intervals.
 
 *low* to *high* is the bootstrap's percentile interval of one candidate's rank, from resampled papers. In simulations,
-it contains the true rank in 95 to 99% of cases at a nominal 90%. It contains it so often because ranks are whole
-numbers and near-equal candidates change places.
+it contains the true rank in 95 to 99% of cases at a nominal 90%. The excess arises because ranks are whole numbers and
+near-equal candidates change places.
 
 *surely_low* to *surely_high* is the interval that significant differences allow (Mogstad et al. 2024):
 
@@ -142,7 +142,8 @@ def _ranks(means: Array) -> Array:
 def _sure(tests: Sequence[PairTest], names: Sequence[str], alpha: float) -> tuple[list[int], list[int]]:
     """Returns for each of *names* how many candidates are significantly better, and how many significantly worse.
 
-    A difference is significant if the test's Holm-corrected p-value is below *alpha*.
+    Both lists are in the order of *names*. A difference is significant if the test's Holm-corrected p-value is below
+    *alpha*.
     """
     better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for test in tests:

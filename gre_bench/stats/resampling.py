@@ -18,10 +18,11 @@ BLOCK = 1 << 21
 
 
 def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
-    """Yields blocks (rows, groups) of bootstrap counts, *resamples* rows in all.
+    """Yields blocks (rows, groups) of bootstrap counts, with *resamples* rows in all blocks together.
 
-    A row says how often one resample contains each of the *groups* groups; its counts are multinomial. Equal arguments
-    give equal rows. Statistics with the same number of groups and the same *seed* thus use the same resamples.
+    A row says how often one resample contains each group; its counts are multinomial. *groups*: the number of groups.
+    Equal arguments give equal rows. Statistics with the same number of groups and the same *seed* thus use the same
+    resamples.
     """
     rows = max(1, BLOCK // groups)
     for number, first in enumerate(range(0, resamples, rows)):

@@ -25,10 +25,10 @@ def finite(values: Sequence[float] | Array, at_least: int) -> Array:
 
 
 def group_indices(groups: Sequence[object], length: int) -> tuple[Indices, int]:
-    """Returns the index of each value's group (length,), and the number of groups.
+    """Returns the index of each value's group, as an array (length,), and the number of groups.
 
-    *groups* holds the group of each of the *length* values, by any name. Groups are numbered in order of appearance.
-    Raises ValueError if *groups* does not have *length* entries.
+    *groups* holds a label for each of the *length* values: equal labels mean the same group. Groups are numbered in
+    order of their first appearance. Raises ValueError if *groups* does not have *length* labels.
     """
     if len(groups) != length:
         raise ValueError(f"{length} values but {len(groups)} groups")

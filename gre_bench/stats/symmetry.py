@@ -3,15 +3,15 @@
 For two reviews x and y of a paper, true probabilities satisfy P(x)·P(y | x) = P(y)·P(x | y). Two Spearman coefficients
 are computed over pairs of reviews, from log-probabilities in nats:
 
-- *joint*: between log P(y) + log P(x | y) and log P(x) + log P(y | x). Both are log P(x, y), computed in either
+- *joint*: between log P(y) + log P(x | y) and log P(x) + log P(y | x). Both sums are log P(x, y), computed in either
   direction, so this coefficient measures symmetry.
 - *printed*: between log P(x) + log P(x | y) and log P(y) + log P(y | x). These are the products that the paper prints
-  for its coefficient of 0.943 over 5,328 ordered pairs. It measures whether both reviews are equally likely, not
-  symmetry.
+  for its coefficient of 0.943 over 5,328 ordered pairs. This coefficient does not measure symmetry, but whether both
+  reviews are equally likely.
 
 *joint* and *printed* count each pair once, in the given order. *joint_ordered* and *printed_ordered* count each pair in
-both orders, as the paper does. They thus do not depend on which review of a pair is called x. All intervals resample
-papers.
+both orders, as the paper does. The latter two thus do not depend on which review of a pair is called x. All intervals
+resample papers.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class PairLogprobs:
     """Two reviews of one paper, and their log-probabilities by an evaluation LM, summed over tokens, in nats.
 
     - *paper*, *x*, *y*: the names of the paper and of the two reviews.
-    - *log_x*, *log_y*: log P(x) and log P(y), each review alone.
-    - *log_y_given_x*, *log_x_given_y*: log P(y | x) and log P(x | y), one review after the other.
+    - *log_x*, *log_y*: log P(x) and log P(y), the log-probability of each review alone.
+    - *log_y_given_x*, *log_x_given_y*: log P(y | x) and log P(x | y), where the LM has read the other review first.
     """
 
     paper: str

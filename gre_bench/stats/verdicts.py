@@ -36,12 +36,12 @@ def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, al
 def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
     """Returns the verdict on a manipulation from its *effect* on the scores.
 
-    - *pass*: the interval of d lies below *margin*, the largest rise that is tolerated, in standard deviations.
+    - *pass*: the interval of d lies below *margin*.
     - *fail*: the interval lies at or above *margin*.
     - *undecided*: the interval contains *margin*.
 
-    A metric passes only if every manipulation passes. This is an intersection-union test, so no correction for several
-    tests is needed.
+    *margin* is the largest rise that is tolerated, in standard deviations, the unit of d. A metric passes only if every
+    manipulation passes. This is an intersection-union test, so no correction for several tests is needed.
     """
     if effect.high < margin:
         return "pass"
@@ -49,7 +49,7 @@ def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
 
 
 def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict:
-    """Returns the verdict by the rule of Xu et al. 2025, which uses the flat p-value at level *alpha*.
+    """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at level *alpha*.
 
     A degradation passes if it lowers the score significantly. A manipulation passes unless it raises the score
     significantly. The rule knows no undecided case.

@@ -35,7 +35,7 @@ class Change:
 
 
 def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
-    """Returns the mean of the set *second* less the mean of the set *first*, by Welch's test.
+    """Returns how far the mean has changed from the set *first* to the set *second*, by Welch's test.
 
     *level*: the coverage of the interval. Raises ValueError for fewer than two papers in a set, or if both standard
     errors are zero.
