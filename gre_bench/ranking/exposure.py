@@ -81,10 +81,10 @@ def exposure(role: Role, name: str, models: Mapping[str, Model], released: date 
 
 
 def found(name: str, models: Mapping[str, Model]) -> Model | None:
-    """Returns the model of the catalogue *models* that a candidate, writer or evaluation LM called *name* uses.
+    """Returns the catalogue's model behind *name*, which names a candidate, a writer or an evaluation LM.
 
-    Returns None if no model fits, or if several fit that differ in family or knowledge cutoff. These forms of *name*
-    are understood:
+    *models*: the models of the catalogue, by name. Returns None if no model fits, or if several fit that differ in
+    family or knowledge cutoff. These forms of *name* are understood:
 
     - a candidate: ``name``, ``name@condition`` or ``name+protocol``;
     - a writer: ``name@revision · prompt ...``;

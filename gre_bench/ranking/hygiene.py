@@ -143,7 +143,7 @@ def _t(count: int) -> float:
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
     """Returns candidate → (paper, reference) → lead, without the human baseline.
 
-    A lead is the candidate's score less the human baseline's score of the same paper and reference.
+    A lead is the candidate's score less the human baseline's score on the same paper and reference.
     """
     rows = list(zip(*pairs.columns, strict=True))
     human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}

@@ -35,9 +35,10 @@ SIZE = "parameters_billion"
 class Figure:
     """A number that a paper prints, or the number of a run to be set beside it.
 
-    - *metric*: the metric, such as ``gem_s_abstract``. *item*: what the metric is applied to: a change, a model, a
-      benchmark.
-    - *value*: the number. *low*, *high*: the ends of its interval. *p*: its p-value. The last three may be None.
+    - *metric*: the metric, such as ``gem_s_abstract``.
+    - *item*: what the metric is applied to, such as a change, a model or a benchmark.
+    - *value*: the number. *low*, *high*: the ends of its interval, None if there is no interval.
+    - *p*: the number's p-value, None if there is none.
     - *table*, *row*, *column*: where the number is printed, with the names as printed.
     - *anomaly*: the code of a reason not to take the number at face value, as listed in ``data/published/README.md``.
     - *note*: that reason in words.
