@@ -25,7 +25,7 @@ class Experiment(BaseModel):
     """A published experiment, as the table ``[experiment]`` of its settings file describes it.
 
     - *path*: the settings file.
-    - *paper*, *title*: the authors and year of the paper, and what it did.
+    - *paper*: the authors and year of the paper. *title*: what the experiment did.
     - *command*: the gre-bench command that runs the experiment.
     - *published*: the names of the published tables to compare the result with.
     - *items*: the published number of papers, proposals, restaurants, summaries or reviews.

@@ -54,8 +54,8 @@ class Condition:
     def template(self) -> str:
         """The name of the prompt that presents the guideline to the LM.
 
-        It is listing 13 for a condition with a rubric, listing 5 for the condition ``none``, and listing 6 for all
-        others.
+        It is the prompt of listing 13 for a condition with a rubric, of listing 5 for the condition ``none``, and of
+        listing 6 for all others. The paper with these listings is named at the top of this module.
         """
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 

@@ -62,7 +62,7 @@ def load(name: str) -> Prompt:
 def render(prediction: Prediction | Chat) -> Chat:
     """Returns the messages of *prediction*: system, user and reply (Xu et al. 2025, C.2).
 
-    A field whose value is None is replaced by the prompt's text *absent*. If *prediction* is already a chat, it is
+    A field whose value is None is replaced by the text *absent* of the prompt. If *prediction* is already a chat, it is
     returned unchanged; examiners make such chats from several prompt files.
     """
     if isinstance(prediction, Chat):

@@ -1,14 +1,14 @@
 """Tells whether a model may have learnt from an edition's reviews, and whether a related model judges it.
 
-Each candidate has a *status* for an edition:
+Each candidate that is a model, the evaluation LM and each writer have a *status* for an edition:
 
 - *clean*: its knowledge cutoff precedes the day on which the edition's reviews were first shown;
 - *contaminated*: its knowledge cutoff does not precede that day;
 - *unknown*: one of the two days is unknown;
-- *none*: the name stands for no model.
+- *none*: the writer is a rule and not an LM.
 
-The evaluation LM and the writers have a status, too. An evaluation LM that has read a reference gives that reference a
-higher probability even without a review.
+The status of the evaluation LM matters, too. An evaluation LM that has read a reference gives that reference a higher
+probability even without a review.
 
 A candidate has a *conflict* if it shares a family or a maker with the evaluation LM or with a writer. An LM may find
 the phrasing of its own family likelier.

@@ -9,8 +9,8 @@ How the coefficients follow from the counts:
 
 - Pearson needs the sums of x, y, xy, x² and y² over each group.
 - Spearman is Pearson on midranks. The midranks in a resample follow from cumulative counts, in the order of the values.
-- Kendall is a ratio of quadratic forms in the counts, each with a matrix (groups, groups). Entry (g, h) covers the
-  pairs of an item of group g and an item of group h. In the numerator, it is the number of concordant pairs less the
+- Kendall is a ratio of quadratic forms in the counts, each with a matrix (groups, groups). Entry (g, h) counts pairs of
+  an item of group g and an item of group h. In the numerator, the entry is the number of concordant pairs less the
   number of discordant pairs. The denominator has two matrices: the number of pairs that differ in x, and the number of
   pairs that differ in y.
 """

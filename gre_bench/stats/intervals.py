@@ -92,10 +92,10 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
 
 
 def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of *values* is zero, and adds the interval of `clustered_interval`.
+    """Tests by Student's t whether the mean of *values* is zero, where values of one cluster may depend on each other.
 
-    The parameters are those of `clustered_interval`. If all values are zero, the p-value is 1. Raises ValueError for
-    fewer than two clusters.
+    The parameters are those of `clustered_interval`, and the result includes the interval which that function returns.
+    If all values are zero, the p-value is 1. Raises ValueError for fewer than two clusters.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -115,7 +115,10 @@ def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> floa
 
 
 def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, int]:
-    """Returns the cluster-robust standard error of the mean of *scores*, and the number of clusters."""
+    """Returns the cluster-robust standard error of the mean of *scores*, and the number of clusters.
+
+    *clusters* (n,) holds the cluster of each of the *scores* (n,). `clustered_interval` has the formula.
+    """
     groups, size = group_indices(clusters, len(scores))
     if size < 2:
         raise ValueError("an interval by cluster needs at least two clusters")
@@ -124,10 +127,10 @@ def _clustered(scores: np.ndarray, clusters: Sequence[object]) -> tuple[float, i
 
 
 def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest:
-    """Tests by Student's t whether the mean of *differences*, one number per paper, is zero; adds its interval.
+    """Tests by Student's t whether the mean of *differences*, one number per paper, is zero.
 
-    *level*: the coverage of the interval. The p-value is NaN if all differences are equal. Raises ValueError for fewer
-    than two differences.
+    The result includes the interval of the mean; *level* is its coverage. The p-value is NaN if all differences are
+    equal. Raises ValueError for fewer than two differences.
     """
     from scipy.special import stdtr, stdtrit
 
