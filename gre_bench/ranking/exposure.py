@@ -88,7 +88,7 @@ def found(name: str, models: Mapping[str, Model]) -> Model | None:
 
     - a candidate: ``name``, ``name@condition`` or ``name+protocol``;
     - a writer: ``name@revision · prompt ...``;
-    - an evaluation LM: its folder or its own name, with or without the maker's name and a slash before it.
+    - an evaluation LM: the name of its folder, the model's own name, or ``maker/name``.
     """
     bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)

@@ -4,7 +4,7 @@ Every claim about the order of candidates comes from one family of Student's pai
 
 - Holm's correction covers the tests of every two ranked candidates, and each candidate's test against chance.
 - Two candidates are tied unless their test is significant at 5%.
-- The interval of a rank follows from the same tests. The bootstrap's shorter interval stands beside it.
+- The interval of a rank follows from these tests. The bootstrap's shorter interval is reported beside it.
 
 Intervals of scores and differences are 90%, as on the board.
 """

@@ -3,8 +3,8 @@
 The two correlations share the grades, so they depend on each other. The bootstrap therefore computes both on the same
 resamples of groups, and takes their difference in each resample.
 
-The result also has Williams' t (1959), which Steiger (1980, eq. 7) recommends. It assumes independent items and normal
-variables:
+The result also has Williams' t (1959), which Steiger (1980, eq. 7) recommends. Williams' t assumes independent items
+and normal variables:
 
     t = (r₁ − r₂)·√( (n − 1)(1 + r₁₂) / (2·(n − 1)/(n − 3)·|R| + r̄²·(1 − r₁₂)³) ), n − 3 degrees of freedom,
     |R| = 1 − r₁² − r₂² − r₁₂² + 2·r₁r₂r₁₂, r̄ = (r₁ + r₂)/2.

@@ -116,10 +116,10 @@ def ranks(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 
 
 def leads(tests: Sequence[PairTest], baseline: str) -> dict[str, float]:
-    """Returns each candidate's mean difference from the candidate *baseline*, divided by its standard error.
+    """Returns how far each candidate's mean lies above that of the candidate *baseline*, in standard errors.
 
-    *tests*: the results of `pair_tests`. The baseline itself is left out, and so is a candidate whose differences from
-    the baseline do not vary over papers.
+    The standard error is that of the mean difference over papers. *tests*: the results of `pair_tests`. The result
+    leaves out the baseline, and candidates whose difference from the baseline is the same on all papers.
     """
     involved = [test for test in tests if baseline in (test.first, test.second)]
     against = [test if test.second == baseline else test.flipped() for test in involved]
