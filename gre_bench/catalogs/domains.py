@@ -63,9 +63,10 @@ class Domain(BaseModel):
     source: str = Field(min_length=1)
 
     def synopsis_text(self, parts: Mapping[Part, str | None]) -> str | None:
-        """Returns the synopsis of an item from its *parts*: the parts in `synopsis_of`, with blank lines between them.
+        """Returns the synopsis of an item: the texts of the parts in `synopsis_of`, with blank lines between them.
 
-        Returns None if one of these parts is missing or blank.
+        *parts*: the name of each part of the item → its text. Returns None if the text of a part in `synopsis_of` is
+        missing or blank.
         """
         texts = [(parts.get(part) or "").strip() for part in self.synopsis_of]
         return "\n\n".join(texts) if all(texts) else None

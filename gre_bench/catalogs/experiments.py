@@ -64,8 +64,8 @@ class Experiment(BaseModel):
     def call(self) -> str:
         """Returns the command line that runs the experiment, with ``FILE`` in place of each file that the user gives.
 
-        A guideline study has every option written out. All other commands have ``--settings`` with the experiment's
-        name.
+        For a guideline study, the command line contains every option. For all other commands, it contains
+        ``--settings`` and the experiment's name.
         """
         files = [f"--set {key}=FILE" if "." in key else key if key == "NOTES" else f"{key} FILE" for key in self.files]
         options = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() for value in _all(values)]

@@ -1,9 +1,9 @@
 """Conditions: a condition says under which guideline an LM reviews papers. The condition ``none`` has no guideline.
 
 Two kinds of guideline are shipped: instructions made from a conference's guideline, and guidelines that imitate human
-reviewers. They are printed in "Evaluating the Impact of Reviewer Guideline Design on LLM-Based Automated Peer Review",
-listings 7 to 12. Listings 5, 6 and 13 are the prompts that present them. Any other guideline, such as a conference's
-official text, comes from a file.
+reviewers. The shipped guidelines are those of listings 7 to 12 in "Evaluating the Impact of Reviewer Guideline Design
+on LLM-Based Automated Peer Review". The prompts that present a guideline are those of listings 5, 6 and 13. Any other
+guideline, such as a conference's official text, comes from a file.
 """
 
 from __future__ import annotations

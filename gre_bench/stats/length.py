@@ -9,8 +9,9 @@ along the slope β to the length *at*, which is usually the human length. Three 
 
 - Each candidate has its own effect γ. Without γ, β would take quality for length wherever better reviewers write more.
   With γ, β compares longer and shorter reviews of the same candidate.
-- All candidates share one slope β. A single candidate has one review per paper, so its length cannot be separated from
-  the paper. If no candidates are named, all values form one set. β then needs papers with reviews of different lengths.
+- All candidates share one slope β. A single candidate has one review per paper, so effects of length and of the paper
+  cannot be separated. If no candidates are named, all values form one set. β then needs papers with several reviews of
+  different lengths.
 - The human length is the geometric mean of the tokens of human reviews, so the human score does not move.
 
 The interval is cluster-robust by paper: Student's t with papers − 1 degrees of freedom. The interval includes the

@@ -4,7 +4,7 @@ A degradation must lower the score, and a manipulation must not raise it. If the
 verdict is *undecided*, never *pass*.
 
 The rule of Xu et al. 2025 (§4.2-4.3) is reported beside these verdicts. That rule takes the absence of a significant
-increase as robustness, however few the papers. It makes no correction for several tests.
+increase as robustness, however few the papers. The rule also makes no correction for several tests.
 """
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The mean of one set of papers and its standard error *se*; *units* is the number of papers."""
+    """The mean of one set of papers.
+
+    *mean*: the mean. *se*: the standard error of the mean. *units*: the number of papers.
+    """
 
     mean: float
     se: float
