@@ -116,7 +116,8 @@ class StudySettings(_Group):
 def load_study(path: Path) -> StudySettings:
     """Returns the settings in the TOML file *path*, or in the shipped file of that name.
 
-    Relative paths in the file start from its folder. A model's folder may be the name of a pretrained model. Raises `SettingsError` for a missing or faulty file.
+    Relative paths in the file start from its folder. A model's folder may be the name of a pretrained model. Raises
+    `SettingsError` for a missing or faulty file.
     """
     path = settings_file(path)
     try:
