@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -59,6 +60,16 @@ typer.main.get_command = typer.testing._get_command = cache(typer.main.get_comma
 def pytest_unconfigure() -> None:
     if OWN_FOLDER:
         shutil.rmtree(OWN_FOLDER, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def same_environment() -> Iterator[None]:
+    """Takes back what a test has set in the environment: a command sets Prefect's folder there, below its own state."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from scipy.stats import kendalltau, pearsonr, spearmanr
@@ -328,6 +329,15 @@ def test_the_tables_have_the_layout_of_the_papers_with_their_values_beside(job):
     assert summary["rows"]["003_table8"]["Baseline | Direct Assessment"] == "mine"
     start = lines.index("## Kotonya et al. 2023, Table 9: Score ranges")
     assert cells(lines[start + 4])[:2] == ["P1", "9 of 1 to 5"] and cells(lines[start + 4])[3] == "0.32"
+
+
+def test_the_folder_of_a_model_is_a_path_beside_the_settings_or_a_pretrained_model_s_name(tmp_path):
+    file = tmp_path / "study.toml"
+    text = 'models_file = "my.toml"\n[embedder]\nbackend = "sentence-transformers"\nfolder = "{}"\n'
+    for folder, expected in (("minilm-l6-v2", Path("minilm-l6-v2")), ("mine", tmp_path / "mine")):
+        file.write_text(text.format(folder))
+        found = load_study(file)
+        assert (found.embedder.folder, found.models_file) == (expected, tmp_path / "my.toml")
 
 
 def test_the_shipped_settings_have_every_row_of_every_table():

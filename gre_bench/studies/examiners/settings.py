@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.resources import EXPERIMENT, settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import ItemKind
@@ -115,7 +116,8 @@ class StudySettings(_Group):
 def load_study(path: Path) -> StudySettings:
     """Returns the settings in the TOML file *path*, or in the shipped file of that name.
 
-    Relative paths in the file start from its folder. Raises `SettingsError` for a missing or faulty file.
+    Relative paths in the file start from its folder. A model's folder may be the name of a pretrained model. Raises
+    `SettingsError` for a missing or faulty file.
     """
     path = settings_file(path)
     try:
@@ -125,9 +127,12 @@ def load_study(path: Path) -> StudySettings:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     tree.pop(EXPERIMENT, None)
-    for group, key in ((tree, "models_file"), (tree.get("embedder"), "folder"), (tree.get("evaluation_lm"), "folder")):
-        if isinstance(group, dict) and isinstance(group.get(key), str):
-            group[key] = str((path.resolve().parent / group[key]).resolve())
+    beside = path.resolve().parent
+    if isinstance(tree.get("models_file"), str):
+        tree["models_file"] = str((beside / tree["models_file"]).resolve())
+    for group in (tree.get("embedder"), tree.get("evaluation_lm")):
+        if isinstance(group, dict) and isinstance(group.get("folder"), str):
+            group["folder"] = str(placed(group["folder"], beside))
     return parse_study(tree, str(path))
 
 
