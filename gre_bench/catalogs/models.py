@@ -75,9 +75,9 @@ class Model(BaseModel):
 
     @property
     def identity(self) -> str:
-        """The name of the model in signatures, ``name@revision``, with *model* in place of an unknown *revision*.
+        """The name of the model in signatures: ``name@revision``, or ``name@model`` if the revision is unknown.
 
-        If *revision* is given, the identity is the same at every endpoint.
+        With a revision, the identity does not depend on the endpoint that serves the model.
         """
         return f"{self.name}@{self.revision or self.model}"
 

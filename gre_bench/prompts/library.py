@@ -19,7 +19,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 class Prompt:
     """A prompt, as its file states it.
 
-    - *name*: the name of the file without .toml, after its folder if it lies in one.
+    - *name*: the prompt's name, as `load` takes it.
     - *source*: where the prompt comes from, such as the section of a paper.
     - *kind*: how close the prompt is to its source, such as ``verbatim`` or ``derived``.
     - *system*, *user*: the texts of the system and the user message.
@@ -43,9 +43,10 @@ class Prompt:
 
 @cache
 def load(name: str) -> Prompt:
-    """Returns the prompt *name*: the name of its file without .toml, after its folder, as in ``pre/summary/pairwise``.
+    """Returns the prompt of the file ``NAME.toml`` among the prompts, where NAME is *name*.
 
-    Raises `PromptError` if there is no such file, or if the fields that it lists are not those in its text.
+    *name* may begin with a folder, as in ``pre/summary/pairwise``. Raises `PromptError` if there is no such file, or if
+    the fields that the file lists are not those in its text.
     """
     path = FOLDER / f"{name}.toml"
     if not path.is_file():

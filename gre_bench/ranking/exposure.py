@@ -1,9 +1,9 @@
 """Tells whether a model may have learnt from an edition's reviews, and whether a related model judges it.
 
-Each candidate that is a model, the evaluation LM and each writer have a *status* for an edition:
+The candidates that are models, the evaluation LM and the writers have a *status* for an edition:
 
-- *clean*: its knowledge cutoff precedes the day on which the edition's reviews were first shown;
-- *contaminated*: its knowledge cutoff does not precede that day;
+- *clean*: the knowledge cutoff precedes the day on which the edition's reviews were first shown;
+- *contaminated*: the knowledge cutoff does not precede that day;
 - *unknown*: one of the two days is unknown;
 - *none*: the writer is a rule and not an LM.
 

@@ -33,9 +33,9 @@ class Shift:
 
     - *what*: the change of the references, in words.
     - *lead*: the lead before the change, in the metric's unit.
-    - *shift*: the lead after the change less the lead before. *low*, *high*: the ends of its interval; None for one
-      paper.
-    - *rank*, *new_rank*: the candidate's ranks before and after; None if ranks are not compared.
+    - *shift*: the lead after the change less the lead before.
+    - *low*, *high*: the ends of the interval of *shift*; None if there is only one paper.
+    - *rank*, *new_rank*: the candidate's ranks before and after the change; None if ranks are not compared.
     - *papers*: the number of papers.
     - *upper_bound*: whether *shift* is only the most that the candidate could gain.
     """

@@ -65,14 +65,16 @@ Next = tuple[str | None, float | None, float | None, float | None, float | None,
 class RankStatistics:
     """How sure the rank of one candidate is; a row of the table ``rank_statistics``.
 
-    - *rank_low*, *rank_high*: the ranks that the tests allow. These intervals hold for all candidates at once with 95%.
+    - *rank_low*, *rank_high*: the best and the worst rank that the tests allow. These intervals hold for all candidates
+      at once with 95%.
     - *likely_low*, *likely_high*: the bootstrap's 95% interval of the rank, for this candidate alone.
     - *next_candidate*: the candidate that follows on the board; None for the last one.
     - *next_difference*: this candidate's mean lead over the next. *next_low*, *next_high*: the ends of its 90%
       interval.
     - *next_p*: the Holm-corrected p-value of the lead over the next candidate.
     - *tied*: whether the lead over the next candidate is not significant at 5%.
-    - *more_papers*: if the two are tied, how many further papers would tell them apart; None if unknown.
+    - *more_papers*: how many further papers would tell the two apart. It is None if they are not tied, or if even a
+      very large number would not.
     - *difference_p_holm*: the Holm-corrected p-value of the test against the human baseline.
     - *above_p_holm*: the Holm-corrected p-value of the test against chance.
     - *tests*: the number of tests that Holm's correction covers.
