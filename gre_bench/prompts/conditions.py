@@ -54,8 +54,11 @@ class Condition:
     def template(self) -> str:
         """The name of the prompt that presents the guideline to the LM.
 
-        It is the prompt of listing 13 for a condition with a rubric, of listing 5 for the condition ``none``, and of
-        listing 6 for all others. The paper with these listings is named at the top of this module.
+        - Listing 13 is the prompt of conditions with a rubric.
+        - Listing 5 is the prompt of the condition ``none``.
+        - Listing 6 is the prompt of all other conditions.
+
+        The paper with these listings is named at the top of this module.
         """
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 

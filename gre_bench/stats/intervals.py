@@ -94,8 +94,8 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
 def clustered_test(values: Sequence[float], clusters: Sequence[object], level: float = 0.90) -> PairedTest:
     """Tests by Student's t whether the mean of *values* is zero, where values of one cluster may depend on each other.
 
-    The parameters are those of `clustered_interval`, and the result includes the interval which that function returns.
-    If all values are zero, the p-value is 1. Raises ValueError for fewer than two clusters.
+    The parameters, and the interval in the result, are those of `clustered_interval`. If all values are zero, the
+    p-value is 1. Raises ValueError for fewer than two clusters.
     """
     from scipy.special import stdtr, stdtrit
 
@@ -107,7 +107,7 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
-    """Returns the standard error of the mean of *values* that `clustered_interval` uses.
+    """Returns the cluster-robust standard error of the mean of *values*, by the formula of `clustered_interval`.
 
     *clusters* (n,) holds the cluster of each of the *values* (n,). Raises ValueError for fewer than two clusters.
     """
