@@ -47,8 +47,10 @@ class Database:
             self.let_go()
 
     @contextmanager
-    def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
+    def transaction(self, then: str | None = None) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection inside one transaction: committed at the end, rolled back on an error, always closed.
+
+        *then*: a statement to execute after the commit.
 
         Raises `Clash` if a statement adds a row with an existing key. Raises `StoreError` for a fault of the disk or
         the file, and `Stopped` if a signal interrupts a query.
@@ -56,57 +58,53 @@ class Database:
         if self._held and self._open is None:
             self._open = self._connect(self.file)
         try:
-            with self.transaction_of(self.file) as run:
+            with self._transaction(self.file, then) as run:
                 yield run
         except (duckdb.Error, StoreError):
             # After some faults (a full disk) DuckDB refuses every statement until the file is opened again.
             self.let_go()
             raise
-        except RuntimeError as error:
-            if not interrupted(error):
-                raise
-            raise Stopped("a signal came during a query") from None
 
     @contextmanager
-    def transaction_of(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to another DuckDB *file* inside one transaction.
+    def making(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yields a connection to another DuckDB *file* inside one transaction; afterwards the file can be moved alone.
 
-        Raises the same errors as `transaction`, except `Stopped`.
+        Raises the same errors as `transaction`.
         """
+        with self._transaction(file, "checkpoint") as run:
+            yield run
+
+    @contextmanager
+    def _transaction(self, file: Path, then: str | None) -> Iterator[duckdb.DuckDBPyConnection]:
+        """Yields a connection to *file* as `transaction` does."""
         connection = self._connect(file)
         try:
             connection.begin()
             yield connection
             connection.commit()
+            if then:
+                connection.execute(then)
         except duckdb.Error as error:
             if isinstance(error, duckdb.ConstraintException) and "Duplicate key" in str(error):
                 raise Clash(f"edition {self.key}: {str(error).splitlines()[0]}") from error
             if of_statement(error):
                 raise
             raise self.fault(file, error) from None
-        finally:
-            connection.close()
-
-    def checkpoint(self, file: Path | None = None) -> None:
-        """Merges DuckDB's write-ahead log into *file*, so that the file can be moved or copied alone.
-
-        *file*: None stands for the edition's own file. DuckDB also merges the log when it closes a file, but does not
-        report a failure then.
-        Raises `StoreError` for a fault of the disk or the file, and `Stopped` if a signal interrupts the merge.
-        """
-        file = file or self.file
-        connection = self._connect(file)
-        try:
-            connection.execute("checkpoint")
-        except duckdb.Error as error:
-            self.let_go()
-            raise self.fault(file, error) from None
         except RuntimeError as error:
             if not interrupted(error):
                 raise
-            raise Stopped("a signal came during a checkpoint") from None
+            raise Stopped("a signal came during a query") from None
         finally:
             connection.close()
+
+    def checkpoint(self) -> None:
+        """Merges DuckDB's write-ahead log into the edition's file, so that the file can be copied alone.
+
+        DuckDB also merges the log when it closes a file, but does not report a failure then.
+        Raises `StoreError` for a fault of the disk or the file, and `Stopped` if a signal interrupts the merge.
+        """
+        with self.transaction("checkpoint"):
+            pass
 
     def let_go(self) -> None:
         """Closes the file that `held` keeps open; the next transaction opens it again."""

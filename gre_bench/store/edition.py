@@ -107,12 +107,11 @@ class Store:
         beside = self.folder / ".new.duckdb"
         for file in (beside, self.folder / ".new.duckdb.wal"):
             file.unlink(missing_ok=True)
-        with self._database.transaction_of(beside) as run:
+        with self._database.making(beside) as run:
             schema.define(run)
             made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
             run.execute(statement("queries", "start_meta"), made)
             run.execute(statement("queries", "add_student_t"), columns(student_quantiles(1000)))
-        self._database.checkpoint(beside)
         with putting(self.key, self.file, beside):
             os.replace(beside, self.file)
 
@@ -132,9 +131,8 @@ class Store:
         for file in (beside, self.folder / ".migrated.duckdb.wal"):
             file.unlink(missing_ok=True)
         self.copy_store(beside)
-        with self._database.transaction_of(beside) as run:
+        with self._database.making(beside) as run:
             schema.migrate(run, version)
-        self._database.checkpoint(beside)
         self._database.let_go()
         kept = self.file.with_suffix(f".v{version}.duckdb")
         with putting(self.key, kept, kept, beside):
