@@ -24,7 +24,7 @@ class Claim(BaseModel):
 
     - *paper*, *where*: the paper, and the section, table or figure that makes the claim.
     - *says*: the claim in words of our own. *note*: a remark for readers.
-    - *over*: whether all comparisons must come out as claimed, or at least one.
+    - *quantifier*: whether all comparisons must come out as claimed, or at least one.
     - *metrics*: the metrics whose scores are tested.
 
     The other fields belong to single tests:
@@ -44,7 +44,7 @@ class Claim(BaseModel):
     where: str = Field(min_length=1, description="section, table or figure")
     says: str = Field(min_length=1)
     test: Test
-    over: Quantifier = Field(default="all", description="whether all contrasts must be above zero, or any")
+    quantifier: Quantifier = Field(default="all", description="whether all contrasts must be above zero, or any")
     metrics: tuple[str, ...] = Field(default=(), description="metrics that the claim is about")
     than: tuple[str, ...] = Field(default=(), description="agrees_more: the metrics that agree less")
     changes: tuple[str, ...] = Field(

@@ -25,7 +25,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics.logprobs import RAW_CUT
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.ranking.exposure import Role, conflict, exposure, found
+from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, rank_statistics
 from gre_bench.stats.chance import AboveChance, above_chance
 from gre_bench.stats.intervals import paired_test
@@ -321,7 +321,7 @@ def cost(texts: Sequence[BoardTextRow], known: Mapping[str, Model], first: str) 
     prices = [
         (model.price_in, model.price_out)
         for row in bought
-        if (model := found(row["writer"], known)) and model.price_in is not None and model.price_out is not None
+        if (model := entry_of(row["writer"], known)) and model.price_in is not None and model.price_out is not None
     ]
     usd: float | None = None
     if is_known and len(prices) == len(bought):

@@ -72,7 +72,7 @@ def exposure(role: Role, name: str, models: Mapping[str, Model], released: date 
     """
     if role != "candidate" and name.startswith(_PLAIN):
         return Exposure(role, name, "none", None, None, released)
-    model = found(name, models)
+    model = entry_of(name, models)
     cutoff = model.knowledge_cutoff if model else _embedded(name)
     status: Status = "unknown"
     if cutoff and released:
@@ -80,7 +80,7 @@ def exposure(role: Role, name: str, models: Mapping[str, Model], released: date 
     return Exposure(role, name, status, model.family if model else None, cutoff, released)
 
 
-def found(name: str, models: Mapping[str, Model]) -> Model | None:
+def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
     """Returns the catalogue's model behind *name*, which names a candidate, a writer or an evaluation LM.
 
     *models*: the models of the catalogue, by name. Returns None if no model fits, or if several fit that differ in
@@ -109,13 +109,13 @@ def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Mo
 
     *others*: role → name of the evaluation LM or of a writer. *models*: the models of the catalogue, by name.
     """
-    own = found(candidate, models)
+    own = entry_of(candidate, models)
     if own is None:
         return None
     kin = [
         f"{ROLE_NAMES[role]} {other.name}"
         for role, name in others.items()
-        if (other := found(name, models)) and _kin(own, other)
+        if (other := entry_of(name, models)) and _kin(own, other)
     ]
     return f"of the family of the {' and the '.join(kin)}" if kin else None
 

@@ -22,7 +22,8 @@ from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN
-from gre_bench.ranking.exposure import found as found_model
+from gre_bench.ranking.exposure import entry_of
+from gre_bench.ranking.published import Figure
 from gre_bench.reports.comparisons.candidates import leads
 from gre_bench.reports.comparisons.studies import run_study
 from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, from_interval, judge_claim
@@ -91,13 +92,15 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
         for lm in dict.fromkeys(figure.metric for figure in figures):
             contrasts = []
             for better, other in claim.pairs:
-                one, two = cells.get((lm, better)), cells.get((lm, other))
-                if one is None or two is None or one.low is None or two.low is None:
+                first, second = _of_cell(cells.get((lm, better))), _of_cell(cells.get((lm, other)))
+                if first is None or second is None:
                     continue
-                sign = -1 if claim.lower_is_better else 1
-                contrasts.append(_less(f"{better} > {other}" if sign > 0 else f"{better} < {other}", one, two, sign))
+                if claim.lower_is_better:
+                    contrasts.append(_less(f"{better} < {other}", second, first))
+                else:
+                    contrasts.append(_less(f"{better} > {other}", first, second))
             whole = len(contrasts) == len(claim.pairs)
-            rows.append(_row(claim, lm, _whole(judge_claim(contrasts, claim.over), whole)))
+            rows.append(_row(claim, lm, _whole(judge_claim(contrasts, claim.quantifier), whole)))
     if not rows:
         raise SettingsError(problems[0] if problems else f"study {name} has no cell that a claim is about")
     return _summary(name, rows)
@@ -169,7 +172,7 @@ def _on_board(
     models, manner = dict[str, Model](), dict[str, str]()
     for row in rows:
         base, *how = _MANNER.split(row["candidate"], maxsplit=1)
-        model = found_model(base, known)
+        model = entry_of(base, known)
         if row["kind"] == "model" and model is not None:
             models[row["candidate"]], manner[row["candidate"]] = model, "".join(how)
     named = [row["candidate"] for row in rows if row["kind"] == "model"]
@@ -196,7 +199,7 @@ def _on_board(
         for pair in pairs
         if (contrast := contrast_of(f"{pair[0]} > {pair[1]}", list(leads(scored, pair).values()))) is not None
     ]
-    return judge_claim(contrasts, claim.over, lacking)
+    return judge_claim(contrasts, claim.quantifier, lacking)
 
 
 def _larger(one: Model, other: Model) -> bool:
@@ -251,7 +254,7 @@ def _steady(rows: Sequence[Row]) -> ClaimResult:
     if all(low > -NO_RISE for low in lows):
         return ClaimResult("holds", contrasts)
     needs = [math.ceil(one.n * (2.8 * one.error / (one.value + NO_RISE)) ** 2)
-             for one, low in zip(contrasts, lows, strict=True) if low <= -NO_RISE < one.value]  # fmt: skip
+             for one, low in zip(contrasts, lows, strict=True) if one.n and low <= -NO_RISE < one.value]  # fmt: skip
     return ClaimResult("cannot be told", contrasts, max(needs, default=None))
 
 
@@ -262,8 +265,7 @@ def _effect(row: Row, sign: int) -> Contrast:
 
 
 def _difference(name: str, one: Row, other: Row) -> Contrast:
-    first, second = _effect(one, 1), _effect(other, 1)
-    return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), min(first.n, second.n))
+    return _less(name, _effect(one, 1), _effect(other, 1))
 
 
 def _on_grades(store: _Rows, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:
@@ -278,10 +280,7 @@ def _on_grades(store: _Rows, claim: Claim, metric: str, signatures: Mapping[str,
     if claim.test == "agrees":
         return judge_claim([own])
     others = [_agreement(rows[name], name) for name in claim.than if name in rows]
-    contrasts = [
-        Contrast(f"{metric} > {one.name}", own.value - one.value, math.hypot(own.error, one.error), min(own.n, one.n))
-        for one in others
-    ]
+    contrasts = [_less(f"{metric} > {one.name}", own, one) for one in others]
     absent = [name for name in claim.than if name not in rows]
     return _whole(judge_claim(contrasts), not absent, f"not scored: {', '.join(absent)}")
 
@@ -290,9 +289,16 @@ def _agreement(row: Row, name: str) -> Contrast:
     return from_interval(name, row["value"], row["low"], row["high"], row["items"])
 
 
-def _less(name: str, one: Any, two: Any, sign: int) -> Contrast:
-    first, second = (from_interval("", cell.value, cell.low, cell.high, 1) for cell in (one, two))
-    return Contrast(name, sign * (first.value - second.value), math.hypot(first.error, second.error), 1)
+def _of_cell(cell: Figure | None) -> Contrast | None:
+    if cell is None or cell.low is None or cell.high is None:
+        return None
+    return from_interval("", cell.value, cell.low, cell.high, None)
+
+
+def _less(name: str, one: Contrast, other: Contrast) -> Contrast:
+    """Returns the contrast *name*: *one* less *other*, as if the two were independent."""
+    n = None if one.n is None or other.n is None else min(one.n, other.n)
+    return Contrast(name, one.value - other.value, math.hypot(one.error, other.error), n)
 
 
 def _whole(answer: ClaimResult, whole: bool, why: str = "not all of its cells are there") -> ClaimResult:

@@ -17,7 +17,7 @@ from gre_bench.core.settings import Settings, load_over
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.lm.pieces import pieces_of
 from gre_bench.pipeline.runs.job import code_version
-from gre_bench.ranking.exposure import found as found_model
+from gre_bench.ranking.exposure import entry_of
 from gre_bench.release.database import Additions
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
@@ -119,7 +119,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
     return Additions(
         metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
                  for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
-        models=[_model(row["model"], found_model(row["model"], named)) for row in store.read(CANDIDATE_MODELS)],
+        models=[_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)],
         changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
         shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}
                for place, row in enumerate(shown)],

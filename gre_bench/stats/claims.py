@@ -36,7 +36,7 @@ class Contrast:
     - *name*: the quantity in words.
     - *value*: its estimate.
     - *error*: the standard error of *value*.
-    - *n*: the number of papers, items or pairs behind the estimate.
+    - *n*: the number of papers, items or pairs behind the estimate; None if unknown.
     - *freedom*: the degrees of freedom of Student's t. It is infinite if *error* comes from a published or stored
       interval.
     """
@@ -44,7 +44,7 @@ class Contrast:
     name: str
     value: float
     error: float
-    n: int
+    n: int | None
     freedom: float = math.inf
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -57,10 +57,11 @@ class Contrast:
         """Returns how large *n* must be to find an effect of this size with a power of 80%, in a two-sided test at 5%.
 
         The formula is n·((t₀.₉₇₅ + z₀.₈)·error/|value|)². Returns None if the present *n* is enough: the 95% interval
-        excludes zero. Also returns None if |value| is below a thousandth of *error*, which counts as no effect.
+        excludes zero. Also returns None if *n* is unknown, or if |value| is below a thousandth of *error*, which counts
+        as no effect.
         """
         low, high = self.interval()
-        if abs(self.value) < self.error / 1000 or low > 0 or high < 0:
+        if self.n is None or abs(self.value) < self.error / 1000 or low > 0 or high < 0:
             return None
         return math.ceil(self.n * ((_t(0.975, self.freedom) + _t(POWER, math.inf)) * self.error / abs(self.value)) ** 2)
 
@@ -94,11 +95,11 @@ def contrast_of(name: str, differences: Sequence[float]) -> Contrast | None:
     return Contrast(name, mean, math.sqrt(variance / n), n, n - 1)
 
 
-def from_interval(name: str, value: float, low: float, high: float, n: int, level: float = 0.95) -> Contrast:
+def from_interval(name: str, value: float, low: float, high: float, n: int | None, level: float = 0.95) -> Contrast:
     """Returns the contrast *name* with the estimate *value* and the two-sided interval from *low* to *high*.
 
     *level* is the interval's coverage. The standard error follows from the interval's width, by the normal
-    distribution. *n*: the number of papers, items or pairs behind the estimate.
+    distribution. *n*: the number of papers, items or pairs behind the estimate; None if unknown.
     """
     return Contrast(name, value, (high - low) / 2 / _t(0.5 + level / 2, math.inf), n)
 

@@ -80,8 +80,8 @@ def rank_intervals(
     - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
     - *tests*: the results of `pair_tests` on the same scores; None: they are computed.
 
-    Equal means share the better rank. Raises ValueError for fewer than two papers or candidates, or if two candidates
-    have fewer than two papers in common.
+    Means that are equal to nine decimals share the better rank. Raises ValueError for fewer than two papers or
+    candidates, or if two candidates have fewer than two papers in common.
     """
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
@@ -133,8 +133,9 @@ def _ratio(sums: Array, counts: Array) -> Array:
 def _ranks(means: Array) -> Array:
     """Returns the rank of each candidate within each row of *means* (rows, candidates); rank 1 has the highest mean.
 
-    Equal means share the better rank. The rank of NaN is NaN.
+    Means that are equal to nine decimals share the better rank. The rank of NaN is NaN.
     """
+    means = np.round(means, 9)
     above = (means[:, None, :] > means[:, :, None]).sum(axis=2)
     return np.where(np.isnan(means), np.nan, 1.0 + above)
 

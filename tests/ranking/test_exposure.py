@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from gre_bench.catalogs import models
-from gre_bench.ranking.exposure import conflict, exposure, found
+from gre_bench.ranking.exposure import conflict, entry_of, exposure
 
 SHIPPED = models.load()
 ICLR_2024 = date(2023, 11, 10)
@@ -55,14 +55,14 @@ def test_the_shipped_evaluation_lms_have_read_iclr_2023():
 
 
 def test_a_maker_that_does_not_fit_is_another_model():
-    assert found("somebody-else/gpt-4o", SHIPPED) is None
-    assert found("gpt-4o", SHIPPED).name == "openai/gpt-4o"
+    assert entry_of("somebody-else/gpt-4o", SHIPPED) is None
+    assert entry_of("gpt-4o", SHIPPED).name == "openai/gpt-4o"
 
 
 def test_how_a_candidate_was_asked_leaves_its_model_as_it_is():
     for name in ("openai/gpt-4o-2024-05-13+reflect5+ensemble5", "gpt-4o+fewshot1", "openai/gpt-4o@iclr+rubric"):
-        assert found(name, SHIPPED).name == "openai/gpt-4o"
-    assert found("quis/gpt-4-regenerated", SHIPPED) is None
+        assert entry_of(name, SHIPPED).name == "openai/gpt-4o"
+    assert entry_of("quis/gpt-4-regenerated", SHIPPED) is None
 
 
 def test_a_candidate_in_the_hands_of_its_own_family_is_flagged():

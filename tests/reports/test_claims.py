@@ -114,7 +114,7 @@ def test_a_study_of_examiners_answers_by_the_intervals_of_its_cells(tmp_path):
     # As printed: 0.4343 and 0.4468 for the human guideline, 0.3040 to 0.3891 for the others.
     assert found["human-guideline-is-best"]["verdict"] == "holds"
     assert found["fine-beats-coarse"]["verdict"] == "cannot be told"
-    assert found["fine-beats-coarse"]["needed"] > 1
+    assert found["fine-beats-coarse"]["needed"] is None  # the cells say nothing of how many texts they rest on
     assert set(found) == {
         "human-guideline-is-best", "fine-beats-coarse", "demonstrations-hurt", "sampling-is-worst",
     }  # fmt: skip

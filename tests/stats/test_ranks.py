@@ -107,6 +107,14 @@ def test_equal_means_share_the_better_rank():
     assert [(one.candidate, one.rank) for one in found] == [("x", 1), ("y", 1), ("z", 3)]
 
 
+def test_means_that_differ_by_rounding_share_a_rank():
+    first, second = [0.1, 0.2, 0.3], [0.3, 0.2, 0.1]  # added up in this order, they differ in the last place
+    values = [*first, *second, *(value + 1 for value in first)]
+    found = rank_intervals(values, [0, 1, 2] * 3, ["a"] * 3 + ["b"] * 3 + ["c"] * 3, resamples=200)
+    assert sum(first) != sum(second)
+    assert [(one.candidate, one.rank) for one in found] == [("c", 1), ("a", 2), ("b", 2)]
+
+
 @pytest.mark.parametrize(
     ("call", "says"),
     [

@@ -32,8 +32,6 @@ def show(report: dict[str, Any], details: bool) -> None:
             for row in rows:
                 for contrast in row["contrasts"]:
                     interval = f"{contrast['low']:+.3f} to {contrast['high']:+.3f}"
-                    screen.say(
-                        f"  {row['metric']}: {contrast['name']}: {contrast['value']:+.3f} "
-                        f"({interval}), n {contrast['n']}"
-                    )
+                    n = f", n {contrast['n']}" if contrast["n"] else ""
+                    screen.say(f"  {row['metric']}: {contrast['name']}: {contrast['value']:+.3f} ({interval}){n}")
     screen.say(f"{report['of']}: {report['line']}")

@@ -11,7 +11,7 @@ from gre_bench.catalogs.models import known_as
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.ranking import comparison, published
-from gre_bench.ranking.exposure import found as found_model
+from gre_bench.ranking.exposure import entry_of
 from gre_bench.reports.comparisons.benchmarks import read_benchmarks
 from gre_bench.reports.comparisons.sides import Side
 
@@ -55,7 +55,7 @@ def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
     for metric in metrics:
         signed = run.signatures.get(metric, {})
         for name, printed in zip((signed.get("evaluation_lm"), signed.get("writer")), wanted, strict=True):
-            model = found_model(name, models) if name else None
+            model = entry_of(name, models) if name else None
             if model is None or model.name != known_as(models)[printed.lower()]:
                 return False
     return bool(metrics)
