@@ -23,13 +23,12 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.core.settings import Settings
-from gre_bench.flows.annual_refresh import outcome_of, usable
+from gre_bench.flows.annual_refresh import outcome_of, scorable
 from gre_bench.metrics.agreement import agreements
 from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
 from gre_bench.metrics.cases import Lack, Response, scored_writer_of
 from gre_bench.metrics.chance import Moved
 from gre_bench.pipeline.backends import backends
-from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.planning import Work, add_plan, lacks, synopses
 from gre_bench.pipeline.reading import import_sources
@@ -71,7 +70,7 @@ def agree(job: Job, run: Steps) -> dict[str, Any]:
 
     *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
-    job = in_domain(usable(job))
+    job = scorable(job)
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("agree", job.wait_s), recorded(store, "agree", job.settings) as progress, workers:
         if job.retry_failed:

@@ -18,8 +18,10 @@ from prefect import flow
 
 from gre_bench.core.errors import GreBenchError, Paused, SettingsError, UnfinishedError, no_file
 from gre_bench.core.known_names import whole
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper
 from gre_bench.core.settings import Settings
+from gre_bench.lm.catalog import check_here
 from gre_bench.pipeline.changes import write_changes
 from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
@@ -81,7 +83,7 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
 
     *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
-    given_job, job = job, in_domain(usable(job))
+    given_job, job = job, scorable(job)
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("refresh", job.wait_s), recorded(store, "refresh", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
@@ -93,6 +95,19 @@ def refresh(job: Job, run: Steps) -> dict[str, Any]:
         summary = publish(store, job, run, work, progress)
     remember(store, given_job, summary)
     return summary
+
+
+def scorable(job: Job) -> Job:
+    """Checks that *job* can be run, with the evaluation LM that its metrics need, and returns it with its domain set.
+
+    So nothing is read, and no LM writer is paid, for an evaluation LM that is not on this machine. Ray's workers may
+    have one that this machine lacks; for them nothing is checked. Raises the errors of `usable` and `check_here`.
+    """
+    job = in_domain(usable(job))
+    metrics = job.settings.scoring.metrics
+    if job.settings.run.runner != "ray" and any(recipe_of(name).asks == "evaluation_lm" for name in metrics):
+        check_here(job.settings.evaluation_lm)
+    return job
 
 
 def usable(job: Job) -> Job:

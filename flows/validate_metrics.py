@@ -19,10 +19,9 @@ from gre_bench.changes.catalog import CHANGES
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature
 from gre_bench.core.settings import Settings
-from gre_bench.flows.annual_refresh import outcome_of, prepare, usable
+from gre_bench.flows.annual_refresh import outcome_of, prepare, scorable
 from gre_bench.metrics.validation import ChangeResult, change_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
-from gre_bench.pipeline.domains import in_domain
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.job import Job, recorded
@@ -66,7 +65,7 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
 
     *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`).
     """
-    job = in_domain(usable(job))
+    job = scorable(job)
     job = replace(job, changes=chosen_changes(job.settings))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("validate", job.wait_s), recorded(store, "validate", job.settings) as progress, workers:

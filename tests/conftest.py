@@ -68,6 +68,7 @@ typer.main.get_command = typer.testing._get_command = cache(typer.main.get_comma
 
 
 def pytest_unconfigure() -> None:
+    gc.unfreeze()
     if OWN_FOLDER:
         shutil.rmtree(OWN_FOLDER, ignore_errors=True)
 

@@ -11,6 +11,8 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.protocol import EvaluationLM
 
+_GEM_SMOLLM2 = resource("data", "evaluation_lm", "gem-smollm2")
+
 
 def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.ngram.cache_ngram import CacheNgram
@@ -56,7 +58,7 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 
 def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
-    folder = settings.folder or resource("data", "evaluation_lm", "gem-smollm2")
+    folder = settings.folder or _GEM_SMOLLM2
     dtype = settings.dtype if "dtype" in settings.model_fields_set else "bfloat16"
     return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
 
@@ -69,19 +71,41 @@ BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
 }
 
 
+def check_here(settings: EvaluationLMSettings) -> None:
+    """Raises the error of `open_lm` for an unknown backend or a model whose files are not on this machine.
+
+    Loads no model. Other faults show when the model is opened.
+    """
+    folder = _found(settings).folder
+    if settings.backend == "gem-smollm2":
+        folder = folder or _GEM_SMOLLM2
+    if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
+        from gre_bench.lm.weights import check_files
+
+        check_files(folder)
+
+
+def _found(settings: EvaluationLMSettings) -> EvaluationLMSettings:
+    """Returns *settings* with the folder of the model instead of a pretrained model's name.
+
+    Raises `SettingsError` for an unknown or unsuitable backend, and `LMError` if the pretrained model is not here.
+    """
+    if settings.backend not in BACKENDS:
+        raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
+    if settings.folder is None:
+        return settings
+    if named(settings.folder) and settings.backend not in ("transformers", "vllm"):
+        raise SettingsError(f"{settings.folder} needs another backend: --set evaluation_lm.backend=transformers")
+    return settings.model_copy(update={"folder": located(settings.folder, "lm")})
+
+
 @lru_cache(maxsize=1)
 def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     """Opens the evaluation LM that *settings* describe and keeps it open for this process.
 
     Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
-    if settings.backend not in BACKENDS:
-        raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
-    given = settings.folder
-    if given is not None:
-        if named(given) and settings.backend not in ("transformers", "vllm"):
-            raise SettingsError(f"{given} needs another backend: --set evaluation_lm.backend=transformers")
-        settings = settings.model_copy(update={"folder": located(given, "lm")})
+    given, settings = settings.folder, _found(settings)
     lm = BACKENDS[settings.backend](settings)
     if given is not None and settings.backend == "transformers":
         refuse_changed(given, lm.identity.digest)

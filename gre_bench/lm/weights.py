@@ -72,7 +72,7 @@ def open_weights(
     folder = Path(folder)
     adapter = adapter_folder.read_adapter(folder)
     base = adapter.base if adapter else folder
-    _look(base)
+    _check_base(base)
     subject = f"evaluation LM {folder}"
     refuse_unknown(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
     try:
@@ -181,7 +181,13 @@ def folder_digest(folder: Path) -> str:
     return digest(contents)
 
 
-def _look(folder: Path) -> None:
+def check_files(folder: Path) -> None:
+    """Raises `LMError` if *folder* or its adapter's base lacks files that `open_weights` reads; loads no weights."""
+    adapter = adapter_folder.read_adapter(folder)
+    _check_base(adapter.base if adapter else folder)
+
+
+def _check_base(folder: Path) -> None:
     """Raises `LMError` if *folder* is absent or lacks the config or the weights of a model."""
     if not folder.is_dir():
         what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"

@@ -12,8 +12,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.flows.agree_with_humans import plan_graded
-from gre_bench.flows.annual_refresh import outcome_of, usable
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.flows.annual_refresh import outcome_of, scorable
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.workers import Workers
@@ -33,7 +32,7 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
     score. *run*: the steps that score the pairs. Raises `SourceError` if fewer than three pairs are scored in both
     orders, or if scores do not vary.
     """
-    job = in_domain(usable(job))
+    job = scorable(job)
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})
     job = replace(job, settings=job.settings.model_copy(update={"scoring": scoring}))
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)

@@ -73,3 +73,4 @@ def test_a_refresh_with_a_model_that_is_not_here_is_one_line(tmp_path, monkeypat
     chosen = ("--set", "evaluation_lm.backend=transformers", "--set", "evaluation_lm.folder=smollm2-135m")
     code, _, err = call("refresh", "--no-prefect", "--state", tmp_path / "state", "--limit", 2, *chosen)
     assert code == BAD_INPUT and "run: gre-bench models get smollm2-135m" in err and "\n" not in err.strip()
+    assert not (tmp_path / "state" / "editions").exists()  # it says so before it reads a paper

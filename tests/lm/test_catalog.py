@@ -8,10 +8,10 @@ import pytest
 
 pytest.importorskip("torch", reason="the evaluation LM needs the extra `lm`")
 
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm.catalog import open_lm
+from gre_bench.lm.catalog import check_here, open_lm
 from tests.lm.chat_models import build_chat_model
 
 TEXTS = ("The reviewer appreciates the clear writing.", "The reviewer criticizes the limited novelty.")
@@ -77,3 +77,17 @@ def test_an_unknown_backend_is_named_with_the_known_ones() -> None:
 def test_a_model_folder_must_be_given() -> None:
     with pytest.raises(SettingsError, match="evaluation_lm.folder=FOLDER"):
         open_lm(EvaluationLMSettings(backend="transformers"))
+
+
+def test_files_that_are_not_here_are_told_as_on_opening_without_loading_what_is_here(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.AutoModelForCausalLM.from_pretrained", lambda *_, **__: pytest.fail("loaded"))
+    check_here(EvaluationLMSettings(backend="transformers", folder=folder))
+    check_here(EvaluationLMSettings(backend="cache-ngram"))
+    (tmp_path / "empty").mkdir()
+    for given in (tmp_path / "none", tmp_path / "empty", Path("minilm-l6-v2")):
+        asked = EvaluationLMSettings(backend="transformers", folder=given)
+        with pytest.raises(LMError) as first:
+            check_here(asked)
+        with pytest.raises(LMError) as second:
+            open_lm(asked)
+        assert str(first.value) == str(second.value)
