@@ -117,7 +117,10 @@ class AttentionLayout:
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The rounds in which tokens attend to keys above their own range: one round for each level of links."""
+        """The kernel calls by which tokens attend to ancestors outside their own range.
+
+        There is one call for each level of links.
+        """
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
             queries, keys = levels.setdefault(link.level, ([], []))

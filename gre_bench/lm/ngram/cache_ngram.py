@@ -192,7 +192,7 @@ class CacheNgram:
         return self._read(split(text).words[:-1])
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the terms of the module's formula for P(token | so far), before they are multiplied by the weights μ.
+        """Returns the terms of the module's formula for P(token | so far), without the weights μ.
 
         The first array holds P(the token's word) and the second P(unknown word), by each term. Both have the shape
         (terms, tokens of *text*). *trigram* and *unknown* mean the same as in `Reply`.
@@ -202,9 +202,10 @@ class CacheNgram:
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far, known).
+        """Returns the terms of the module's formula for P(token | so far, known), without the weights λ.
 
-        Both arrays have the shape (terms, tokens of *reply*).
+        The first array holds P(the token's word) and the second P(unknown word), by each term. Both have the shape
+        (terms, tokens of *reply*).
         """
         norms = self.backoff.norms_at(known.norms, reply.contexts)
         reweighted = (
