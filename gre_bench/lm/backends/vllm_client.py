@@ -48,9 +48,10 @@ class Client:
         self._down = False
 
     def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
-        """Calls ``await ask(connections, item)`` for each of *items*, in parallel; returns the results in their order.
+        """Calls ``await ask(connections, item)`` for each of *items* in parallel.
 
-        The calls start in the order of *items* too. An exception in one call cancels the others and is raised.
+        The calls start in the order of *items*, and the results are returned in that order. If one call raises an
+        exception, the other calls are cancelled and the exception is raised.
         """
         future: Future[list[Answer]] = Future()
         loop = asyncio.new_event_loop()

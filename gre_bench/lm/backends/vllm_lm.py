@@ -106,7 +106,7 @@ class VLLM:
     def identity(self) -> LMIdentity:
         """The part of a signature that identifies this LM.
 
-        It does not state the kind of request (see `vllm_wire`), because a server may stop to accept one kind during a
+        It does not state the kind of request (see `vllm_wire`), because a server may stop accepting one kind during a
         run. Both kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind can differ
         as much.
         """

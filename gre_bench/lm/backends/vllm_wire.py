@@ -62,16 +62,16 @@ class Refusal:
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
     """Returns the body of a *whole* request (see the module), which asks for the log-probability of each token.
 
-    The server also returns the log-probabilities of the likeliest tokens at each position; *alternatives* is their
-    number.
+    The server also returns the log-probabilities of the *alternatives* likeliest tokens at each position.
     """
     return {"model": model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
 
 
 def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> dict[str, Any]:
-    """Returns the body of a *given* request (see the module), which asks only for the numbers of the span's tokens.
+    """Returns the body of a *given* request (see the module).
 
-    If *afresh*, the server must not use its prefix cache.
+    The request asks for the log-probabilities of the span's tokens only. If *afresh*, the server must not read its
+    prefix cache.
     """
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
@@ -89,9 +89,10 @@ def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> d
 
 
 def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
-    """Returns the log-probabilities of the span in the *answer* to a *whole* request.
+    """Returns the log-probabilities of the span from *answer*, the server's answer to a *whole* request.
 
-    Returns a `SpanError` marked ``broken`` if some numbers are absent or are no log-probabilities.
+    The module defines the kinds of request. Returns a `SpanError` marked ``broken`` if a log-probability is missing or
+    is not a finite number.
     """
     positions = _prompt_logprobs(answer)
     if positions is None:
@@ -108,10 +109,11 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """Returns the log-probabilities of the span in the *answer* to a *given* request.
+    """Returns the log-probabilities of the span from *answer*, the server's answer to a *given* request.
 
-    Returns None if the server left log-probabilities out; this happens when a cached prefix reaches into the span.
-    Returns a `SpanError` marked ``broken`` if the log-probabilities cannot be read.
+    The module defines the kinds of request. Returns None if the server left log-probabilities out, which happens when a
+    cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if the log-probabilities cannot be read or
+    are not finite numbers.
     """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:

@@ -58,10 +58,10 @@ class Copies:
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def followed(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) at each position of *reply* if a word is copied that follows the previous word elsewhere.
+        """Returns P(word) at each position of *reply* if a word is copied that follows the previous word in the source.
 
-        The previous word is the word of *reply* before this position. All its occurrences in the known text are equally
-        likely. The word after the chosen occurrence is copied.
+        The source is the known text. The previous word is the word of *reply* before this position. All its occurrences
+        in the source are equally likely, and the word after the chosen occurrence is copied.
         """
         before = _before(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)

@@ -32,9 +32,9 @@ def refuse_unready(entry: Pretrained) -> None:
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:
-    """Converts the file *member*, the model of *entry*, into the new *folder*; returns the digest of the folder.
+    """Converts *member*, the model's file from the wheel of *entry*, into the new folder *folder*.
 
-    Raises `LMError` or `SourceError` if the conversion fails.
+    Returns the digest of the folder. Raises `LMError` or `SourceError` if the conversion fails.
     """
     folder.mkdir()
     _CONVERSIONS[entry.conversion](entry, member, folder)
