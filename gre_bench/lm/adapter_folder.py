@@ -38,7 +38,10 @@ class Adapter:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The entries of the config that define the model: all except the path of the base on this machine."""
+        """The entries of the config that define the model.
+
+        These are all entries except the base model's path, which differs between machines.
+        """
         return {name: value for name, value in self.config.items() if name != BASE}
 
 

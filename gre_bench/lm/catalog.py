@@ -105,8 +105,8 @@ def _found(settings: EvaluationLMSettings) -> EvaluationLMSettings:
 def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     """Opens the evaluation LM that *settings* describe.
 
-    The LM stays open, so a second call with the same settings returns the same object. Raises `SettingsError` for
-    unusable settings and `LMError` if the model cannot be opened.
+    The last opened LM is kept, so a repeated call with the same settings returns the same object. Raises
+    `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
     given, settings = settings.folder, _found(settings)
     lm = BACKENDS[settings.backend](settings)

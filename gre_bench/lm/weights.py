@@ -162,9 +162,10 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, what: str) -> Iterator[None]:
-    """Turns any exception of the block into an `LMError` of one line: *folder*, *what* and the exception's reason.
+    """Turns any exception of the block into an `LMError` of one line.
 
-    *what* is a phrase that says what could not be done. The loaders of transformers raise almost anything.
+    The line consists of *folder*, *what* and the exception's message. *what* is a phrase such as "its weights cannot be
+    loaded". Any exception is caught, because the loaders of transformers raise almost anything.
     """
     try:
         yield

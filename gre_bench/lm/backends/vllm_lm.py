@@ -72,9 +72,10 @@ class VLLM:
         - *folder*: holds the model's tokenizer and, if available, its weights.
         - *model*: the name under which the server serves the model; may be None if the server has only one model.
         - *revision*: identifies the model; required if *folder* holds no weights.
+        - *dtype*, *quantisation*: those of the served model, which the server does not report.
         - *max_tokens*: lowers the context limit of the server.
         - *parallel*: the most requests in flight at once.
-        - *key_env*: the name of the environment variable that holds the server's API key.
+        - *key_env*: the name of the environment variable that holds the server's API key; None means no key.
 
         Raises `SettingsError` for missing or wrong settings, and `LMError` if the server is down or its numbers fail
         the checks.

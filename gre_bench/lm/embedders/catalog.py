@@ -71,8 +71,8 @@ EMBEDDERS: dict[str, Callable[[EmbedderSettings], Embedder]] = {
 def open_embedder(settings: EmbedderSettings) -> Embedder:
     """Opens the embedder that *settings* describe.
 
-    The embedder stays open, so a second call with the same settings returns the same object. Raises `SettingsError` for
-    unusable settings and `LMError` if the model cannot be opened.
+    The last opened embedder is kept, so a repeated call with the same settings returns the same object. Raises
+    `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
     if settings.backend not in EMBEDDERS:
         raise SettingsError(f"no embedder {settings.backend!r}; known: {', '.join(EMBEDDERS)}")

@@ -6,8 +6,8 @@ Here, a and b are the two words before w. P(w | b) is made likewise from P(w). `
 its context, less a discount; 0 for a trigram that is not in the model. ``rest`` is 1 minus the sum of ``kept`` over all
 words in that context. The probabilities therefore sum to 1 even if rare n-grams are dropped (Kneser and Ney 1995).
 
-To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b), where the
-norm Z(a b) makes the probabilities sum to 1 (unigram rescaling). The norms of all contexts are computed at once.
+To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm Z(a
+b) makes the probabilities sum to 1 (unigram rescaling). The norms of all contexts are computed at once.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ _LOG_HALF = float(np.log(0.5))
 class Alphabet:
     """The number of characters of each kind in version *unicode* of Unicode.
 
-    - *word*: characters of words. A-Z are not counted beside a-z.
+    - *word*: characters of words; A-Z count as a-z.
     - *space*: white space without the newline.
     - *mark*: all other visible characters.
     """
