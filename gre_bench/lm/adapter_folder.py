@@ -76,7 +76,7 @@ def read_adapter(folder: Path) -> Adapter | None:
 def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
     """Adds *adapter* to *model* and returns the result.
 
-    If *merge*, the adapter is merged into the weights of *model*. Otherwise, it is added as separate LoRA layers.
+    If *merge*, the adapter is merged into the weights of *model*. Otherwise, the adapter stays in separate LoRA layers.
     Raises `LMError` if the tensors of the adapter do not fit the model.
     """
     from peft import PeftModel, get_peft_model_state_dict

@@ -98,7 +98,8 @@ def measured(
     """Times each method in *by_name* over *rounds* rounds and returns the timings by name.
 
     A round scores all *papers*, one paper at a time. Before the first round, each method warms up on four predictions.
-    *on_round* is called with (rounds that the method has finished, method's name); 0 announces its warm-up.
+    *on_round* is called with the number of rounds that a method has finished and the method's name. The number is 0
+    when the method's warm-up begins.
     """
     timings = {name: Timing(name) for name in by_name}
     for name, method in by_name.items():

@@ -58,7 +58,8 @@ class TransformersLM:
     ) -> TransformersLM:
         """Opens the evaluation LM in *folder*.
 
-        - *engine*: the engine that runs the model. If it cannot, a slower engine does, and `remarks` says so.
+        - *engine*: the name of the engine. If that engine cannot run the model, a slower engine does, and `remarks`
+          says so.
         - *token_budget*: the most tokens in one forward pass; None means the engine's default.
         - *max_tokens*: lowers the context limit of the model.
 

@@ -107,9 +107,9 @@ class VLLM:
     def identity(self) -> LMIdentity:
         """The part of a signature that identifies this LM.
 
-        It does not state the kind of request (see `vllm_wire`), because a server may stop accepting one kind during a
-        run. Both kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind can differ
-        as much.
+        The identity does not state the kind of request (see `vllm_wire`), because a server may stop accepting one kind
+        during a run. Both kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind
+        can differ as much.
         """
         return self._identity
 
@@ -137,7 +137,7 @@ class VLLM:
     async def _asked(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        Tries up to three requests, and the first that returns all log-probabilities ends the search:
+        Sends up to three requests, and stops at the first answer that holds all log-probabilities:
 
         - a *given* request (see `vllm_wire`);
         - the same request without the server's prefix cache;

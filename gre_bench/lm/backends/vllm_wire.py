@@ -2,10 +2,10 @@
 
 vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
 
-- A *whole* request works on any server. It returns ``prompt_logprobs`` for all tokens of the conversation. The server
+- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts the request, but
   cannot use its prefix cache for it.
 - A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``). The server can
-  use its prefix cache. It must be started with ``--enable-scale-out`` and run the V2 model runner.
+  use its prefix cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ _LOGITS = 2**28
 class Batches:
     """An `Engine` that runs several conversations in one batch.
 
-    *budget* is the most tokens in a batch, padding included; None means `ON_CPU` or `ON_GPU`. A single conversation
-    that is longer forms a batch alone.
+    *budget* is the most tokens in a batch, padding included; None means `ON_CPU` or `ON_GPU`. A conversation longer
+    than the budget forms a batch alone.
     """
 
     version = "batches-1"

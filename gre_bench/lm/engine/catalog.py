@@ -35,8 +35,8 @@ def engine_for(
     """Returns the engine called *name*, or a slower engine if that engine cannot run the model correctly.
 
     The second value is a remark that says why a slower engine was chosen; None for the requested engine. *budget* is
-    the most tokens in one forward pass; None means the engine's default. Before an engine that computes several
-    conversations at once is chosen, it is checked on four small conversations. Raises `LMError` for an unknown name.
+    the most tokens in one forward pass; None means the engine's default. An engine that computes several conversations
+    at once is first checked on four small conversations. Raises `LMError` for an unknown name.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")

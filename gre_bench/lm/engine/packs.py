@@ -63,7 +63,8 @@ class Pack:
       in its range.
     - *links*: the other keys to which tokens attend. Two links of the same level have no token in common.
     - *keep*: the keys that the next pack needs.
-    - *rows*, *targets*: the pass must return log P(token id ``targets[i]``) as the successor of the token ``rows[i]``.
+    - *rows*, *targets*: the pass must return the log-probability that the token id ``targets[i]`` follows the token
+      ``rows[i]``.
     - *slots*: ``slots[i]`` is the index of that log-probability in the array of all spans' log-probabilities.
     """
 

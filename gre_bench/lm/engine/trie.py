@@ -126,7 +126,7 @@ class Trie:
         """Returns the log-probability of each target of *pack* in nats.
 
         *hidden* holds the last hidden states of the pack's tokens. The output head is applied once to each token that
-        predicts a target, to some tokens at a time.
+        predicts a target, in chunks of tokens.
         """
         import torch
 

@@ -56,10 +56,12 @@ class Round:
 
 
 class AttentionLayout:
-    """States to which keys the tokens of *pack* attend; every layer of the forward pass gets it as ``layout``.
+    """States to which keys the tokens of *pack* attend.
+
+    Every layer of the forward pass gets the layout as the keyword argument ``layout``.
 
     - *before*: the keys and values of each layer that earlier packs kept.
-    - `left`: the keys and values of each layer that the next pack needs; `keep` fills it.
+    - `left`: the keys and values of each layer that the next pack needs; the method `keep` fills `left`.
     - *exact*: whether to compute with plain matrix products instead of a fused kernel.
     """
 
@@ -103,7 +105,10 @@ class AttentionLayout:
 
     @cached_property
     def paths(self) -> list[list[tuple[int, int]]]:
-        """For each range in ``pack.own``, the ranges (start, stop) of its ancestors' keys, from the root downwards."""
+        """For each range of tokens in ``pack.own``, the ranges (start, stop) of its ancestors' keys.
+
+        The ancestors are listed from the root downwards.
+        """
         return [
             [link.keys for link in self.pack.links if link.queries[0] <= start < link.queries[1]]
             for start, _ in self.pack.own
@@ -111,13 +116,13 @@ class AttentionLayout:
 
     @cached_property
     def own(self) -> Round:
-        """The kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
+        """The input of the kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
         kept = self.pack.kept
         return self._round(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The kernel calls by which tokens attend to ancestors outside their own range.
+        """The inputs of the kernel calls by which tokens attend to ancestors outside their own range.
 
         There is one call for each level of links.
         """
@@ -273,7 +278,7 @@ def gathered(
     """Computes the attention on any device, with a mask; supports a sliding window.
 
     For each range in ``pack.own``, the keys of the range and of its ancestors are first copied into one tensor.
-    *window* is the number of latest tokens, itself included, to which a token attends; None means all. *scale*
+    *window* is the number of tokens to which a token attends: itself and the nearest ancestors; None means all. *scale*
     multiplies the attention scores. Returns the output, shape (1, heads, tokens, head size).
     """
     import torch
@@ -346,8 +351,8 @@ def _variable(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Computes the attention of *ranges* by one call of the variable-length flash kernel.
 
-    *q*, *k* and *v* hold the tokens and keys of the ranges, shape (tokens, heads, head size). If *causal*, a token
-    attends to the keys of its range up to its own position only. Returns the output in the shape of *q*, and the
+    *q*, *k* and *v* hold the queries, keys and values of the ranges, shape (tokens, heads, head size). If *causal*, a
+    token attends to the keys of its range up to its own position only. Returns the output in the shape of *q*, and the
     log-sum-exps of the attention scores, shape (heads, tokens).
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn

@@ -4,8 +4,9 @@ One forward pass of a dense transformer takes this number of multiply-adds:
 
     tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
 
-*tokens* is the number of tokens that the model reads. *rows* counts the tokens to which the output head is applied,
-because their successor is scored. *pairs* counts the pairs of a token and a token that it attends to.
+- *tokens* is the number of tokens that the model reads.
+- *rows* is the number of tokens to which the output head is applied, because the token after them is scored.
+- *pairs* is the number of pairs of a token and a token that it attends to.
 """
 
 from __future__ import annotations

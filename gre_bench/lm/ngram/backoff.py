@@ -58,8 +58,8 @@ class Contexts:
     *ids* are the word ids of the text, *tables* the tables of bigrams and trigrams. *size* is the number of words in
     the vocabulary.
 
-    - `keys`: two arrays, the bigram and the trigram context at each position, as in `_Table`.
-    - `rows`: two arrays, the row of each context in the two tables; -1 for a context that was never seen.
+    - `keys`: two arrays of integers, the bigram and the trigram context at each position (see `_Table`).
+    - `rows`: two arrays, the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
     """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
@@ -108,10 +108,10 @@ class Backoff:
         return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
 
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
-        """Returns the norm at each position of the text with these *contexts*.
+        """Returns the norm Z (see the module) at each position of the text with these *contexts*.
 
-        *norms* comes from the method `norms`. At each position, the longest context that the model knows counts: the
-        two words before, the word before, or none.
+        *norms* comes from the method `norms`. The norm at a position is that of the longest context that the model
+        knows: the two words before, the word before, or no word.
         """
         none, two, three = norms
         second, third = contexts.rows

