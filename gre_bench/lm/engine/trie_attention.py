@@ -294,9 +294,10 @@ def weighed(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> torch.Tensor:  # fmt: skip
-    """Computes the same as `gathered`, with plain matrix products and a float32 softmax, as ``eager`` attention does.
+    """Computes the same attention as `gathered`, by plain matrix products and a float32 softmax.
 
-    If *softcap* is given, each attention score s becomes softcap · tanh(s / softcap), as in Gemma 2.
+    This matches the attention ``eager`` of transformers. If *softcap* is given, each attention score s becomes softcap
+    · tanh(s / softcap), as in Gemma 2.
     """
     import torch
 

@@ -161,7 +161,7 @@ class CacheNgram:
             return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
 
     def read_reply(self, text: str) -> Reply:
-        """Reads the reply *text* and returns the parts of its probability that depend on no known text."""
+        """Reads the reply *text* and returns the parts of its probability that do not depend on a known text."""
         spelled = split(text)
         reading = self._read(spelled.words)
         spelling = self._spellings[reading.ids]
@@ -182,7 +182,7 @@ class CacheNgram:
         )
 
     def read_known(self, text: str) -> Known | None:
-        """Reads the known *text* and returns its effect on replies; None if it holds no word to copy.
+        """Reads the known *text* and returns its effect on replies; None if *text* holds no word to copy.
 
         The result is valid until the next call of `logprob`, which numbers the unknown words again.
         """

@@ -1,8 +1,8 @@
 """The probability that a word of the reply is copied from the earlier reply or from the known text.
 
-Words are integers here. The functions return P(word) at each position of the reply, where *word* is the word that the
-reply has there. P(word) is NaN at positions where there is nothing to copy. At every other position, the probabilities
-of all words sum to 1. The functions take O(n log n) time in the length of the texts.
+Words are integers here. The functions return one probability for each position of the reply: that of the word which the
+reply has there. The probability is NaN at positions where there is nothing to copy. At every other position, the
+probabilities of all possible words sum to 1. The functions take O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ _PAIR = 1 << 32
 
 
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns P(word) at each position of the reply if a word is copied from a random earlier position of the reply.
+    """Returns the probability of each word of a reply if it is copied from a random earlier position of the reply.
 
-    *words* is the reply. A position is chosen in proportion to its entry in *weights*. Equal words must have equal
-    weights.
+    *words* is the reply. An earlier position is chosen in proportion to its entry in *weights*. Equal words must have
+    equal weights.
     """
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
     return _ratio(_times_before(words) * weights, total)
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
-    """Returns P(word) at each position if a word is copied that followed an earlier occurrence of the previous word.
+    """Returns the probability of each word of a reply if it is a random continuation of the previous word.
 
-    *words* is the reply. All earlier occurrences of the previous word in the reply are equally likely. *first* stands
-    for the word before the first word of the reply.
+    The continuations are the words that followed earlier occurrences of the previous word in the reply. All these
+    occurrences are equally likely. *words* is the reply, and *first* stands for the word before its first word.
     """
     before = _before(words, first)
     return _ratio(_times_before(before * _PAIR + words), _times_before(before))
@@ -51,17 +51,17 @@ class Copies:
         self._befores, self._before_counts = np.unique(before, return_counts=True)
 
     def copied(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) at each position of *reply* if a word is copied from a random position of the known text.
+        """Returns the probability of each word of *reply* if it is copied from a random position of the known text.
 
         A position of the known text is chosen in proportion to its weight.
         """
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def followed(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) at each position of *reply* if a word is copied that follows the previous word in the source.
+        """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
 
-        The source is the known text. The previous word is the word of *reply* before this position. All its occurrences
-        in the source are equally likely, and the word after the chosen occurrence is copied.
+        The continuations are the words that follow occurrences of the previous word in the known text. All these
+        occurrences are equally likely.
         """
         before = _before(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)

@@ -71,7 +71,7 @@ class Reading:
 
     - *ids*: the index of each token in the vocabulary; 0 for an unknown word.
     - *words*: the same, except that each distinct unknown word has an integer of its own.
-    - *unknown*: the unknown words as strings, in the order of the text.
+    - *unknown*: the words that are not in the vocabulary, as strings in the order of the text.
     """
 
     ids: np.ndarray
@@ -80,7 +80,7 @@ class Reading:
 
 
 class KnownText:
-    """Computes how a known text changes the probability of each word of *vocabulary*: the features of the module.
+    """Computes the features (see the module) of each word of *vocabulary* for a known text.
 
     *arrays* holds document frequencies, topics and how strongly reviews of one paper share a word. These were counted
     over *papers* papers.
@@ -105,7 +105,7 @@ class KnownText:
     def features(self, text: Reading) -> np.ndarray:
         """Returns the features of each word of the vocabulary for the known *text*: shape (vocabulary, `FEATURES`).
 
-        A word's factor is the exponential of the weighted sum of its features.
+        The factor of a word in the trigram model is the exponential of the weighted sum of its features.
         """
         ids, counts = np.unique(text.ids, return_counts=True)
         counts, ids = counts[self.words[ids]], ids[self.words[ids]]
