@@ -20,8 +20,8 @@ Pieces = Callable[[str, Sequence[int]], list[str] | None]
 def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     """Returns a function that splits a reply of the LM in *settings* into the text of each token.
 
-    The function takes the reply's text and the ids of its tokens. It returns one string for each id, or None if the ids
-    do not fit the text. If this machine has no tokenizer for the LM, `pieces_of` returns None in place of the function.
+    The function takes the reply's text and the ids of its tokens. The function returns one string for each id, or None
+    if the ids do not fit the text. If this machine has no tokenizer for the LM, `pieces_of` itself returns None.
     """
     if settings.backend == "cache-ngram":
         return _words
@@ -51,10 +51,10 @@ def _words(text: str, ids: Sequence[int]) -> list[str] | None:
 
 
 def _decoded(decode: Callable[..., str]) -> Pieces:
-    """Returns a function that splits a reply with *decode*, the tokenizer's function from ids to text.
+    """Returns a function that splits a reply into the text of each token, by means of *decode*.
 
-    The string of a token is the text that the token adds to the decoded reply. It is empty for a token that ends in the
-    middle of a character.
+    *decode* is the tokenizer's function from token ids to text. A token's text is what the token adds to the decoded
+    reply. The text is empty for a token that ends in the middle of a character.
     """
 
     def pieces(_text: str, ids: Sequence[int]) -> list[str]:

@@ -61,7 +61,8 @@ class TransformersLM:
         - *engine*: the name of the engine. If that engine cannot run the model, a slower engine does, and `remarks`
           says so.
         - *token_budget*: the most tokens in one forward pass; None means the engine's default.
-        - *max_tokens*: lowers the context limit of the model.
+        - *max_tokens*: the most tokens in a conversation, if fewer than the model's context allows; None means no extra
+          limit.
 
         Raises `LMError` if the model cannot be opened.
         """

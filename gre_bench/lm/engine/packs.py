@@ -91,7 +91,8 @@ class TokenTrie:
 
     The tokens of the trie are numbered in depth-first order.
 
-    - `ids`, `depths`: the token id of each token, and its position in its conversations.
+    - `ids`: the token id of each token.
+    - `depths`: the position of each token in its conversations, from 0.
     - `sizes`: the number of tokens in the span of each conversation.
     - `rows`, `targets`, `slots`: the same as in `Pack`, for the whole trie.
     """

@@ -27,11 +27,12 @@ _DISCOUNTS = (0.75, 0.8, 0.85)
 class _Table:
     """The n-grams of one order, bigrams or trigrams.
 
-    *size* is the number of words in the vocabulary. A context is the id of the word before, or ``a * size + b`` for the
-    two words a and b before.
+    *size* is the number of words in the vocabulary. The context of a bigram is the id of its first word. The context of
+    a trigram with the first words a and b is ``a * size + b``.
 
     - `keys`: the n-grams in ascending order, each as the integer ``context * size + word``.
-    - `kept`, `words`: the value of ``kept`` in the module's formula and the last word, for each n-gram.
+    - `words`: the last word of each n-gram.
+    - `kept`: the value of ``kept`` in the module's formula for each n-gram.
     - `contexts`: the distinct contexts, in ascending order.
     - `rest`: the probability that each context leaves to the lower order.
     """

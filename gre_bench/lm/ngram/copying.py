@@ -28,7 +28,7 @@ def continued(words: np.ndarray, first: int) -> np.ndarray:
     """Returns the probability of each word of a reply if it is a random continuation of the previous word.
 
     The continuations are the words that followed earlier occurrences of the previous word in the reply. All these
-    occurrences are equally likely. *words* is the reply, and *first* stands for the word before its first word.
+    occurrences are equally likely. *words* is the reply. *first* stands for the word before the reply's first word.
     """
     before = _before(words, first)
     return _ratio(_times_before(before * _PAIR + words), _times_before(before))

@@ -144,7 +144,10 @@ class KnownText:
 
 
 def stem(word: str) -> str:
-    """Returns *word* without its longest ending from a fixed list, if at least four characters remain."""
+    """Returns *word* without the longest ending that can be removed so that at least four characters remain.
+
+    The endings come from a fixed list. A word without such an ending is returned as it is.
+    """
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _STEM:
             return word[: -len(ending)]
