@@ -39,7 +39,7 @@ class Conversation:
 
     - *ids*: the token ids.
     - *first*, *last*: the indices of the span's first and last token in *ids*; *first* is at least 1.
-    - *escaped*: the number of control tokens written in the chat's texts, each broken up by a space.
+    - *escaped*: the number of control tokens that were written in the chat's texts. Each was broken up by a space.
     """
 
     ids: tuple[int, ...]
@@ -97,7 +97,7 @@ class ChatTemplate:
     def digest(self) -> str:
         """SHA-256 of all that decides how a chat is written.
 
-        It covers the template's text, the date that templates see, and where the system text goes.
+        The digest covers the template's text, the date that templates see, and where the system text goes.
         """
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 

@@ -79,8 +79,8 @@ class AttentionLayout:
     def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
         """Copies the keys and values of *layer* that the next pack needs into `left`.
 
-        *key* and *value* are those of this pack's tokens. The next pack may also need some that earlier packs kept;
-        these are copied from `before`.
+        *key* and *value* belong to this pack's tokens; the next pack needs some of them. It may also need keys and
+        values that earlier packs kept, which are copied from `before`.
         """
         import torch
 
@@ -94,7 +94,8 @@ class AttentionLayout:
     def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns all keys and values of *layer* that this pack's tokens may attend to.
 
-        Those that earlier packs kept come first. *key* and *value*, those of this pack's own tokens, follow.
+        The keys and values that earlier packs kept come first. Then come *key* and *value*, which belong to this pack's
+        tokens.
         """
         import torch
 
@@ -319,7 +320,7 @@ def _gathered(
     """Yields (tokens, keys, values, mask) for each range in ``pack.own``.
 
     - *tokens*: the range, as a slice of the pack's tokens.
-    - *keys*, *values*: those of the range's ancestors, followed by those of the range.
+    - *keys*, *values*: the keys and values of the range's ancestors, followed by the range's own.
     - *mask*: shape (tokens, keys); true where the token attends to the key.
     """
     import torch

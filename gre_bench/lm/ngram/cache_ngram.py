@@ -184,7 +184,7 @@ class CacheNgram:
     def read_known(self, text: str) -> Known | None:
         """Reads the known *text* and returns its effect on replies; None if *text* holds no word to copy.
 
-        The result is valid until the next call of `logprob`, which numbers the unknown words again.
+        The result is valid until the next call of `logprob`, which gives new integers to the unknown words.
         """
         reading = self.read(text)
         if not (self._weights(reading) > 0).any():
@@ -197,20 +197,20 @@ class CacheNgram:
         return self._read(split(text).words[:-1])
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the terms of the module's formula for P(token | so far), without the weights μ.
+        """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
-        The first array holds P(the token's word) and the second P(unknown word), by each term. Both have the shape
-        (terms, tokens of *text*). *trigram* and *unknown* mean the same as in `Reply`.
+        Returns two arrays of shape (terms, tokens of *text*): P(the token's word) and P(unknown word) according to each
+        term. *trigram* and *unknown* mean the same as in `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Returns the terms of the module's formula for P(token | so far, known), without the weights λ.
+        """Computes the terms of the module's formula for P(token | so far, known), without the weights λ.
 
-        The first array holds P(the token's word) and the second P(unknown word), by each term. Both have the shape
-        (terms, tokens of *reply*).
+        Returns two arrays of shape (terms, tokens of *reply*): P(the token's word) and P(unknown word) according to
+        each term.
         """
         norms = self.backoff.norms_at(known.norms, reply.contexts)
         reweighted = (
