@@ -1,7 +1,7 @@
 """Evaluation LMs that can score a reply to any chat, not only judgments.
 
-An evaluation LM that runs a chat model first renders each prediction to a chat. It can therefore score any `Chat` that
-has a reply. The n-gram LM `cache-ngram` cannot: it reads the synopsis and review of a prediction directly.
+An evaluation LM that runs a chat model renders each prediction to a chat first. Such an LM can therefore score any
+`Chat` that has a reply. The n-gram LM `cache-ngram` cannot, because it renders no chats.
 """
 
 from __future__ import annotations

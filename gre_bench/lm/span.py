@@ -1,9 +1,9 @@
 """Finds the tokens of a chat that belong to the reply. This module alone defines the scored span.
 
 The span begins with the first token that ends after the generation prompt, not counting the prompt's final white space.
-It ends with the end-of-turn token, which is included (Xu et al. 2025, C.2, as implemented in their code). Both ends are
-derived from the text that the chat template writes around the reply. The chat is never searched for the reply's text,
-because a reply may repeat any part of the prompt.
+The span ends with the end-of-turn token, which is included (Xu et al. 2025, C.2, as implemented in their code). Both
+ends are derived from the text that the chat template writes around the reply. The chat is never searched for the
+reply's text, because a reply may repeat any part of the prompt.
 """
 
 from __future__ import annotations

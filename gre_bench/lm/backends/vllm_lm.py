@@ -72,7 +72,7 @@ class VLLM:
         - *folder*: holds the model's tokenizer and, if available, its weights.
         - *model*: the name under which the server serves the model; may be None if the server has only one model.
         - *revision*: identifies the model; required if *folder* holds no weights.
-        - *dtype*, *quantisation*: those of the served model, which the server does not report.
+        - *dtype*, *quantisation*: how the server runs the model; the server does not report them.
         - *max_tokens*: the most tokens in a conversation, if fewer than the server allows; None means no extra limit.
         - *parallel*: the most requests in flight at once.
         - *key_env*: the name of the environment variable that holds the server's API key; None means no key.

@@ -1,12 +1,12 @@
 """An embedder without a model: it hashes the words, word pairs and character runs of a sentence into a vector.
 
-This embedder compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It serves where no
-sentence embedding model is available. BERTScore then measures a soft overlap of words. Signatures name the embedder, so
-scores by different embedders never mix.
+This embedder compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". The embedder serves
+where no sentence embedding model is available. BERTScore then measures a soft overlap of words. Signatures name the
+embedder, so scores by different embedders never mix.
 
-A word, word pair or character run that occurs n times has the weight 1 + ln n (sublinear term frequency). Its hash
-chooses a dimension and a sign, and the signed weight is added to that dimension. Collisions therefore cancel out on
-average (Weinberger et al. 2009).
+A feature is a word, a word pair or a character run. A feature that occurs n times has the weight 1 + ln n (sublinear
+term frequency). The feature's hash chooses a dimension and a sign, and the signed weight is added to that dimension.
+Collisions therefore cancel out on average (Weinberger et al. 2009).
 """
 
 from __future__ import annotations

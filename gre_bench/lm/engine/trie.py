@@ -1,9 +1,9 @@
 """The fastest engine: it stores the conversations of one paper as a trie and reads each shared token once.
 
 Each pack of the trie (`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth in the
-trie, and a token attends only to its ancestors and itself (`gre_bench.lm.engine.trie_attention`). The log-probabilities
-therefore equal those of one conversation at a time, up to rounding. The output head is applied only to the tokens whose
-successor belongs to a reply. The log-softmax is computed in float32, whatever the weights' dtype.
+trie, and a token attends only to its ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is
+therefore the same as for one conversation at a time, up to rounding. The output head is applied only to the tokens
+whose successor belongs to a reply. The log-softmax is computed in float32, whatever the weights' dtype.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class AttentionLayout:
     def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
         """Copies the keys and values of *layer* that the next pack needs into `left`.
 
-        *key* and *value* belong to this pack's tokens; the next pack needs some of them. It may also need keys and
-        values that earlier packs kept, which are copied from `before`.
+        *key* and *value* belong to this pack's tokens; the next pack needs some of them. The next pack may also need
+        keys and values that earlier packs kept, which are copied from `before`.
         """
         import torch
 

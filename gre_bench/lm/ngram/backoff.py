@@ -111,8 +111,8 @@ class Backoff:
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
         """Returns the norm Z (see the module) at each position of the text with these *contexts*.
 
-        *norms* comes from the method `norms`. The norm at a position is that of the longest context that the model
-        knows: the two words before, the word before, or no word.
+        *norms* comes from the method `norms`. Each position takes the norm of the longest context that the model knows:
+        the two words before, the word before, or no word.
         """
         none, two, three = norms
         second, third = contexts.rows

@@ -123,7 +123,7 @@ class CacheNgram:
     def identity(self) -> LMIdentity:
         """The part of a signature that identifies this LM.
 
-        It holds the LM's name, the digest of its files, the version of this code and the version of Python's Unicode
+        The identity holds the LM's name, the digest of its files, and the versions of this code and of Python's Unicode
         tables.
         """
         return self._identity
@@ -249,11 +249,12 @@ class CacheNgram:
 def _with_fallback(
     whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stacks the probabilities of several sources, and replaces those of a source that has nothing to copy.
+    """Stacks the probabilities of several sources; where a source has nothing to copy, a fallback takes its place.
 
     Each of *sources* is a pair of arrays with one value for each token: P(the token's word) and P(unknown word). A NaN
-    in the first array means that the source has nothing to copy. There, *whole* replaces the first value and *unknown*
-    the second. Returns the stacked first arrays and the stacked second arrays, each of shape (sources, tokens).
+    in the first array means that the source has nothing to copy. There, the fallback's values *whole* and *unknown*
+    replace the source's values. Returns the stacked first arrays and the stacked second arrays, both of shape (sources,
+    tokens).
     """
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])

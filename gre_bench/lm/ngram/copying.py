@@ -1,8 +1,8 @@
 """The probability that a word of the reply is copied from the earlier reply or from the known text.
 
-Words are integers here. The functions return one probability for each position of the reply: that of the word which the
-reply has there. The probability is NaN at positions where there is nothing to copy. At every other position, the
-probabilities of all possible words sum to 1. The functions take O(n log n) time in the length of the texts.
+Words are integers here. For each position of the reply, the functions return the probability of the word that stands at
+that position. The probability is NaN where there is nothing to copy. At every other position, the probabilities of all
+possible words sum to 1. The functions take O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def stem(word: str) -> str:
 def _hats(values: np.ndarray) -> np.ndarray:
     """Returns the piecewise-linear basis over `KNOTS` at *values*: shape (values, knots).
 
-    Each row gives the shares of the two knots around a value, which sum to 1; the other entries are 0.
+    A row has an entry for each knot. The entries of the two knots around the value sum to 1; all others are 0.
     """
     values = np.clip(values, KNOTS[0], KNOTS[-1])
     left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)
