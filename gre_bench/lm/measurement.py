@@ -44,8 +44,8 @@ Method = Callable[[Sequence[Prediction]], Totals]
 class Timing:
     """The measurements of one method.
 
-    - *wall*, *cpu*: the wall-clock time and the CPU time of each round, in seconds. *cpu* is None if the method
-      computes in another process.
+    - *wall*: the wall-clock time of each round, in seconds.
+    - *cpu*: the CPU time of each round, in seconds; None if the method computes in another process.
     - *peak_memory*: the most memory used, in bytes; None if not measured.
     - *totals*: the log-probability of each reply, in nats.
     """

@@ -75,8 +75,8 @@ def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
     """Returns the name of a file that asks for custom code for the model or its tokenizer; None if no file does.
 
     *module_folder* is the folder of the model's transformer within *folder*. Without this check, transformers would
-    refuse a model with custom code in a long message, and silently use another tokenizer in place of one with custom
-    code.
+    refuse custom code of a model in a long message. For a tokenizer with custom code, it would silently use another
+    tokenizer.
     """
     config = _json(folder, module_folder / "config.json")
     if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in _known_models():

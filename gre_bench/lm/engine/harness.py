@@ -1,6 +1,6 @@
 """Scores spans with EleutherAI's lm-evaluation-harness, an independent check of the engines' numbers and speed.
 
-The harness's class `HFLM` runs whole conversations in padded batches. It sums the log-probabilities of each span in
+The harness's class `HFLM` runs whole conversations in padded batches, and sums the log-probabilities of each span in
 float32.
 """
 

@@ -192,8 +192,8 @@ def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
     - *heads*: the index of each segment's first token, in ascending order.
     - *depths*: the depth of each token of the trie.
 
-    A segment stops where the next segment begins. The segment's descendants end at the first later segment that begins
-    at the same depth or at a smaller one.
+    A segment stops where the next segment begins. The descendants of a segment are the later segments up to the first
+    whose first token is not deeper than the segment's own first token.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []
