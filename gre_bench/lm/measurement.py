@@ -119,8 +119,8 @@ def measured(
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
     """Returns a table of numbers for each method in *timings*, by the method's name.
 
-    *pairs* is the number of pairs scored in a round. *peak* is the most multiply-adds per second that this machine
-    reaches. Some numbers compare the method with one conversation at a time:
+    *pairs* is the number of pairs (paper, candidate, reference) scored in a round. *peak* is the most multiply-adds per
+    second that this machine reaches. Some numbers compare the method with one conversation at a time:
 
     - ``wall_ratio`` and ``cpu_ratio``: how many times faster the method is;
     - ``work_ratio``: how many times fewer multiply-adds it computes;

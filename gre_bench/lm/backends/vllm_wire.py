@@ -131,10 +131,10 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Returns the largest total probability of the tokens that *answer* lists at one position of the prompt.
+    """Returns the largest sum of the probabilities that *answer* states for alternative tokens at one position.
 
-    *answer* is the server's answer to a *whole* request. More than about 1 means that the numbers are not
-    probabilities.
+    *answer* is the server's answer to a *whole* request (see the module). A sum of more than about 1 means that the
+    numbers are not probabilities.
     """
     positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]

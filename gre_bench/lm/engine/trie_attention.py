@@ -149,7 +149,10 @@ class AttentionLayout:
 
 
 def register() -> None:
-    """Registers this attention with transformers as `NAME`; transformers builds no mask for it."""
+    """Registers this attention with transformers under the name `NAME`.
+
+    transformers then builds no attention mask for models that use this attention.
+    """
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, attend)

@@ -5,7 +5,7 @@ One forward pass of a dense transformer takes this number of multiply-adds:
     tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
 
 - *tokens* is the number of tokens that the model reads.
-- *rows* is the number of tokens to which the output head is applied, because the token after them is scored.
+- *rows* is the number of tokens to which the output head is applied, because their next token is scored.
 - *pairs* is the number of pairs of a token and a token that it attends to.
 """
 
