@@ -81,6 +81,7 @@ def took(state: Path, *overrides: str, **more) -> float:
     return time.monotonic() - began
 
 
+@pytest.mark.slow  # test_commit_points.py kills at chosen commits
 def test_some_random_kills_of_a_refresh_of_given_texts(tmp_path, trial):
     seconds = took(tmp_path / "undisturbed", file=GIVEN)
     expected = whole(tmp_path / "undisturbed")

@@ -70,6 +70,7 @@ def test_ten_kills_at_random_moments_of_scoring_change_no_table(undisturbed, tmp
     assert_same(tables(state), undisturbed)
 
 
+@pytest.mark.slow  # tests/faults/test_commit_points.py kills at chosen commits
 def test_kills_at_random_moments_of_the_other_stages_change_no_table(undisturbed, tmp_path):
     random = Random(7)
     for _ in range(SOME_KILLS):
