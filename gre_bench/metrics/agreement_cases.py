@@ -95,7 +95,8 @@ def plan_agreement(
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
     """Returns the reviews of *items* that the metric *recipe* can read, each moved to another item.
 
-    `gre_bench.metrics.chance` describes how and why. *writer* is the writer whose judgments are read.
+    `gre_bench.metrics.chance` describes how and why reviews are moved. *writer*: the writer whose judgments the metric
+    reads. *seed*: the random seed of the moves.
     """
     responses: dict[str, Response] = {}
     placed = []

@@ -44,10 +44,10 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions whose log-probabilities make the score of *case*.
+    """Returns the predictions from whose log-probabilities the score of *case* is computed.
 
-    They depend on the formula of *recipe*. Here x is the candidate's review, y the reference, and x' the candidate's
-    review of another paper.
+    The formula of *recipe* decides which predictions these are. Here x is the candidate's review, y the reference, and
+    x' the candidate's review of another paper.
 
     - ``pmi``: y given x, then y given no review.
     - ``specific``: y given x, then y given x'.
@@ -77,7 +77,7 @@ def value(recipe: Recipe, totals: Sequence[float]) -> float:
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns pairs (content address, prediction) for the predictions that make the score of *case* (`terms`).
+    """Returns (content address, prediction) for each prediction of *case*, in the order of `terms`.
 
     A content address is a digest of the prediction's prompt and texts.
     """
@@ -147,10 +147,10 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns a phrase that names the text in *parts* that is blank; None if no text is blank.
+    """Returns which text of a case is blank, as a phrase such as ``the candidate's text``; None if no text is blank.
 
-    The text is the candidate's, the candidate's on another paper, or the reference's. A case with a blank text gets a
-    problem, not a score of 0.
+    *parts*: the case's predictions with their content addresses; they contain the texts. A case with a blank text
+    gets a problem, not a score of 0.
     """
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)

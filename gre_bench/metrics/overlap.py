@@ -171,6 +171,6 @@ LENGTH = Measure("length", False, str.split, _length, "words between blanks")
 
 
 def measure_of(recipe: Recipe) -> Measure:
-    """Returns the measure that *recipe* names in its field ``measure``; *recipe* is a metric that needs no LM."""
+    """Returns the measure named in the field ``measure`` of *recipe*, a metric that counts words."""
     module, _, name = (recipe.measure or "").partition(":")
     return getattr(import_module(f"gre_bench.metrics.{module}"), name)

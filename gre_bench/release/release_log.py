@@ -129,8 +129,8 @@ class ReleaseLog:
 def _problem(line: bytes, head: str, published: set[str]) -> str | None:
     """Returns what is wrong with a *line* of the log; None if nothing is.
 
-    *head*: the head before the line. *published*: names of the releases published so far; if the line publishes a
-    release, its name is added.
+    *head*: the digest of the line before. *published*: names of the releases that earlier lines publish. If this line
+    publishes a release, adds that release's name to *published*.
     """
     try:
         entry = json.loads(line)

@@ -116,16 +116,17 @@ def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 
 
 def verdict(validation: str) -> str:
-    """Returns pass, fail, undecided or unvalidated for *validation*, the outcome in words."""
+    """Reduces *validation*, a board's validation in words, to pass, fail, undecided or unvalidated."""
     if validation.startswith("validated"):
         return "pass"
     return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
 
 
 def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
-    """Returns one effect for each change that was tried with any metric, by family of changes; degradations come first.
+    """Returns one `Effect` for each change that was tried with any metric, as a mapping: family → effects.
 
-    Use these effects only for the titles of the changes: their values are those of a single metric.
+    The family degradation comes before manipulation. Use the effects only for the changes' titles: the statistics in
+    an effect are those of one arbitrary metric.
     """
     by_change = {effect.change: effect for row in validations for effect in row.effects}
     families = sorted({effect.family for effect in by_change.values()})
@@ -187,7 +188,7 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
 
 
 def few_papers(stratum: Stratum) -> str:
-    """Returns a warning if a part of *stratum* has so few papers that its intervals are unreliable, else ""."""
+    """Returns a warning if a value of *stratum* has so few papers that its intervals are unreliable, else ""."""
     return _few(dict(stratum.values)) if stratum.tables else ""
 
 

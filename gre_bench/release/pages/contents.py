@@ -105,8 +105,9 @@ class StratumCell:
 class Stratum:
     """A property that divides papers, such as their decision.
 
-    *values*: (value, number of papers), the largest number first. *tables*: (title, rows) for each metric. A row is a
-    candidate and its score for each of the values, None if there is no score.
+    *values*: (value, number of papers with this value), the largest number first.
+    *tables*: (metric's title, rows), one table for each metric. A row is (candidate, cells), with one cell for each of
+    *values*. A cell is None if the candidate has no score there.
     """
 
     name: str
@@ -148,8 +149,8 @@ class ClaimLine:
 class PaperLine:
     """A paper in the page's list of papers; all scores are under the first board.
 
-    *href*: address of the paper's own page. *scored*, *planned*: its numbers of pairs. *human*: mean score of the human
-    baseline. *best*, *best_candidate*: mean score and name of the model with the highest score.
+    *href*: address of the paper's own page. *scored*, *planned*: numbers of the paper's pairs. *human*: mean score of
+    the human baseline. *best*, *best_candidate*: mean score and name of the model with the highest score.
     """
 
     paper_id: str
@@ -184,7 +185,7 @@ class Contents:
 
     - *name*: the release. *published*: the release's name and date in words.
     - *facts*, *provenance*: names and values at the top and at the bottom of the page.
-    - *lead*: text at the top. *remarks*: sentences to read before the boards.
+    - *lead*: the introduction at the top of the page. *remarks*: sentences to read before the boards.
     - *errata*: (day, release, text). *outcomes*: numbers of pairs by outcome.
     - *downloads*: (address, name, description) of each file that the page offers.
     - *rights*: lines on licences. *citation*: BibTeX.

@@ -56,7 +56,8 @@ def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
 def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
     """Returns the mean score difference, *own* less *other*, for each paper.
 
-    *own*, *other*: the scores of two candidates by (paper, reference). Only references with both scores count.
+    *own*, *other*: the scores of two candidates by (paper, reference). Only references for which both candidates have a
+    score count.
     """
     return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 

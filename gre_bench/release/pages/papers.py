@@ -47,7 +47,7 @@ class CandidateScores:
 
 @dataclass(frozen=True, slots=True)
 class ShownReview:
-    """A review of a paper and its judgments; each text is None or empty if it may not be shown.
+    """A review of a paper and its judgments; texts that may not be shown are None or empty.
 
     *role*: candidate or reference for a human review; None for other reviews. *review*: its text.
     *writer*: who turned the review into judgments. *lines*: the judgments.
@@ -152,9 +152,10 @@ def _cell(pairs: Sequence[Row]) -> ScoreCell:
 def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
     """Returns the data of the heat map of *board* on one paper: the words of each reference and the gains of each pair.
 
-    *with_gains*: the paper's pairs that have gains. *references*: ids of the reference reviews. In the result, a
-    reference has ``pieces``: its text as one piece per token; None if the text may not be shown. A pair has ``gains``:
-    one per token of the reference, in tenths of a nat, joined by commas.
+    *with_gains*: the paper's pairs that have gains. *references*: ids of the reference reviews.
+
+    In the result, each reference has ``pieces``: its text as one piece per token; None if the text may not be shown.
+    Each pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
     """
     rows_of_board = [row for row in with_gains if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}

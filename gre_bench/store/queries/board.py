@@ -32,8 +32,10 @@ class LeaderboardRow(TypedDict):
     - *next_low*, *next_high*: the 90% interval of *next_difference*. *next_p*: the Holm-corrected p-value.
     - *tied*: whether *next_difference* is not significant at 5%.
     - *more_papers*: additional papers with which *next_difference* would be significant with probability 80%.
-    - *tests*: number of tests corrected together. *untested*: why there are no tests.
-    - *words*: mean number of words of the texts that the metric reads. *shortest*, *longest*: their range in words.
+    - *tests*: number of tests in the same Holm correction. *untested*: why candidates are not tested against each
+      other.
+    - *words*: mean number of words of the texts that the metric reads. *shortest*, *longest*: words of the shortest and
+      the longest text.
     - *human_words*: geometric mean length of the human baseline's texts, in words.
     - *at_length*: the candidate's score at the length *human_words*, with its 90% interval.
     - *extrapolated*: whether *human_words* lies outside the range of the candidate's texts.
@@ -322,7 +324,7 @@ class ExposureRow(TypedDict):
     """One row per LM and the role it plays: whether the LM may have been trained on the edition's reviews.
 
     *role*: candidate, evaluation_lm, writer or synopsis_writer. *status*: clean, contaminated, unknown or none.
-    *cutoff*: last day of the LM's training texts. *released*: day on which the reviews were first shown.
+    *cutoff*: last day of the LM's training texts. *released*: day on which the edition's reviews were first shown.
     """
 
     role: str

@@ -78,7 +78,7 @@ ASKED_FOR = Query("asked_for", AskedForRow)
 class UnwrittenRow(TypedDict):
     """One row per text that one writer was asked for but did not deliver.
 
-    *item*: id of the review or paper. *outcome*: the kind of failure, such as ``refused``. *detail*: its message.
+    *item*: id of the review or paper. *outcome*: the kind of failure, such as ``refused``. *detail*: the error message.
     *final*: True if the text will not be requested again.
     """
 
@@ -115,8 +115,8 @@ class OutcomesRow(TypedDict):
     """One row per candidate, purpose and LM: the number of requested texts and grades with each outcome.
 
     *purpose*: reviews, judgments, synopses, or grades of a metric. *asked*: all requests. *cut*: texts cut at the token
-    limit. *not_asked*: requests that could not be made, such as without a text. Only the last attempt at each text or
-    grade counts.
+    limit. *not_asked*: requests that could not be made, for example because a text was missing. Only the last attempt
+    at each text or grade counts.
     """
 
     candidate: str
