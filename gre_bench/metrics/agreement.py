@@ -37,8 +37,8 @@ class Agreement:
     - *at_length*: the correlation with the logarithm of length held fixed.
     - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this gain.
     - *low*, *high* and all fields that end in these words: the ends of 95% intervals, with items resampled.
-    - *reviews*: the number of graded reviews with a score. *items*: the number of their items.
-    - *graded*: the number of all graded reviews, with or without a score.
+    - *reviews*: the number of graded reviews with a score. *items*: the number of items of these reviews.
+    - *graded*: the number of graded reviews, whether they have a score or not.
     - *problem*: why there is no *value*; else None.
     """
 

@@ -43,9 +43,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move: the review *source* is scored in place of the review *key*, on the paper of *key*.
+    """One move of a review to another paper.
 
-    *swap* is the id of the exchange of reviews; all moves of one exchange have the same *swap*.
+    - *source*: id of the review that moves.
+    - *key*: id of the review whose place *source* takes. *source* is scored on the paper of *key*.
+    - *swap*: id of the exchange of reviews; all moves of one exchange have the same *swap*.
     """
 
     key: str
@@ -55,10 +57,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A candidate's response to another paper. Its score on *paper_id* shows what the candidate scores there by chance.
+    """A candidate's response to another paper, moved to *paper_id*, where its score shows what chance gives.
 
     - *writer*: the writer whose judgments are read, as in a signature.
-    - *candidate_id*: the candidate. *response*: its response to the other paper.
+    - *candidate_id*: the candidate. *response*: the candidate's response to the other paper.
     - *swap*: the id of the exchange of reviews that this response belongs to.
     """
 

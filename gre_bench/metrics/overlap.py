@@ -46,8 +46,8 @@ class Measure:
     def score(self, candidate: str, reference: str = "") -> float:
         """Returns the measure's score of two texts.
 
-        Raises `ValueError` if *candidate* has no words. Raises it too if the measure needs a reference and *reference*
-        has no words.
+        Raises `ValueError` if *candidate* has no words. For a measure that needs a reference, *reference* must have
+        words too.
         """
         x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
         if not x or (self.needs_reference and not y):

@@ -74,8 +74,9 @@ class _Trial:
     """The scores before and after a change, and its effect.
 
     - *planned*: the number of planned pairs of the change.
-    - *lost*: the number of pairs that were scored before but not after, although the change could be made.
-    - *before*, *after*: the scores of the pairs that were scored both times. *papers*: the number of their papers.
+    - *lost*: the number of pairs with a score before the change but none after, although the change was possible.
+    - *before*, *after*: the scores of the pairs that were scored both times. *papers*: the number of papers of these
+      pairs.
     - *plain*: the effect. *at_length*: the effect with length held fixed.
     - *problem*: why there is no effect; else None.
     """

@@ -107,7 +107,7 @@ def write_parquet(database: Path, folder: Path) -> None:
 
 @contextmanager
 def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields a read-only connection to a release's *database*; raises `SourceError` if it cannot be read."""
+    """Yields a read-only connection to a release's *database*; raises `SourceError` if the file cannot be read."""
     try:
         connection = duckdb.connect(str(database), read_only=True)
         connection.execute("set timezone = 'UTC'")

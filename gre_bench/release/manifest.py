@@ -80,8 +80,8 @@ def read(folder: Path) -> dict[str, Any]:
 def verify(folder: Path) -> dict[str, Any]:
     """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
-    If the manifest names a key, its signature is checked too. Raises `SourceError`, which names the first fault. Links,
-    and subfolders without files of the release, are faults too.
+    If the manifest names a key, its signature is checked too. A link is a fault, and so is a subfolder that holds no
+    file of the release. Raises `SourceError`, whose message names the first fault.
     """
     manifest = read(folder)
     stated_files = manifest["files"]

@@ -42,14 +42,14 @@ class ReleaseLog:
         return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
 
     def heads(self) -> list[str]:
-        """Returns every head that the log has had, oldest first. The first is `EMPTY`, the head before any line."""
+        """Returns the head after each line, oldest first, preceded by `EMPTY`, the head of a log without lines."""
         return [EMPTY, *(head for _, head in self._chain())]
 
     def add(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
         """Adds a line about *release* to the log.
 
         *what*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
-        Raises `SettingsError` if earlier lines are signed and there is no *key*.
+        Raises `SettingsError` if an earlier line is signed and *key* is None.
         """
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
@@ -127,7 +127,7 @@ class ReleaseLog:
 
 
 def _problem(line: bytes, head: str, published: set[str]) -> str | None:
-    """Returns what is wrong with a *line* of the log; None if nothing is.
+    """Returns what is wrong with a *line* of the log; None if the line is valid.
 
     *head*: the digest of the line before. *published*: names of the releases that earlier lines publish. If this line
     publishes a release, adds that release's name to *published*.

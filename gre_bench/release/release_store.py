@@ -44,7 +44,7 @@ class ReleaseStore:
     def lock(self) -> Iterator[None]:
         """Holds the lock for publishing and for adding to the log; raises `LockedError` if another process holds it.
 
-        If the block raises an error, unfinished releases are deleted.
+        If the code within the ``with`` block raises an error, unfinished releases are deleted.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

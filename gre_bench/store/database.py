@@ -109,7 +109,7 @@ class Database:
             pass
 
     def let_go(self) -> None:
-        """Closes the file that `held` keeps open; the next transaction opens it again."""
+        """Closes the file that `held` keeps open; the next transaction opens the file again."""
         if self._open is not None:
             self._open.close()
             self._open = None

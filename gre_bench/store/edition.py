@@ -198,7 +198,7 @@ class Store:
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers; replaces that copy first if it is damaged.
 
-        Only for a run that will write anyway, because replacing the copy takes the lock.
+        Meant for runs that write, because replacing the copy takes the lock.
         """
         try:
             return self.read(query, **parameters)
@@ -274,7 +274,7 @@ class Store:
 class ReadCopy(Store):
     """A `Store` for readers: all its queries read the copy for readers.
 
-    Therefore its method `rows` needs no lock and never waits.
+    Therefore the method `rows` needs no lock here and never waits.
     """
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:

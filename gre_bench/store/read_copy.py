@@ -76,7 +76,7 @@ class CopyForReaders:
     def put(self, beside: Path) -> None:
         """Moves the file *beside*, a new copy of the store, into place; only the writer may call this.
 
-        If the process is killed at any point, the copy in place still has a recorded digest.
+        Even if the process is killed halfway, ``read.sha256`` holds the digest of the copy in place.
         """
         digest = sha256(beside)
         self._record(digest, *self._recorded())

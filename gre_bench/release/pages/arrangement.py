@@ -42,7 +42,7 @@ class Badge:
 
 
 def badges(board: Board, contents: Contents) -> list[Badge]:
-    """Returns the badges of *board*: its validation and warnings, then ties, the AUC and the signature.
+    """Returns the badges of *board*: first validation and warnings, then ties, the AUC and the signature.
 
     *contents*: the contents of the page that shows the board.
     """
@@ -92,7 +92,7 @@ def present(entries: Sequence[Entry]) -> dict[str, bool]:
 
 
 def passage(boards: Sequence[Board]) -> list[str]:
-    """Returns the keys of `TERMS` that the section on how to read *boards* must explain, in order."""
+    """Returns the keys of `TERMS` that the section on how to read *boards* must explain, in order of appearance."""
     has = present([entry for board in boards for entry in board.entries])
     kinds_shown = {entry.kind for board in boards for entry in board.entries}
     is_needed = {

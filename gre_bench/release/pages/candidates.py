@@ -37,7 +37,7 @@ class OnBoard:
 class OnPaper:
     """A candidate's mean score on a paper.
 
-    *lead*: the score less that of the human baseline on the same references; None if there is none to compare.
+    *lead*: the mean difference from the human baseline on the same references; None if no reference has both scores.
     """
 
     paper: PaperLine
@@ -97,7 +97,7 @@ class CandidatePage:
 
     @property
     def worst(self) -> tuple[OnPaper, ...]:
-        """Returns the last `EXTREMES` of *papers*, the worst first; papers in `best` are left out."""
+        """Returns the last `EXTREMES` of *papers*, the worst paper first, without the papers in `best`."""
         return self.papers[EXTREMES:][::-1][:EXTREMES]
 
 

@@ -13,7 +13,7 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields one sentence for each pair of neighbours in rank on *board* that no test tells apart.
+    """Yields one sentence for any two neighbours in rank on *board* that no test tells apart.
 
     The sentence says how many more papers would tell the two candidates apart. If ranks were not tested, yields a
     sentence that says why.

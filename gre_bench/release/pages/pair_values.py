@@ -19,7 +19,7 @@ Values = Mapping[str, Mapping[Unit, float]]
 def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
     """Returns the scores of all pairs by signature, candidate and (paper, reference).
 
-    *connection* is to a release's database. Only signatures that the page shows are read.
+    *connection*: to a release's database. Only the signatures of boards on the page are read.
     """
     by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
     for row in rows(connection, "pair_values"):

@@ -1,6 +1,6 @@
 """Writes one page per paper: scores, reviews with their judgments, and how much each token of a reference gained.
 
-A token's gain is the increase of its log-probability when the LM reads the candidate's review.
+A token's gain is how much its log-probability increases when the evaluation LM has read the candidate's review.
 """
 
 from __future__ import annotations

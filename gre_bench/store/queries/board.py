@@ -16,7 +16,7 @@ class LeaderboardRow(TypedDict):
     Scores and differences are in the metric's unit. A field is None if the value is unknown or not computed.
 
     - *mean*, *low*, *high*: the mean score with its 90% interval, clustered by paper.
-    - *flat_low*, *flat_high*: the 90% interval of the mean if pairs count as independent.
+    - *flat_low*, *flat_high*: the 90% interval of *mean* under the assumption that pairs are independent.
     - *difference*: *mean* less that of the human baseline, paired by paper; with its 90% interval.
     - *difference_p*, *difference_p_holm*: p-value of the difference, uncorrected and Holm-corrected.
     - *difference_papers*: number of papers behind the difference.
@@ -27,7 +27,7 @@ class LeaderboardRow(TypedDict):
     - *scored*, *failed*, *excluded*, *missing*: number of planned pairs in each state. *papers*: papers with a score.
     - *unranked*: why the candidate has no rank. *validation*: the outcome of the metric's validation, in words.
     - *rank_low*, *rank_high*: the ranks that the tests allow, at 95% for all ranks at once.
-    - *likely_low*, *likely_high*: the 95% bootstrap interval of this rank alone.
+    - *likely_low*, *likely_high*: the 95% bootstrap interval of this candidate's rank alone.
     - *next_candidate*: the candidate one rank below. *next_difference*: how much lower that candidate scores.
     - *next_low*, *next_high*: the 90% interval of *next_difference*. *next_p*: the Holm-corrected p-value.
     - *tied*: whether *next_difference* is not significant at 5%.
@@ -223,7 +223,8 @@ class AnchoredRow(TypedDict):
 
     The anchors' mean score is subtracted pair by pair, then differences are averaged by paper. Anchors have no row.
 
-    - *papers*: number of papers behind the difference. *low*, *high*: its 90% interval. *se*: its standard error.
+    - *papers*: number of papers behind the difference. *low*, *high*, *se*: 90% interval and standard error of the
+      difference.
     - *mean*: the candidate's mean score. *above_chance*: its score above chance.
     - *surely_above_chance*: whether a test at 5% shows that the candidate scores above chance.
     - *contamination*: clean, contaminated, unknown or none. *unranked*: why the candidate has no rank.

@@ -180,9 +180,9 @@ PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
 
 
 class WaitingTextRow(TypedDict):
-    """One row per reason why pairs of the requested candidates wait for a text.
+    """One row per reason for which pairs of the requested candidates wait for a text.
 
-    *papers*: number of papers with such pairs. *detail*: the message of one of these pairs.
+    *papers*: number of papers with such pairs. *detail*: the error message of one of these pairs.
     """
 
     reason: str | None

@@ -72,7 +72,7 @@ PROGRESS_OF = Query("progress_of", ProgressRow)
 class ReasonRow(TypedDict):
     """One row per metric, state and reason: the number of pairs that have no score for this reason.
 
-    *state*: missing, failed or excluded. *broken*: whether the evaluation LM itself misbehaved.
+    *state*: missing, failed or excluded. *broken*: whether a fault of the evaluation LM is the reason.
     *example*: the message of one of these pairs.
     """
 
