@@ -74,7 +74,7 @@ def agreements(
     """Returns the agreement of *scores* with the grades: one `Agreement` for each kind in `KINDS`.
 
     - *words*: review id → the review's length in words.
-    - *by_length*: whether to compute the *at_length* and *over_length* values; otherwise they are None.
+    - *by_length*: whether to compute the fields *at_length* and *over_length*; if not, these fields are None.
     - *resamples*, *seed*: the number of resamples for the intervals, and their random seed.
     """
     scored = [row for row in scores if row.value is not None]

@@ -114,7 +114,7 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to another paper than that of *entry*; None if there is no such response.
+    """Returns the response of *candidate* to a paper other than that of *entry*; None if there is none.
 
     *moved*: (candidate id, id of the paper of *entry*) → the response to another paper. *response*: the response to the
     paper of *entry*. For the generic control *response* is returned, because it is the same for every paper.

@@ -12,9 +12,10 @@ or original reviews. BARTScore uses GEM's prompt without a synopsis.
 
 A specific form measures how much more a review tells than what its author says of any paper. Without a synopsis, and
 with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y). This is mutual plus lautum
-information (Palomar & Verdú 2008). Garbling a review never raises it. On a board, one LM scores all candidates, so this
-assumption fails. Then only GEM guarantees that garbling never raises the mean. In simulations with known answers
-(``tests/simulations``), the specific form can rise a little when one review is exchanged for another.
+information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, one LM scores all candidates
+and does not know the distribution of each. Then only GEM guarantees that garbling never raises the mean. In simulations
+with known answers (``tests/simulations``), the specific form can rise a little when one review is exchanged for
+another.
 
 Predictions that several metrics or candidates need are computed once. For example, GEM's second term does not depend on
 the candidate, and BARTScore's recall is the first term of GEM-raw.

@@ -106,8 +106,8 @@ def change_effects(
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
     - *by_length*: whether to compute effects with length held fixed as well.
 
-    If a change is impossible in all pairs and is one of Xu et al., its verdict is ``undecided``. If it is one of this
-    project, it is left out.
+    A change that is impossible in all pairs has no effect. The result then holds the verdict ``undecided`` for a change
+    of Xu et al., and nothing for a change that this project added.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {

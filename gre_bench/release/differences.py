@@ -21,7 +21,7 @@ _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signat
 def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yields one read-only connection to the databases of two releases.
 
-    Tables of *database* keep their names. Those of *other* start with ``other.``, such as ``other.papers``.
+    Tables of *database* keep their names. Tables of *other* get the prefix ``other.``, such as ``other.papers``.
     """
     with opened(database) as connection:
         try:

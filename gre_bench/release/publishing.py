@@ -55,7 +55,7 @@ class Publication:
 class Published:
     """A release after publishing: its *name*, *folder* and *digest*.
 
-    *new*: False if no release was made, because the latest release already holds the same tables.
+    *new*: whether this call made the release; False for the latest release, returned because nothing has changed.
     *tables*: the number of rows of each table.
     """
 
@@ -71,7 +71,7 @@ def publish(
 ) -> Published:
     """Makes a new release, or returns the latest release if no table has changed since.
 
-    *at* is called with the name of each step before the step begins. Raises `LockedError` if another process is making
+    *at*: called before each step with the name of the step. Raises `LockedError` if another process is making
     a release of the edition.
     """
     with release_store.lock():

@@ -1,8 +1,8 @@
 """The append-only log of an edition's releases: one line for each publication, erratum and retirement.
 
 Each line holds the SHA-256 of the line before it, so that a change, removal or insertion is noticed. The digest of the
-last line is called the *head*. A reader who has noted a head can check whether a later log still contains it. A line
-may be signed: its field ``signature`` signs the rest of the line.
+last line is called the *head*. A reader who has noted a head can check whether a later log still contains this head. A
+line may be signed: its field ``signature`` signs the rest of the line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHORTEST_HEAD = 16
 
 
 class ReleaseLog:
-    """The log of releases in the file *path*. Only a process with the lock of the `ReleaseStore` may add lines."""
+    """The log of releases in the file *path*. Only a process that holds the lock of `ReleaseStore` may add lines."""
 
     def __init__(self, path: Path):
         self.path = path

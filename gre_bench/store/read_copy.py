@@ -133,7 +133,7 @@ class CopyForReaders:
     def check(self) -> Stamp:
         """Checks the digest of the copy and returns its stamp: device, inode, size (bytes), times of change (ns).
 
-        Computes the digest only if the stamp has changed since the last check. Raises `StoreError` in the same cases as
+        Computes the digest only if the stamp has changed since the last check. Raises the same `StoreError` as
         `opened`.
         """
 

@@ -25,7 +25,7 @@ from gre_bench.store import Row
 class ScoreCell:
     """A candidate's mean score on a paper under one metric.
 
-    *why*: why there is no score, if *mean* is None.
+    *why*: the reason if *mean* is None, that is, if there is no score.
     """
 
     mean: float | None
@@ -67,7 +67,7 @@ class PaperPage:
 
     - *lines*: the scores of each candidate. *said*: the reviews of the paper.
     - *heat*: the boards with heat maps, which show how much each token adds to a score.
-    - *candidates*, *references*: the candidates and the reference reviews in the heat maps.
+    - *candidates*, *references*: ids of the candidates and of the reference reviews in the heat maps.
     - *withheld*: whether a heat map shows tokens without their words.
     """
 

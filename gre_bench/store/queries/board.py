@@ -207,7 +207,7 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 class TextLengthRow(TypedDict):
     """One row per paper and candidate on the boards: the number of words of the candidate's text.
 
-    The text is the review as written or its judgments, whichever the metric reads.
+    If the metric reads judgments, the text is the review's judgments; otherwise it is the review as written.
     """
 
     candidate_id: str
@@ -256,8 +256,8 @@ class StrataRow(TypedDict):
     A stratum is a property of papers, such as the decision; *value* is what the papers share, such as ``accept``.
     Within a stratum, the value with the most papers comes first.
 
-    *papers*: number of those papers. *low*, *high*: 90% interval of the mean score.
-    *difference*: from the human baseline, paired by paper, with its 90% interval.
+    *papers*: number of papers with this value. *low*, *high*: 90% interval of the mean score.
+    *difference*: *mean* less that of the human baseline, paired by paper, with its 90% interval.
     """
 
     signature_id: str

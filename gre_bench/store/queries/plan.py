@@ -70,7 +70,7 @@ CANDIDATES = Query("candidates", CandidateRow)
 class KnownCandidateRow(TypedDict):
     """One row per candidate with reviews or planned pairs.
 
-    Candidates that stand for a single graded review are left out.
+    Candidates that stand for one graded review (see `gre_bench.metrics.agreement_cases`) are left out.
     """
 
     candidate: str
@@ -82,7 +82,7 @@ KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
 class CandidateModelRow(TypedDict):
     """One row per distinct model among the candidates.
 
-    *model*: its name, by which the models file is searched.
+    *model*: name of the model, as the models file is searched for it.
     """
 
     model: str

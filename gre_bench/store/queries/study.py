@@ -9,7 +9,7 @@ from gre_bench.store.queries import Query
 
 
 class SeparationRow(TypedDict):
-    """One row per requested signature with an AUC: how often right reviews score above reviews of other papers.
+    """One row per requested signature with an AUC: how often right reviews outscore reviews of other papers.
 
     *same*: the candidate whose reviews are of the right paper. *other*: the control whose reviews are of other papers.
     *same_pairs*, *other_pairs*: number of scored pairs of *same* and of *other*. *low*, *high*: 95% interval of *auc*,
@@ -116,8 +116,8 @@ AGREEMENTS = Query("agreements", AgreementRow)
 class ValidationRow(TypedDict):
     """One row per requested signature that was validated: the outcome of the validation.
 
-    All signatures are returned if none is named. *verdict*: pass, fail or undecided. *edition*: the edition whose
-    reviews were used.
+    All signatures are returned if none is named. *verdict*: pass, fail or undecided. *edition*: the edition on
+    whose reviews the metric was validated.
     *detail*: the changes that the metric does not pass or that were not tried.
     """
 

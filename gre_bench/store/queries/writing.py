@@ -62,7 +62,7 @@ SYNOPSES = Query("synopses", SynopsisRow)
 
 
 class AskedForRow(TypedDict):
-    """One row per candidate and writer that was asked for the candidate's reviews.
+    """One row per candidate and writer, if the writer was asked for reviews of the candidate.
 
     *wrote*: True if the writer delivered a review, False if a request failed. If both happened, there are two rows.
     """
