@@ -124,7 +124,7 @@ def review_scores(
 ) -> list[ReviewScore]:
     """Returns one row for each graded review of *items*, with the mean score of the review's pairs.
 
-    *planned* holds the pairs of all reviews, and *scores* their scores. Pairs without a score are left out of the mean.
+    *planned*: the pairs of all reviews. *scores*: the scores of these pairs. The mean leaves out pairs without a score.
     """
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:

@@ -6,9 +6,10 @@ not 0, and still ranks texts by their shorter n-grams. ROUGE-L is the F-measure 
 2004, equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
 
 NLTK's `word_tokenize` first splits a text into sentences with Punkt, which needs downloaded data. Here
-`review_text.split` does this instead. The words can differ from NLTK's only at the ends of sentences. A final full stop
-is a word of its own, and a full stop inside a sentence belongs to the word before it. `review_text.split` also ends
-sentences at headings, paragraphs and list marks ("1.", "- "). It knows abbreviations from a list.
+`review_text.split` finds the sentences instead. The words can differ from NLTK's only at the ends of sentences. A final
+full stop is a word of its own, and a full stop inside a sentence belongs to the word before it. `review_text.split`
+also ends sentences at headings, paragraphs and list marks ("1.", "- "). It has a list of abbreviations, whose full
+stops end no sentence.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The copy of an edition that readers open: replaced in one step, and used only if its digest is recorded.
 
-``read.sha256`` holds the SHA-256 of the copy. During a replacement it holds the digests of the old and the new copy.
-The copy in place is therefore valid even if the writer is killed. Readers refuse a copy with a database log beside it,
-because DuckDB would replay that log. The writer leaves none.
+``read.sha256`` holds the SHA-256 of the copy. While the copy is replaced, this file holds the digests of
+the old and the new copy. The copy in place is therefore valid even if the writer is killed. Readers refuse a copy with
+a database log beside it, because DuckDB would replay that log. The writer itself never leaves such a log.
 """
 
 from __future__ import annotations

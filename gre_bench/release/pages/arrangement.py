@@ -188,12 +188,12 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
 
 
 def few_papers(stratum: Stratum) -> str:
-    """Returns a warning if a value of *stratum* has so few papers that its intervals are unreliable, else ""."""
+    """Returns a warning if some value of *stratum* has so few papers that intervals are unreliable, else ""."""
     return _few(dict(stratum.values)) if stratum.tables else ""
 
 
 def few_in_years(history: History) -> str:
-    """Returns a warning if an edition of *history* has so few papers that its intervals are unreliable, else ""."""
+    """Returns a warning if an edition of *history* has so few papers that intervals are unreliable, else ""."""
     by_edition: dict[str, int] = {}
     for year in (year for _, line in history.lines for year in line if year.papers):
         by_edition[year.edition] = max(year.papers or 0, by_edition.get(year.edition, 0))
@@ -201,7 +201,7 @@ def few_in_years(history: History) -> str:
 
 
 def few_on(boards: Sequence[Board]) -> str:
-    """Returns a warning if one of *boards* has so few papers that its intervals are unreliable, else ""."""
+    """Returns a warning if one of *boards* has so few papers that intervals are unreliable, else ""."""
     return _few({board.title: board.papers for board in boards if board.papers})
 
 

@@ -19,7 +19,7 @@ def number(value: float | None, digits: int | None = None) -> str:
 
 
 def named(candidate: str) -> Markup:
-    """Returns a candidate's name as HTML, with the maker in a weaker colour and a possible line break before each ``+``."""
+    """Returns a candidate's name as HTML, with the maker in a weaker colour. Lines may break before each ``+``."""
     maker, slash, name = candidate.rpartition("/")
     own = Markup("<wbr>+").join(name.split("+"))
     return Markup('<span class="org">{}</span>{}').format(maker + slash, own) if slash else own

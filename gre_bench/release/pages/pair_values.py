@@ -46,7 +46,7 @@ def comparisons(values: Values) -> list[PairTest]:
 
 
 def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns the mean score for each paper; *values*: the scores of one candidate by (paper, reference)."""
+    """Returns the mean score for each paper from *values*, one candidate's scores by (paper, reference)."""
     scores_of: dict[str, list[float]] = {}
     for (paper, _), value in values.items():
         scores_of.setdefault(paper, []).append(value)

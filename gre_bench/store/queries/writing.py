@@ -23,7 +23,7 @@ class DescribedJudgmentsRow(TypedDict):
 
     *reviews*: number of requested reviews by the candidate. *judged*: number of these reviews with judgments.
     *median_lines*: median number of judgments per review. *longest_id*: the review with the most judgments.
-    *covered*: mean share of a review's distinct words that its judgments keep.
+    *covered*: mean share of a review's distinct words that also occur in its judgments.
     """
 
     candidate_id: str
