@@ -2,7 +2,7 @@
 
 The process reads one line of JSON from standard input: the statement, the path of a private copy of the store, and
 limits. Where Linux supports it, the process then gives up access to TCP and to files outside its folder. It opens the
-copy, deletes the copy's file name, and runs the statement.
+copy, deletes the copy's file, and runs the statement.
 
 The process writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns
 hold coded cells, or why there is no result. A coded cell is ``{type: text}``, for a value that JSON cannot hold.

@@ -188,7 +188,7 @@ class Contents:
     - *name*: the release. *published*: the release's name and date in words.
     - *facts*, *provenance*: names and values at the top and at the bottom of the page.
     - *lead*: the introduction at the top of the page. *remarks*: sentences to read before the boards.
-    - *errata*: (day, release, text). *outcomes*: numbers of pairs by outcome.
+    - *errata*: (day, release, text). *outcomes*: number of pairs for each outcome.
     - *downloads*: (address, name, description) of each file that the page offers.
     - *rights*: lines on licences. *citation*: BibTeX.
     """

@@ -82,7 +82,7 @@ KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
 class CandidateModelRow(TypedDict):
     """One row per distinct model among the candidates.
 
-    *model*: name of the model, as the models file is searched for it.
+    *model*: the name under which the model is looked up in the models file.
     """
 
     model: str

@@ -81,7 +81,8 @@ class AgreementRow(TypedDict):
     - *within*: the coefficient among the reviews of one item, with its 95% interval.
     - *at_length*: the coefficient with log length held fixed, with its 95% interval.
     - *over_length*: *value* less the coefficient of length alone, with its 95% interval and p-value.
-    - *reviews*: number of scored reviews. *items*: number of their items. *graded*: number of reviews with a grade.
+    - *reviews*: number of scored reviews. *items*: number of items of these reviews. *graded*: number of reviews with a
+      grade.
     - *problem*: why there is no coefficient.
     """
 
