@@ -26,7 +26,7 @@ class Experiment(BaseModel):
 
     - *path*: the settings file.
     - *paper*: the authors and year of the paper. *title*: what the experiment did.
-    - *command*: the gre-bench command that runs the experiment.
+    - *command*: the full command line that runs the experiment.
     - *published*: the names of the published tables to compare the result with.
     - *items*: the published number of papers, proposals, restaurants, summaries or reviews.
     - *reviews*: the published number of reviews; None if none is published.

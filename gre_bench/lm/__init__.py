@@ -1,1 +1,1 @@
-"""Evaluation LMs: `protocol` says what one is, `catalog` opens one by name."""
+"""Evaluation LMs: `protocol` defines their interface, and `catalog` opens them by name."""

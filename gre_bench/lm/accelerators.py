@@ -1,4 +1,4 @@
-"""The torch installation and the CUDA devices it can use."""
+"""Reports which torch is installed and which CUDA devices it can use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """A CUDA device: its name, its free memory and its total memory in bytes."""
+    """A CUDA device.
+
+    - *name*: the device's name.
+    - *free*, *memory*: its free memory and its total memory, in bytes.
+    """
 
     name: str
     free: int
@@ -16,7 +20,11 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Torch:
-    """The installed torch: its version, the CUDA version it was built for (None: CPU only), and the devices it sees."""
+    """The installed torch.
+
+    - *cuda*: the CUDA version that torch was built for; None if it runs on the CPU only.
+    - *devices*: the CUDA devices that torch sees.
+    """
 
     version: str
     cuda: str | None

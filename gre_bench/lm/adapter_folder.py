@@ -1,4 +1,4 @@
-"""Folders that hold a LoRA adapter in the format of peft; the adapter's config names its base model."""
+"""Reads and applies LoRA adapters, stored in folders in the format of peft."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ BASE = "base_model_name_or_path"
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """An adapter on disk.
+    """A LoRA adapter on disk.
 
-    *folder* holds the adapter, and *config* is its parsed configuration. *base* is the folder of its base model.
-    *base_digest* is the digest of the base when the adapter was trained; None if *folder* does not record it.
+    - *folder*: the folder that holds the adapter.
+    - *config*: the adapter's parsed configuration.
+    - *base*: the folder of the model that the adapter was trained on.
+    - *base_digest*: the digest of that model at training time; None if *folder* does not record it.
     """
 
     folder: Path
@@ -36,16 +38,18 @@ class Adapter:
 
     @property
     def described(self) -> dict[str, Any]:
-        """The entries of the config that define the model: all except the path of the base on this machine."""
+        """The entries of the config that define the model.
+
+        These are all entries except the base model's path, which differs between machines.
+        """
         return {name: value for name, value in self.config.items() if name != BASE}
 
 
 def read_adapter(folder: Path) -> Adapter | None:
-    """Returns the adapter in *folder*, or None if the folder holds none.
+    """Returns the adapter in *folder*; None if the folder holds no adapter.
 
-    The adapter's config names the base model by a path or by the name of a pretrained model in the cache. The path may
-    be absolute or relative to *folder*. Raises `LMError` if the config, the weights or the base are missing or cannot
-    be used.
+    The adapter's config names the base model, by a path or by the name of a pretrained model in the cache. A relative
+    path starts at *folder*. Raises `LMError` if the config, the weights or the base model are missing or unusable.
     """
     if not (folder / CONFIG).is_file():
         return None
@@ -70,10 +74,10 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
-    """Returns *model* with *adapter* added.
+    """Adds *adapter* to *model* and returns the result.
 
-    If *merge*, the adapter is merged into the weights of *model*. Otherwise it is added as separate LoRA layers. Raises
-    `LMError` if the adapter's tensors do not fit the model.
+    If *merge*, the adapter is merged into the weights of *model*. Otherwise, the adapter stays in separate LoRA layers.
+    Raises `LMError` if the tensors of the adapter do not fit the model.
     """
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open
@@ -91,7 +95,7 @@ def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTraine
 
 
 def _digest_at_training(folder: Path) -> str | None:
-    """Returns the base's digest from the training record in *folder*; None if the folder has no training record.
+    """Returns the base model's digest from the training record in *folder*; None if there is no training record.
 
     Raises `LMError` if the record cannot be read.
     """

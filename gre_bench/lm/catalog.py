@@ -1,4 +1,4 @@
-"""Evaluation LMs by name: how each is opened from its settings. A new one is one line here."""
+"""Opens the evaluation LMs by the name of their backend. To add a backend, add one line to `BACKENDS`."""
 
 from __future__ import annotations
 
@@ -72,9 +72,10 @@ BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
 
 
 def check_here(settings: EvaluationLMSettings) -> None:
-    """Raises the error of `open_lm` for an unknown backend or a model whose files are not on this machine.
+    """Checks that the model of *settings* is on this machine, without loading it.
 
-    Loads no model. Other faults show when the model is opened.
+    Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show when the model is
+    opened.
     """
     folder = _found(settings).folder
     if settings.backend == "gem-smollm2":
@@ -86,9 +87,10 @@ def check_here(settings: EvaluationLMSettings) -> None:
 
 
 def _found(settings: EvaluationLMSettings) -> EvaluationLMSettings:
-    """Returns *settings* with the folder of the model instead of a pretrained model's name.
+    """Returns *settings* with the model's folder in place of the name of a pretrained model.
 
-    Raises `SettingsError` for an unknown or unsuitable backend, and `LMError` if the pretrained model is not here.
+    Raises `SettingsError` for an unknown backend, or for a backend that cannot open a pretrained model. Raises
+    `LMError` if the pretrained model is not on this machine.
     """
     if settings.backend not in BACKENDS:
         raise SettingsError(f"no evaluation LM backend {settings.backend!r}; known: {', '.join(BACKENDS)}")
@@ -101,9 +103,10 @@ def _found(settings: EvaluationLMSettings) -> EvaluationLMSettings:
 
 @lru_cache(maxsize=1)
 def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
-    """Opens the evaluation LM that *settings* describe and keeps it open for this process.
+    """Opens the evaluation LM that *settings* describe.
 
-    Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
+    The last opened LM is kept, so a repeated call with the same settings returns the same object. Raises
+    `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
     given, settings = settings.folder, _found(settings)
     lm = BACKENDS[settings.backend](settings)

@@ -1,7 +1,7 @@
 """Evaluation LMs that can score a reply to any chat, not only judgments.
 
-An evaluation LM that runs a chat model renders each prediction to a chat and scores its reply. Such an LM can therefore
-score any `Chat` that has a reply. The embedded n-gram LM works on the parts of a prediction instead, so it cannot.
+An evaluation LM that runs a chat model renders each prediction to a chat first. Such an LM can therefore score any
+`Chat` that has a reply. The n-gram LM `cache-ngram` cannot, because it renders no chats.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gre_bench.lm.protocol import EvaluationLM
 class ChatLM(Protocol):
     """An evaluation LM that scores chats.
 
-    ``logprob`` returns one answer for each chat, in the same order: log P(reply and end of turn | the chat before it).
+    ``logprob`` returns log P(reply and end of turn | system and user message) of each chat in nats, in the order given.
     """
 
     @property
@@ -27,7 +27,7 @@ class ChatLM(Protocol):
 
 
 def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
-    """Returns *lm* as a `ChatLM`; raises `LMError` if it cannot score chats."""
+    """Returns *lm* as a `ChatLM`; raises `LMError` if *lm* cannot score chats."""
     if not getattr(lm, "reads_chats", False):
         raise LMError(
             f"evaluation LM {lm.identity.name} scores judgments only: give a chat model "

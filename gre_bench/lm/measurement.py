@@ -1,7 +1,7 @@
-"""Measures how fast this machine scores: several methods score the same predictions, in turn, in one run.
+"""Measures how fast this machine scores replies by several methods: the engines and their competitors.
 
-Times drift on a shared machine, so the methods alternate. Each round times every method once, and ratios compare times
-of the same round. Reports state the median over the rounds.
+The speed of a shared machine drifts, so the methods take turns: each round times every method once. Ratios compare
+times of the same round, and reports state the median over the rounds.
 """
 
 from __future__ import annotations
@@ -44,11 +44,10 @@ Method = Callable[[Sequence[Prediction]], Totals]
 class Timing:
     """The measurements of one method.
 
-    - *name*: the method's name.
-    - *wall*, *cpu*: the seconds of wall-clock time and of CPU time of each round; *cpu* is None if another process
-      computes.
+    - *wall*: the wall-clock time of each round, in seconds.
+    - *cpu*: the CPU time of each round, in seconds; None if the method computes in another process.
     - *peak_memory*: the most memory used, in bytes; None if not measured.
-    - *totals*: the log-probability of each reply in nats.
+    - *totals*: the log-probability of each reply, in nats.
     """
 
     name: str
@@ -61,11 +60,11 @@ class Timing:
 def methods(
     weights: Weights, budget: int | None = None, server: EvaluationLM | None = None
 ) -> tuple[dict[str, Method], list[str]]:
-    """Returns the methods that this machine can run, by name, and a remark if the trie engine cannot run this model.
+    """Returns the methods that this machine can run, by name, and a list of remarks.
 
-    The methods are the engines, and lm-evaluation-harness if it is installed. *server* is an open vLLM backend that
-    becomes another method; None means none. *budget* is the most tokens in one forward pass of the trie engine; None
-    means its default.
+    The methods are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given.
+    If the trie engine cannot run this model, a remark says why. *budget* is the most tokens in one forward pass of the
+    trie engine; None means the default.
     """
     template = ChatTemplate.of(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
@@ -96,10 +95,11 @@ def measured(
     rounds: int,
     on_round: Callable[[int, str], None] = lambda done, name: None,
 ) -> dict[str, Timing]:
-    """Times each method *rounds* times, paper by paper as in a refresh, and returns the timings by name.
+    """Times each method in *by_name* over *rounds* rounds and returns the timings by name.
 
-    Each method first warms up on four predictions. *on_round* receives the number of rounds that a method has finished
-    (0: its warm-up begins) and the method's name.
+    A round scores all *papers*, one paper at a time. Before the first round, each method warms up on four predictions.
+    *on_round* is called with the number of rounds that a method has finished and the method's name. The number is 0
+    when the method's warm-up begins.
     """
     timings = {name: Timing(name) for name in by_name}
     for name, method in by_name.items():
@@ -117,18 +117,17 @@ def measured(
 
 
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
-    """Returns a table of numbers for each method, from its *timings*.
+    """Returns a table of numbers for each method in *timings*, by the method's name.
 
-    *pairs* is the number of pairs scored in a round. *peak* is the largest number of multiply-adds per second of this
-    machine. Ratios compare a method with one conversation at a time:
+    *pairs* is the number of pairs (paper, candidate, reference) scored in a round. *peak* is the most multiply-adds per
+    second that this machine reaches. Some numbers compare the method with one conversation at a time:
 
     - ``wall_ratio`` and ``cpu_ratio``: how many times faster the method is;
     - ``work_ratio``: how many times fewer multiply-adds it computes;
-    - ``token_ratio``: how many times fewer tokens it reads, 1 for methods that share nothing.
+    - ``token_ratio``: how many times fewer tokens it reads, 1 if the method reads every conversation in full;
+    - ``largest_disagreement``: the largest relative difference between the two log-probabilities of a reply.
 
-    ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*. ``largest_disagreement`` is the
-    largest relative difference between the log-probabilities of a reply by the method and by one conversation at a
-    time.
+    ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*.
     """
     template = ChatTemplate.of(weights.tokenizer)
     alone = shared = work.Work(0, 0, 0)
@@ -160,14 +159,14 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
 
 
 def use_threads(count: int) -> None:
-    """Makes torch compute with *count* threads on the CPU."""
+    """Makes torch use *count* threads on the CPU."""
     import torch
 
     torch.set_num_threads(count)
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Measures the multiply-adds per second of this machine by products of square matrices of the model's dtype.
+    """Measures the most multiply-adds per second of this machine, by products of square matrices in the model's dtype.
 
     Returns the best of five measurements. *size* is the number of rows of a matrix; None means a size that suits the
     device.
@@ -221,8 +220,8 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
 def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
     """Records in *timing* the peak memory within the block in bytes, model weights included.
 
-    The memory is that of the GPU, or that of this process if the model runs on the CPU. Where the system cannot reset
-    the process's peak, nothing is recorded.
+    On a GPU this is GPU memory, otherwise the resident memory of this process. Records nothing if the system cannot
+    reset the process's peak.
     """
     import torch
 
@@ -238,7 +237,10 @@ def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
 
 
 def _forget_peak() -> bool:
-    """Resets this process's peak of resident memory; returns False where the system allows no reset (not Linux)."""
+    """Resets the recorded peak of this process's resident memory; returns whether that worked.
+
+    Only Linux allows it.
+    """
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -254,7 +256,7 @@ def _process_peak() -> int:
 
 
 def _finish(weights: Weights) -> None:
-    """Waits until the device has finished its pending work."""
+    """Waits until the model's device has finished all pending work."""
     import torch
 
     if weights.model.device.type == "cuda":

@@ -1,6 +1,6 @@
-"""Splits a reply into the text of each token, so that log-probabilities can be shown beside words.
+"""Splits a reply into the text of each token, so that log-probabilities can be shown beside the words.
 
-Only the tokenizer is needed; no model is opened.
+Needs only the LM's tokenizer; opens no model.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
 
 def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
-    """Returns a function that splits a reply into the text of each token.
+    """Returns a function that splits a reply of the LM in *settings* into the text of each token.
 
-    Returns None if this machine has no tokenizer for the LM of *settings*. The function takes the reply's text and
-    token ids. The function returns one piece of text for each id, or None if the text and the ids do not belong
-    together.
+    The function takes the reply's text and the ids of its tokens. The function returns one string for each id, or None
+    if the ids do not fit the text. If this machine has no tokenizer for the LM, `pieces_of` itself returns None.
     """
     if settings.backend == "cache-ngram":
         return _words
@@ -52,9 +51,10 @@ def _words(text: str, ids: Sequence[int]) -> list[str] | None:
 
 
 def _decoded(decode: Callable[..., str]) -> Pieces:
-    """Returns a function that gives each token the text that it adds to the decoded reply.
+    """Returns a function that splits a reply into the text of each token, by means of *decode*.
 
-    A token that ends inside a character adds the empty text.
+    *decode* is the tokenizer's function from token ids to text. A token's text is what the token adds to the decoded
+    reply. The text is empty for a token that ends in the middle of a character.
     """
 
     def pieces(_text: str, ids: Sequence[int]) -> list[str]:

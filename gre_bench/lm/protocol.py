@@ -1,8 +1,8 @@
 """The interface of an evaluation LM.
 
-An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. For a prediction that cannot
-be scored, it returns a `SpanError`, so one hostile text never affects the other predictions. An exception means that
-the LM as a whole is unusable.
+An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. If a prediction cannot be
+scored, its result is a `SpanError`, so one hostile text never affects other predictions. An exception means that the
+whole LM is unusable.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ ALLOWED_EXCESS = 1e-6
 
 
 class EvaluationLM(Protocol):
-    """An evaluation LM: ``logprob`` returns one answer for each prediction, in the same order.
+    """An evaluation LM.
 
-    ``identity`` goes into every signature.
+    - ``logprob`` returns one result for each prediction, in the same order.
+    - ``identity`` identifies the LM in every signature.
     """
 
     @property
@@ -31,9 +32,9 @@ class EvaluationLM(Protocol):
 
 
 def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
-    """Removes the remarks of *lm* and returns the distinct ones; they say how the LM departed from its settings.
+    """Returns the distinct remarks of *lm* and clears its list of remarks.
 
-    Returns an empty tuple if there are none.
+    A remark tells the user how the LM departed from its settings. Returns an empty tuple if there are none.
     """
     remarks = getattr(lm, "remarks", [])
     taken = tuple(dict.fromkeys(remarks))
@@ -42,10 +43,10 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
 
 
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
-    """Returns *span*, or a `SpanError` marked ``broken`` that says why its numbers cannot be trusted.
+    """Returns *span* if its numbers are sound; otherwise a `SpanError` marked ``broken`` that says what is wrong.
 
-    A sound span has one number for each of its tokens, and at least one token. Each number is finite and not above
-    zero, and not all are exactly zero.
+    A sound span has at least one token and one log-probability for each token. All log-probabilities are finite, none
+    is above zero, and at least one is below zero. A *span* that is a `SpanError` already is returned as it is.
     """
     if isinstance(span, SpanError):
         return span

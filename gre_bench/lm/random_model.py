@@ -1,4 +1,7 @@
-"""Makes models of a given shape with random weights, for speed measurements: they are as slow as trained models."""
+"""Makes models with random weights for speed measurements.
+
+A model with random weights is as slow as a trained model of the same shape.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,7 @@ def random_weights(
     dtype: DType = "float32",
     attention: Attention = "sdpa",
 ) -> Weights:
-    """Returns a Llama model with random weights and *tokenizer*; *shape* is a key of `SHAPES`.
+    """Returns a Llama model with random weights, together with *tokenizer*; *shape* is a key of `SHAPES`.
 
     Raises `LMError` if this machine cannot hold or run the model.
     """
@@ -89,7 +92,10 @@ def read_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 
 
 def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
-    """Returns a byte-level BPE tokenizer of at most *size* tokens, learnt from *texts*, with a ChatML template."""
+    """Trains a byte-level BPE tokenizer on *texts* and returns it with a ChatML chat template.
+
+    *size* is the most tokens in its vocabulary.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -109,7 +115,7 @@ def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokeni
 
 
 def _look_for_memory(shape: str, wanted: int) -> None:
-    """Raises `LMError` if this machine has less than *wanted* bytes of free memory (checked on Linux only)."""
+    """Raises `LMError` if this machine has less than *wanted* bytes of free memory; checks on Linux only."""
     try:
         lines = MEMINFO.read_text().splitlines()
     except OSError:

@@ -1,9 +1,9 @@
-"""Finds the tokens of a conversation that are the reply: the only definition of the scored span.
+"""Finds the tokens of a chat that belong to the reply. This module alone defines the scored span.
 
-The span starts at the first token that ends after the generation prompt, whose final white space does not count. It
-ends with the end-of-turn token, included (Xu et al. 2025, C.2, as implemented in their code). Both ends come from the
-text that the tokenizer's chat template writes around the reply. The text is never searched for the reply, because a
-reply may repeat any part of the prompt.
+The span begins with the first token that ends after the generation prompt, not counting the prompt's final white space.
+The span ends with the end-of-turn token, which is included (Xu et al. 2025, C.2, as implemented in their code). Both
+ends are derived from the text that the chat template writes around the reply. The chat is never searched for the
+reply's text, because a reply may repeat any part of the prompt.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ _STOPPED_CLOCK = (
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The token ids of a chat up to the end of the reply's turn.
+    """The token ids of a chat, up to the end of the reply's turn.
 
-    *first* and *last* are the indices of the span's first and last token in *ids*; *first* is at least 1. *escaped* is
-    the number of control tokens in the chat's texts that were broken up with a space.
+    - *ids*: the token ids.
+    - *first*, *last*: the indices of the span's first and last token in *ids*; *first* is at least 1.
+    - *escaped*: the number of control tokens that were written in the chat's texts. Each was broken up by a space.
     """
 
     ids: tuple[int, ...]
@@ -49,13 +50,14 @@ class Conversation:
 
 @dataclass(frozen=True)
 class ChatTemplate:
-    """The chat template of one *tokenizer*, with the facts that one trial chat showed about it.
+    """The chat template of *tokenizer*, and what a trial chat showed about it.
 
-    - *text*: the template itself.
-    - *merged*: the template has no system role; the system text opens the user message, followed by a blank line.
+    - *text*: the source text of the template.
+    - *merged*: whether the system text is put into the user message, followed by a blank line, because the template has
+      no system role.
     - *ending*: the text that the template writes after a reply.
-    - *control*: the ids of the tokens that no text may contain.
-    - *pattern*: finds the text of these tokens; None if there are none.
+    - *control*: the ids of control tokens, which the chat's texts must not contain.
+    - *pattern*: matches the text of any control token; None if there are none.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -67,7 +69,7 @@ class ChatTemplate:
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase) -> ChatTemplate:
-        """Returns the template of *tokenizer*; raises `LMError` if replies cannot be scored with it."""
+        """Returns the chat template of *tokenizer*; raises `LMError` if replies cannot be scored with it."""
         if not tokenizer.is_fast:
             raise LMError("the tokenizer gives no offsets: a fast tokenizer (tokenizer.json) is needed")
         if not tokenizer.chat_template:
@@ -93,13 +95,16 @@ class ChatTemplate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides how a chat is written: template text, date, and where the system text goes."""
+        """SHA-256 of all that decides how a chat is written.
+
+        The digest covers the template's text, the date that templates see, and where the system text goes.
+        """
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 
     def encode(self, chat: Chat) -> Conversation:
-        """Returns the tokens and span of *chat*.
+        """Returns the token ids and the span of *chat*.
 
-        Raises `SpanError` if the texts of *chat* cannot be encoded or the template changes the reply.
+        Raises `SpanError` if the texts of *chat* cannot be encoded, or if the template changes the reply.
         """
         try:
             "".join((chat.system, chat.user, chat.reply)).encode()
@@ -122,9 +127,10 @@ class ChatTemplate:
         return Conversation(tuple(ids[: last + 1]), first, last, escaped)
 
     def _probed(self) -> ChatTemplate:
-        """Returns a copy whose *ending* is known: the common end of two chats with different one-character replies.
+        """Returns a copy of this template with its *ending* filled in.
 
-        Raises `SpanError` if the template leaves a message out or changes a reply.
+        The ending is the common end of two trial chats that differ only in their one-character reply. Raises
+        `SpanError` if the template leaves a message out or changes a reply.
         """
         system, user = "What is to be done.", "What is known."
         prompt, first, second = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
@@ -136,9 +142,10 @@ class ChatTemplate:
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """Returns the chat as the template writes it, with *reply* and its ending.
+        """Returns the text of a chat as the template writes it.
 
-        If *reply* is None, the chat ends with the generation prompt. Raises `SpanError` if the template fails.
+        The text includes *reply* and the ending after it. If *reply* is None, the text stops after the generation
+        prompt. Raises `SpanError` if the template fails.
         """
         if not system:
             messages = [{"role": "user", "content": user}]
@@ -159,9 +166,9 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
     def _escaped(self, *texts: str) -> tuple[list[str], int]:
-        """Breaks up each control token in *texts* with a space after its first character.
+        """Breaks up each control token in *texts* by a space after the token's first character.
 
-        Returns the new texts and the number of tokens broken up.
+        Returns the new texts and the number of control tokens broken up.
         """
         broken, total = [], 0
         for text in texts:
@@ -175,18 +182,18 @@ class ChatTemplate:
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, chat: Chat) -> Conversation:
-    """Returns the tokens and span of one *chat*.
+    """Returns the token ids and the span of *chat*.
 
-    For many chats, make one `ChatTemplate` and call its `encode`. Raises `LMError` if no chat can be scored with this
-    tokenizer, and `SpanError` if this chat cannot be scored.
+    To encode many chats, make one `ChatTemplate` and call its method `encode`. Raises `LMError` if no chat can be
+    scored with *tokenizer*, and `SpanError` if only this chat cannot be scored.
     """
     return ChatTemplate.of(tokenizer).encode(chat)
 
 
 def _controls(sign: str) -> bool:
-    """Whether the added token with the text *sign* is a control token.
+    """Whether an added token with the text *sign* is a control token.
 
-    Runs of blanks and single characters are no control tokens.
+    Runs of blanks and single characters are not control tokens.
     """
     return len(sign.replace("▁", " ").strip()) > 1
 

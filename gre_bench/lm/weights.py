@@ -1,7 +1,7 @@
-"""Opens a folder of weights: the model, its tokenizer, and the facts about them that belong in a signature.
+"""Opens a folder of weights: loads the model and its tokenizer and computes their digest.
 
-The folder holds a whole model, or an adapter that names the folder of its base. Only local files and safetensors are
-read, and nothing in the folder is run as code.
+The folder holds a whole model, or an adapter that names the folder of its base model. Only local files are read, and
+weights only in the format safetensors. No code from the folder is run.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ _DIGESTED = (
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model in evaluation mode on its device, with its tokenizer, its digest and the options it was opened with.
+    """A model in evaluation mode on its device, with its tokenizer and the options it was opened with.
 
-    *quantisation* is ``none`` or the name of the quantisation method.
+    - *digest*: SHA-256 over the files that define the model.
+    - *attention*: the attention implementation of transformers.
+    - *quantisation*: the name of the quantisation method, or ``none``.
     """
 
     folder: Path
@@ -65,9 +67,9 @@ def open_weights(
 ) -> Weights:
     """Opens the model in *folder* in evaluation mode.
 
-    An adapter is merged into its base unless the base is quantised; the digest covers both. *quantisation* ``nf4``
-    packs the weights into 4 bits while loading, as for the evaluation LM of Xu et al. 2025. Raises `LMError` if
-    something is missing in the folder or the model cannot be opened.
+    If *folder* holds an adapter, it is merged into its base model, unless the base model is quantised. The digest
+    covers both. *quantisation* ``nf4`` packs the weights into 4 bits while loading, as for the evaluation LM of Xu et
+    al. 2025. Raises `LMError` if a file is missing or the model cannot be opened.
     """
     folder = Path(folder)
     adapter = adapter_folder.read_adapter(folder)
@@ -127,9 +129,9 @@ def open_weights(
 
 
 def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* if a chosen value is not among the known ones.
+    """Raises `LMError` about *subject* if one of the chosen values is unknown.
 
-    *chosen* holds pairs of a value and the `Literal` type of the known values.
+    Each of *chosen* is a pair: a value, and the `Literal` type that lists the known values.
     """
     for option, known in chosen:
         if option not in get_args(known):
@@ -138,7 +140,7 @@ def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
 
 @contextmanager
 def no_bars() -> Iterator[None]:
-    """Hides the progress bars of transformers within the block; they would disturb another bar on the screen."""
+    """Hides the progress bars of transformers within the block, because they would disturb other output."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()
@@ -151,7 +153,7 @@ def no_bars() -> Iterator[None]:
 
 
 def lacks_nf4(device: str) -> str | None:
-    """Returns what this machine lacks for 4-bit weights on *device*; None if it lacks nothing."""
+    """Returns what this machine lacks to run 4-bit weights on *device*; None if nothing is missing."""
     if device != "cuda":
         return "a CUDA device"
     there = importlib.util.find_spec("bitsandbytes")
@@ -160,9 +162,10 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, what: str) -> Iterator[None]:
-    """Turns any exception of the block into an `LMError` of one line: *folder*, *what* and the exception's reason.
+    """Turns any exception of the block into an `LMError` of one line.
 
-    *what* is a phrase that says what could not be done. The loaders of transformers raise almost anything.
+    The line consists of *folder*, *what* and the exception's message. *what* is a phrase such as "its weights cannot be
+    loaded". Any exception is caught, because the loaders of transformers raise almost anything.
     """
     try:
         yield
@@ -172,7 +175,7 @@ def blamed(folder: Path, what: str) -> Iterator[None]:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 over the names and contents of the files that define the model in *folder*."""
+    """Returns the SHA-256 over the names and contents of the files that define the model in *folder*."""
     files = sorted({path for pattern in _DIGESTED for path in folder.glob(pattern) if path.is_file()})
     contents = []
     for path in files:
@@ -182,7 +185,10 @@ def folder_digest(folder: Path) -> str:
 
 
 def check_files(folder: Path) -> None:
-    """Raises `LMError` if *folder* or its adapter's base lacks files that `open_weights` reads; loads no weights."""
+    """Raises `LMError` if files that `open_weights` reads are missing; loads no weights.
+
+    If *folder* holds an adapter, its base model's folder is checked too.
+    """
     adapter = adapter_folder.read_adapter(folder)
     _check_base(adapter.base if adapter else folder)
 

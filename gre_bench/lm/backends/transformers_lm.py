@@ -1,8 +1,8 @@
 """An evaluation LM from a folder of weights that transformers can load.
 
-log P(reply | ...) is the sum over the span (`gre_bench.lm.span`) of the log-softmax of the logits, in nats. The softmax
-is in float32 whatever the weights' dtype, the sum in float64 (Xu et al. 2025, §3.2). An engine runs the model
-(`gre_bench.lm.engine.protocol`).
+log P(reply | prompt) in nats is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The
+softmax is computed in float32 whatever the weights' dtype, and the sum in float64 (Xu et al. 2025, §3.2). An engine
+runs the model (`gre_bench.lm.engine.protocol`).
 """
 
 from __future__ import annotations
@@ -58,8 +58,12 @@ class TransformersLM:
     ) -> TransformersLM:
         """Opens the evaluation LM in *folder*.
 
-        *token_budget* is the most tokens in one forward pass; None means the engine's default. *max_tokens* lowers the
-        model's own context limit. If *engine* cannot run the model, a slower engine runs it, and `remarks` says so.
+        - *engine*: the name of the engine. If that engine cannot run the model, a slower engine does, and `remarks`
+          says so.
+        - *token_budget*: the most tokens in one forward pass; None means the engine's default.
+        - *max_tokens*: the most tokens in a conversation, if fewer than the model's context allows; None means no extra
+          limit.
+
         Raises `LMError` if the model cannot be opened.
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
@@ -73,13 +77,13 @@ class TransformersLM:
 
     @property
     def identity(self) -> LMIdentity:
-        """The signature of this LM; its digest covers the config, tokenizer and weight files."""
+        """The part of a signature that identifies this LM; its digest covers the config, tokenizer and weight files."""
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """Returns the log-probability of each reply in nats, in the order of *predictions*.
 
-        In place of a reply that cannot be scored stands the error. Predictions that render to the same conversation are
+        If a reply cannot be scored, its result is a `SpanError`. Predictions that render to the same conversation are
         computed once.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}

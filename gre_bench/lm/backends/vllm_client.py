@@ -1,7 +1,7 @@
 """The client of a vLLM server: it sends requests in parallel, retries transient faults, and stops at once on Ctrl-C.
 
-Requests run in an event loop in their own thread, so a Ctrl-C in the waiting thread cancels them all. Transient faults
-are retried (`gre_bench.http.retry`). If a conversation still fails, its answer is a `SpanError` that is not final.
+The requests run in an event loop in a separate thread, so Ctrl-C in the waiting thread can cancel them all. Transient
+faults are retried (`gre_bench.http.retry`). If all attempts fail, the result is a `SpanError` with ``final`` false.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ LARGEST_BODY = 256 * 2**20
 class Client:
     """A client of one vLLM server.
 
-    At most *parallel* requests are in flight. *key* is the server's API key; it goes into headers and never into a
-    message.
+    - *parallel*: the most requests in flight at once.
+    - *key*: the server's API key. The key is sent in headers and never appears in a message; None means no key.
     """
 
     def __init__(self, endpoint: str, key: str | None, parallel: int, retry_policy: RetryPolicy | None = None):
@@ -48,9 +48,10 @@ class Client:
         self._down = False
 
     def run(self, ask: Callable[[SharedConnections, Item], Awaitable[Answer]], items: Sequence[Item]) -> list[Answer]:
-        """Calls ``await ask(connections, item)`` for each of *items*, in parallel; returns the results in their order.
+        """Calls ``await ask(connections, item)`` for each of *items* in parallel.
 
-        The calls start in the order of *items* too. An exception in one call cancels the others and is raised.
+        The calls start in the order of *items*, and the results are returned in that order. If one call raises an
+        exception, the other calls are cancelled and the exception is raised.
         """
         future: Future[list[Answer]] = Future()
         loop = asyncio.new_event_loop()
@@ -132,8 +133,8 @@ class SharedConnections:
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | Refusal | SpanError:
         """Posts *body* as JSON to *path* and returns the JSON object that the server answers.
 
-        Returns a `Refusal` if the server rejects the request and a retry would not help. Returns a `SpanError` that is
-        not final if no answer came in any retry.
+        Returns a `Refusal` if the server rejects the request and a retry would not help. Returns a `SpanError` with
+        ``final`` false if the server is down or all attempts failed.
         """
         if self.down and self._lost:
             return SpanError("no_answer", "the vLLM server is down; start it and run again", final=False)
@@ -156,10 +157,11 @@ class SharedConnections:
     async def _once(
         self, method: str, path: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | Refusal | tuple[str, float | None]:
-        """Sends one request; returns the server's JSON object, a `Refusal`, or the reason of a transient fault.
+        """Sends one request without retries.
 
-        A `Refusal` stands for an answer that a retry would repeat. With the reason of a fault come the seconds to wait,
-        None if the server states none.
+        - If the server answers with a JSON object, returns the object.
+        - If a retry would get the same answer, returns a `Refusal`.
+        - If the fault is transient, returns (reason, seconds to wait). The seconds are None if the server states none.
         """
         import httpx2
 
@@ -198,12 +200,12 @@ class SharedConnections:
 
 
 def closed(refusal: Refusal) -> bool:
-    """Whether *refusal* means that the server will refuse every request: wrong path, wrong model or no access."""
+    """Whether *refusal* means that the server will refuse every request: no access, wrong path or wrong model."""
     return refusal.status in _CLOSED
 
 
 def root_of(endpoint: str) -> str:
-    """Returns the URL *endpoint* without a final ``/v1`` or slash; raises `SettingsError` for a malformed URL."""
+    """Returns the URL *endpoint* without a final slash or ``/v1``; raises `SettingsError` for a malformed URL."""
     try:
         return base_url(endpoint).removesuffix("/v1").rstrip("/")
     except ValueError as error:

@@ -1,9 +1,11 @@
-"""An evaluation LM behind a vLLM server: chats are written and tokenised here, and the server runs the model.
+"""An evaluation LM behind a vLLM server: chats are rendered and tokenised here, and the server runs the model.
 
-The server states neither its dtype nor the model's files, and both decide the numbers. The settings must therefore
-state the dtype. The digest is that of the model folder. Without the weights, it covers the tokenizer's files and a
-revision that the settings state. Everything else is checked: the served name, the context, the alignment of tokens, and
-that the numbers are log-probabilities.
+A vLLM server reports neither its dtype nor the digest of the model's files, although both affect the log-probabilities.
+The settings must therefore state the dtype. The digest is computed here from the model folder. If that folder holds
+only the tokenizer, the settings must also state the model's revision, which is added to the digest.
+
+Everything else is checked: the served model's name, its context length, the alignment of tokens, and that the numbers
+are log-probabilities.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it
 
 
 class VLLM:
-    """An evaluation LM on another machine or in another process; open one with `open`.
+    """An evaluation LM that a vLLM server runs; open one with `open`.
 
-    `remarks` tells the user what differs from the settings, such as a slower kind of request.
+    `remarks` holds messages for the user about departures from the settings, such as a slower kind of request.
     """
 
     reads_chats = True
@@ -65,12 +67,18 @@ class VLLM:
         key_env: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> VLLM:
-        """Connects to the server at *endpoint*, which serves the LM under the name *model*.
+        """Connects to the vLLM server at the URL *endpoint* and checks its answers.
 
-        *model* may be None if the server has only one model. *folder* holds the model's tokenizer and, if available,
-        its weights. Without weights, *revision* identifies the model. At most *parallel* requests run at once.
-        *key_env* is the environment variable that holds the server's API key. Raises `SettingsError` for missing or
-        wrong settings, and `LMError` if the server is down or its numbers fail the checks.
+        - *folder*: holds the model's tokenizer and, if available, its weights.
+        - *model*: the name under which the server serves the model; may be None if the server has only one model.
+        - *revision*: identifies the model; required if *folder* holds no weights.
+        - *dtype*, *quantisation*: how the server runs the model; the server does not report them.
+        - *max_tokens*: the most tokens in a conversation, if fewer than the server allows; None means no extra limit.
+        - *parallel*: the most requests in flight at once.
+        - *key_env*: the name of the environment variable that holds the server's API key; None means no key.
+
+        Raises `SettingsError` for missing or wrong settings, and `LMError` if the server is down or its numbers fail
+        the checks.
         """
         folder = Path(folder)
         refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
@@ -97,20 +105,19 @@ class VLLM:
 
     @property
     def identity(self) -> LMIdentity:
-        """The signature of this LM.
+        """The part of a signature that identifies this LM.
 
-        The signature leaves out the kind of request (see `vllm_wire`), because a server may lose one kind during a run.
-        Both kinds ask the same model for the same numbers. The answers to the two kinds differ by at most
-        `LARGEST_GAP`, as do the answers to one kind in different batches.
+        The identity does not state the kind of request (see `vllm_wire`), because a server may stop accepting one kind
+        during a run. Both kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind
+        can differ as much.
         """
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """Returns the log-probability of each reply in nats, in the order of *predictions*.
 
-        In place of a reply that cannot be scored stands the error. Predictions that render to the same conversation are
-        sent once. Requests are sent in the order of their tokens, so that the server can reuse a prefix that it still
-        holds.
+        If a reply cannot be scored, its result is a `SpanError`. Predictions that render to the same conversation are
+        sent once. Requests are sorted by their token ids, so that the server can reuse cached prefixes.
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = sorted({item for item in encoded.values() if isinstance(item, Conversation)}, key=lambda item: item.ids)
@@ -128,11 +135,15 @@ class VLLM:
         return conversation
 
     async def _asked(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
-        """Asks the server for the log-probabilities of the span of *conversation*, and returns them.
+        """Returns the log-probabilities of the span of *conversation* from the server.
 
-        The first request is a *given* one (see `vllm_wire`). If the answer leaves some numbers out, the request is
-        repeated without the server's cache. If numbers are still absent or *given* requests are refused, a *whole*
-        request follows.
+        Sends up to three requests, and stops at the first answer that holds all log-probabilities:
+
+        - a *given* request (see `vllm_wire`);
+        - the same request without the server's prefix cache;
+        - a *whole* request.
+
+        If the server refuses a *given* request, only *whole* requests are sent from then on.
         """
         for afresh in (False, True):
             if not self._given:
@@ -153,10 +164,11 @@ class VLLM:
         return answer if isinstance(answer, SpanError) else wire.read_whole(answer, conversation)
 
     async def _tried(self, connections: SharedConnections, trial: Conversation) -> None:
-        """Scores *trial* with both kinds of request (see `vllm_wire`) and compares the answers.
+        """Scores *trial* with both kinds of request (see `vllm_wire`) and compares the log-probabilities.
 
-        If *given* requests fail or the two answers differ too much, *given* requests are used no more. Raises `LMError`
-        if the *whole* request fails or the server's probabilities add up to more than 1.
+        If the *given* request fails, or if the log-probabilities differ too much, only *whole* requests are sent from
+        then on. Raises `LMError` if the *whole* request fails, or if the probabilities at some position sum to more
+        than 1.
         """
         answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
         if isinstance(answer, Refusal):
@@ -179,7 +191,10 @@ class VLLM:
             self._leave_given(str(answer if isinstance(answer, SpanError) else given or "it leaves them out"))
 
     def _leave_given(self, why: str) -> None:
-        """Uses only *whole* requests from here on, and adds one remark that gives the reason *why*."""
+        """Switches to *whole* requests for the rest of the run and adds a remark with the reason *why*.
+
+        Later calls have no effect.
+        """
         if self._given:
             self._given = False
             self.remarks.append(
@@ -207,7 +222,7 @@ def _answer(item: Conversation | SpanError, answers: dict[Conversation, Logprobs
 
 
 def _template(folder: Path) -> ChatTemplate:
-    """Returns the chat template of the tokenizer in *folder*; reads local files only.
+    """Returns the chat template of the tokenizer in *folder*, from local files only.
 
     Raises `LMError` if the tokenizer cannot be read or its chats cannot be scored.
     """
@@ -222,10 +237,10 @@ def _template(folder: Path) -> ChatTemplate:
 
 
 def _digest(folder: Path, revision: str | None) -> str:
-    """Returns the digest of the files in *folder*, together with *revision* if that is stated.
+    """Returns the digest of the files in *folder*; if *revision* is given, it is part of the digest.
 
-    Raises `SettingsError` if the folder holds no weights and *revision* is None. Raises `LMError` if the folder is
-    absent.
+    Raises `SettingsError` if the folder holds no weights and *revision* is None. Raises `LMError` if there is no such
+    folder.
     """
     if not folder.is_dir():
         raise LMError(f"evaluation LM {folder}: there is no such folder; give one with the served model's tokenizer")
@@ -240,9 +255,9 @@ def _digest(folder: Path, revision: str | None) -> str:
 
 
 def _key(key_env: str | None) -> str | None:
-    """Returns the server's API key from the environment variable *key_env*; None if *key_env* is None.
+    """Returns the server's API key from the environment variable called *key_env*; None if *key_env* is None.
 
-    Raises `LMError` if the variable is not set or malformed.
+    Raises `LMError` if the variable is missing or malformed.
     """
     if key_env is None:
         return None
@@ -253,10 +268,10 @@ def _key(key_env: str | None) -> str | None:
 
 
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:
-    """Finds *model* in the server's list *models*; returns its name and the most tokens of a conversation.
+    """Finds *model* in *models*, the server's list of models; returns its name and its context length in tokens.
 
-    If *model* is None, the list must hold one model only, which is taken. The number of tokens is None if the server
-    states none. Raises `LMError` if the server does not serve the model.
+    If *model* is None, the server must serve exactly one model. The context length is None if the server states none.
+    Raises `LMError` if the server does not serve the model. *endpoint* is the server's URL, for the message.
     """
     entries = models.get("data")
     served = {entry["id"]: entry for entry in entries or [] if isinstance(entry, dict) and "id" in entry}

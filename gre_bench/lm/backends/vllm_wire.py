@@ -1,9 +1,11 @@
-"""Writes requests to a vLLM server and reads its answers; sends nothing itself.
+"""Writes the bodies of requests to a vLLM server and reads its answers; sends nothing itself.
 
-vLLM 0.32 defines two kinds of request for the log-probabilities of a span. A *whole* request works on any server. It
-returns ``prompt_logprobs`` of all tokens of the conversation, and reuses nothing computed for another conversation. A
-*given* request returns only those of the span's own tokens (``prompt_logprob_token_ids``), and may reuse a cached
-prefix. For *given* requests, the server must run its V2 model runner and be started with ``--enable-scale-out``.
+vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
+
+- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts the request, but
+  cannot use its prefix cache for it.
+- A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``). The server can
+  use its prefix cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
 """
 
 from __future__ import annotations
@@ -34,16 +36,20 @@ _NO_NUMBER = ("not json compliant",)
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused request: *status* is the HTTP status, and *said* the server's message on one line."""
+    """The server's refusal of a request.
+
+    - *status*: the HTTP status.
+    - *said*: the server's message, as one line.
+    """
 
     status: int
     said: str
 
     def meaning(self) -> SpanError:
-        """Returns the `SpanError` for the conversation whose request was refused.
+        """Returns the `SpanError` for the refused conversation.
 
-        The error's code is ``too_long``, ``not_finite`` (the server computed no number) or ``refused_request``
-        (anything else).
+        Its code is ``too_long``, ``not_finite`` (a log-probability was not a number) or ``refused_request`` (any other
+        reason).
         """
         said = self.said.lower()
         if any(sign in said for sign in _LENGTH):
@@ -54,18 +60,18 @@ class Refusal:
 
 
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
-    """Returns the body of a *whole* request (see the module).
+    """Returns the body of a *whole* request (see the module), which asks for the log-probability of each token.
 
-    The request asks for the log-probability of each token, and for those of the likeliest tokens at its position.
-    *alternatives* is the number of likeliest tokens.
+    The server also returns the log-probabilities of the *alternatives* likeliest tokens at each position.
     """
     return {"model": model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
 
 
 def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> dict[str, Any]:
-    """Returns the body of a *given* request (see the module), which asks only for the numbers of the span's tokens.
+    """Returns the body of a *given* request (see the module).
 
-    If *afresh*, the server must not use its prefix cache.
+    The request asks for the log-probabilities of the span's tokens only. If *afresh*, the server must not read its
+    prefix cache.
     """
     span = conversation.ids[conversation.first : conversation.last + 1]
     return {
@@ -83,9 +89,10 @@ def ask_given(model: str, conversation: Conversation, afresh: bool = False) -> d
 
 
 def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
-    """Returns the log-probabilities of the span in the *answer* to a *whole* request.
+    """Returns the log-probabilities of the span from *answer*, the server's answer to a *whole* request.
 
-    Returns a `SpanError` marked ``broken`` if some numbers are absent or are no log-probabilities.
+    The module defines the kinds of request. Returns a `SpanError` marked ``broken`` if a log-probability is missing or
+    is not a finite number.
     """
     positions = _prompt_logprobs(answer)
     if positions is None:
@@ -102,10 +109,11 @@ def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
 
 
 def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
-    """Returns the log-probabilities of the span in the *answer* to a *given* request.
+    """Returns the log-probabilities of the span from *answer*, the server's answer to a *given* request.
 
-    Returns None if the server left log-probabilities out; this happens when a cached prefix reaches into the span.
-    Returns a `SpanError` marked ``broken`` if the log-probabilities cannot be read.
+    The module defines the kinds of request. Returns None if the server left log-probabilities out, which happens when a
+    cached prefix overlaps the span. Returns a `SpanError` marked ``broken`` if the log-probabilities cannot be read or
+    are not finite numbers.
     """
     scores = answer.get("prompt_token_id_logprobs")
     if scores is None:
@@ -123,9 +131,10 @@ def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs |
 
 
 def total_probability(answer: dict[str, Any]) -> float:
-    """Returns the largest sum of the probabilities that *answer* states for the tokens at one position of the prompt.
+    """Returns the largest sum of the probabilities that *answer* states for alternative tokens at one position.
 
-    Correct probabilities add up to at most about 1.
+    *answer* is the server's answer to a *whole* request (see the module). A sum of more than about 1 means that the
+    numbers are not probabilities.
     """
     positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
     sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]

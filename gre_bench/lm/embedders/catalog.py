@@ -1,4 +1,4 @@
-"""The interface of an embedder, and the embedders by name. A new one is one line here."""
+"""Defines the interface of an embedder and opens embedders by name. To add one, add one line to `EMBEDDERS`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,15 @@ from gre_bench.core.settings import EmbedderSettings
 class Embedder(Protocol):
     """An embedder turns sentences into vectors, without use of the network.
 
-    ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
-    dimension). A vector depends on its sentence alone, not on the other sentences of the call.
-
-    ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension). A row is the vector of a
-    token in the context of its text. Special tokens and the query prompt get no vector. Text beyond the model's limit
-    is cut.
-
-    *query* is true for sentences of the candidate and false for those of the reference. Some models, such as retrieval
-    models, embed queries and documents differently; ``asymmetric`` says whether this embedder does. ``identity`` goes
-    into signatures.
+    - ``embed`` returns one vector of length 1 for each sentence, in the same order: float32, shape (sentences,
+      dimension). A vector depends only on its own sentence, not on the other sentences of the call.
+    - ``embed_tokens`` returns one array for each text, shape (tokens of the text, dimension). Each row is the vector of
+      a token in the context of its text. There are no rows for special tokens or for the query prompt. Text beyond the
+      model's limit is cut.
+    - *query*: true for the candidate's sentences, false for the reference's.
+    - ``asymmetric``: whether the embedder embeds the candidate's sentences differently from the reference's, as some
+      retrieval models do.
+    - ``identity``: identifies the embedder in signatures.
     """
 
     @property
@@ -70,9 +69,10 @@ EMBEDDERS: dict[str, Callable[[EmbedderSettings], Embedder]] = {
 
 @lru_cache(maxsize=1)
 def open_embedder(settings: EmbedderSettings) -> Embedder:
-    """Opens the embedder that *settings* describe and keeps it open for this process.
+    """Opens the embedder that *settings* describe.
 
-    Raises `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
+    The last opened embedder is kept, so a repeated call with the same settings returns the same object. Raises
+    `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
     if settings.backend not in EMBEDDERS:
         raise SettingsError(f"no embedder {settings.backend!r}; known: {', '.join(EMBEDDERS)}")

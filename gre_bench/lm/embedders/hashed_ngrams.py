@@ -1,11 +1,12 @@
-"""An embedder without a model: it hashes a sentence's words, word pairs and character runs into a vector.
+"""An embedder without a model: it hashes the words, word pairs and character runs of a sentence into a vector.
 
-It knows spelling, not meaning: "unclear" is near "clearly" and far from "confusing". It stands in for a sentence
-embedding model where none is available; BERTScore is then a soft overlap of words. The signature names the embedder, so
-scores by different embedders never mix.
+This embedder compares spelling, not meaning: "unclear" is near "clearly" and far from "confusing". The embedder serves
+where no sentence embedding model is available. BERTScore then measures a soft overlap of words. Signatures name the
+embedder, so scores by different embedders never mix.
 
-A feature that occurs n times weighs 1 + ln n (sublinear term frequency). The feature's hash chooses the dimension to
-which the weight is added, and the weight's sign. Collisions therefore cancel out on average (Weinberger et al. 2009).
+A feature is a word, a word pair or a character run. A feature that occurs n times has the weight 1 + ln n (sublinear
+term frequency). The feature's hash chooses a dimension and a sign, and the signed weight is added to that dimension.
+Collisions therefore cancel out on average (Weinberger et al. 2009).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class HashedNgrams:
-    """An `Embedder` of *dimension* dimensions; its vectors are the same on every machine."""
+    """An `Embedder` whose vectors have *dimension* dimensions and are the same on every machine."""
 
     asymmetric = False
 
@@ -55,9 +56,9 @@ class HashedNgrams:
         return vectors.astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """Returns one array for each text: a row for each of its words and punctuation marks, whatever the context.
+        """Returns one array for each text, with one row for each word and punctuation mark.
 
-        *query* has no effect.
+        Rows of the same word are equal, whatever the context. *query* has no effect.
         """
         words = [_WORD.findall(text) for text in texts]
         indices = {word: index for index, word in enumerate(dict.fromkeys(word for line in words for word in line))}

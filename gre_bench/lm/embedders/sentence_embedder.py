@@ -1,6 +1,6 @@
-"""A sentence embedding model from a local folder of sentence-transformers.
+"""An embedder that runs a sentence embedding model of sentence-transformers from a local folder.
 
-Only local files and safetensors are read. Nothing in the folder is run as code, and no network is used.
+Only local files are read, and weights only in the format safetensors. No code from the folder is run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class SentenceEmbedder:
 
     @classmethod
     def open(cls, folder: str | Path, device: str = "auto") -> SentenceEmbedder:
-        """Opens the model in *folder* in float32; raises `LMError`, which says what is wrong with the folder."""
+        """Opens the model in *folder* in float32.
+
+        Raises `LMError` with a message that says what is wrong with the folder.
+        """
         folder = Path(folder)
         folders = sentence_folder.modules(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -68,10 +71,10 @@ class SentenceEmbedder:
         return cls(model, _identity(model, folder))
 
     def embed(self, sentences: Sequence[str], query: bool = False) -> NDArray[np.float32]:
-        """Returns a vector for each of *sentences*, shape (sentences, dimension).
+        """Returns one vector for each of *sentences*, shape (sentences, dimension).
 
-        If the model fails for a sentence, its vector is NaN. A sentence longer than the model's limit is cut, as in
-        sentence-transformers. If *query*, the model's prompt for queries precedes each sentence.
+        If the model fails on a sentence, the sentence's vector is NaN. Sentences longer than the model's limit are cut,
+        as in sentence-transformers. If *query*, the model's query prompt is put before each sentence.
         """
         if not sentences:
             return np.zeros((0, self.model.get_embedding_dimension() or 0), np.float32)
@@ -82,9 +85,9 @@ class SentenceEmbedder:
             return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
     def embed_tokens(self, texts: Sequence[str], query: bool = False) -> list[NDArray[np.float32]]:
-        """Returns one array for each text: the last hidden states of its tokens, each scaled to length 1.
+        """Returns one array for each text: the last hidden state of each token, scaled to length 1.
 
-        If *query*, the model's prompt for queries precedes each text. Raises `LMError` if the model does not expose its
+        If *query*, the model's query prompt is put before each text. Raises `LMError` if the model does not expose its
         hidden states.
         """
         import torch
@@ -108,10 +111,10 @@ class SentenceEmbedder:
 
 
 def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of the weights of *model* that its files lack; *folders* holds one folder for each module.
+    """Returns the names of weights that *model* needs and its files lack.
 
-    transformers fills such weights with random numbers and only warns. *weights* holds the options of the call that
-    loads them.
+    transformers fills such weights with random numbers and only warns. *folders* holds the folder of each module of the
+    model. *weights* holds the options with which the weights are loaded.
     """
     absent: list[str] = []
     for module, folder in zip(model, folders, strict=True):

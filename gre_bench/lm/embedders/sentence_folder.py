@@ -1,4 +1,4 @@
-"""Checks a sentence-transformers folder: weights and arithmetic are accepted, code is refused."""
+"""Checks that the folder of a sentence-transformers model can be opened without running code from the folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def modules(folder: Path) -> list[Path]:
 
 
 def folder_digest(folder: Path) -> str:
-    """SHA-256 over the names and contents of the files that define the model in *folder*."""
+    """Returns the SHA-256 over the names and contents of the files that define the model in *folder*."""
     contents = []
     for path in sorted(folder.rglob("*")):
         if path.suffix in _DIGESTED and path.is_file():
@@ -72,10 +72,11 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
 
 
 def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
-    """Returns the file that names custom code for the model or its tokenizer; None if there is none.
+    """Returns the name of a file that asks for custom code for the model or its tokenizer; None if no file does.
 
-    transformers would refuse a model with custom code in a long message. It would silently replace a tokenizer with
-    custom code.
+    *module_folder* is the folder of the model's transformer within *folder*. Without this check, transformers would
+    refuse custom code of a model in a long message. For a tokenizer with custom code, it would silently use another
+    tokenizer.
     """
     config = _json(folder, module_folder / "config.json")
     if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in _known_models():
@@ -94,9 +95,9 @@ def _known_models() -> Container[str]:
 
 
 def _of_torch(config: Any) -> bool:
-    """Whether the activation function in a module's *config* is one of torch.
+    """Whether *config*, a module's configuration, names an activation function of torch.
 
-    sentence-transformers silently replaces any other function by tanh.
+    sentence-transformers silently replaces all other activation functions by tanh.
     """
     function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
     return isinstance(function, str) and function.startswith("torch.")

@@ -1,4 +1,4 @@
-"""Runs conversations in plain batches, padded on the right, for models that the trie cannot run."""
+"""Runs conversations in ordinary batches, padded on the right, for models that the trie engine cannot run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _LOGITS = 2**28
 class Batches:
     """An `Engine` that runs several conversations in one batch.
 
-    A batch has at most *budget* tokens, padding included, or is a single conversation.
+    *budget* is the most tokens in a batch, padding included; None means `ON_CPU` or `ON_GPU`. A conversation longer
+    than the budget forms a batch alone.
     """
 
     version = "batches-1"
@@ -31,14 +32,13 @@ class Batches:
 
     @property
     def plan(self) -> str:
-        """Says how this engine divides its work into forward passes."""
+        """Says how this engine divides its work into forward passes: the budget and the kind of device."""
         return f"{self._budget} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probability of each token of each span in nats.
 
-        A batch that runs out of memory is halved. A conversation that does not fit into memory even alone gets a
-        `SpanError`.
+        A batch that runs out of memory is halved. A conversation that runs out of memory even alone gets a `SpanError`.
         """
         answers: dict[int, Logprobs] = {}
         due = self._batches(conversations)[::-1]
@@ -55,7 +55,10 @@ class Batches:
         return [answers[number] for number in range(len(conversations))]
 
     def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
-        """Returns batches as lists of indices of *conversations*, longest first, each batch within the token budget."""
+        """Groups *conversations* into batches within the token budget, longest conversations first.
+
+        Returns each batch as a list of indices of *conversations*.
+        """
         vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
         batches: list[list[int]] = []
         for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):

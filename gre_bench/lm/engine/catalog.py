@@ -32,11 +32,11 @@ _CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questio
 def engine_for(
     weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
 ) -> tuple[Engine, str | None]:
-    """Returns the engine *name*, or a slower engine and a remark that says why.
+    """Returns the engine called *name*, or a slower engine if that engine cannot run the model correctly.
 
-    *budget* is the most tokens of one forward pass; None means the engine's default. An engine that computes several
-    conversations at once must first pass a check on four small ones. The remark is None for the requested engine.
-    Raises `LMError` for an unknown name.
+    The second value is a remark that says why a slower engine was chosen; None for the requested engine. *budget* is
+    the most tokens in one forward pass; None means the engine's default. An engine that computes several conversations
+    at once is first checked on four small conversations. Raises `LMError` for an unknown name.
     """
     if name not in get_args(EngineName):
         raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
@@ -60,10 +60,11 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Compares *engine* with one conversation at a time; returns a phrase on how they differ, None if they agree.
+    """Checks whether *engine* returns the same log-probabilities as `OneByOne`, which runs one conversation at a time.
 
-    Both compute four conversations, and agree if no log-probability differs by more than `ALLOWED`. Raises `SpanError`
-    if a conversation cannot be scored at all.
+    Both engines score four conversations. Returns None if no log-probability differs by more than `ALLOWED`, and
+    otherwise a phrase that states the largest difference. Returns None too if the model's own numbers are not finite.
+    Raises `SpanError` if a conversation cannot be scored at all.
     """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
     conversations = [template.encode(render(prediction)) for prediction in predictions]
@@ -87,7 +88,7 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
 def _rotary_kinds(parameters: object) -> set[str]:
     """Returns the kinds of rotary positions in *parameters*, the ``rope_parameters`` of a transformers config.
 
-    These parameters are one table, or one table for each kind of layer.
+    *parameters* is one table with the key ``rope_type``, or a dict of such tables, one for each kind of layer.
     """
     if not isinstance(parameters, dict):
         return set()

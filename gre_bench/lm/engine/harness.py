@@ -1,6 +1,7 @@
-"""Scores spans with EleutherAI's lm-evaluation-harness: an independent check of the numbers and speed of the engines.
+"""Scores spans with EleutherAI's lm-evaluation-harness, an independent check of the engines' numbers and speed.
 
-Its `HFLM` runs padded batches of whole conversations and sums each continuation's log-probabilities in float32.
+The harness's class `HFLM` runs whole conversations in padded batches, and sums the log-probabilities of each span in
+float32.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from gre_bench.lm.weights import Weights
 
 
 def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], batch: int) -> list[float]:
-    """Returns log P(span | context) of each of *conversations* in nats, in their order.
+    """Returns log P(span | tokens before the span) of each of *conversations* in nats, in their order.
 
-    *batch* is the number of conversations that are computed together. Conversations beyond the model's context are run
-    in full, never cut. Raises `LMError` if lm_eval is not installed.
+    *batch* is the number of conversations in one forward pass. A conversation longer than the model's context is run in
+    full, never cut. Raises `LMError` if lm_eval is not installed.
     """
     try:
         from lm_eval.models.huggingface import HFLM

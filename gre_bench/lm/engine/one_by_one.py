@@ -1,4 +1,4 @@
-"""Runs one conversation at a time: simple, slow and right. Every other engine is compared with it."""
+"""Runs one conversation at a time: simple, slow and right. Other engines are checked against this one."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class OneByOne:
 
     @property
     def plan(self) -> str:
-        """Says how this engine divides its work into forward passes."""
+        """Says how this engine divides its work into forward passes, and on which kind of device."""
         return f"one text on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probability of each token of each span in nats.
 
-        A conversation for which the memory is too small gets a `SpanError`.
+        A conversation that does not fit into memory gets a `SpanError`.
         """
         return [self._one(conversation) for conversation in conversations]
 
@@ -45,7 +45,7 @@ class OneByOne:
     def _forward(self, conversation: Conversation) -> list[float]:
         """Returns the log-probability of each token of the span in nats, in float32 whatever the weights' dtype.
 
-        The model does not read the last token, which predicts nothing that is scored.
+        The model reads all tokens except the last, because no scored token follows the last one.
         """
         import torch
 

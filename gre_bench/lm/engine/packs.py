@@ -1,11 +1,12 @@
 """Stores conversations as a trie of token ids and cuts it into packs, one for each forward pass.
 
 Conversations of one paper share the system prompt, a synopsis and often a first review. The trie stores each shared
-token once. Its tokens lie in depth-first order, so the descendants of a token form one range after it. Sorted
-conversations need no explicit tree: each adds the tokens that it does not share with the conversation before it.
+prefix once. The trie's tokens are numbered in depth-first order, so the descendants of a token directly follow the
+token. To build the trie, the conversations are sorted. Each conversation then adds the tokens after the prefix that it
+shares with the conversation before it.
 
-A pack is a range of tokens in that order. Its tokens attend to each other, and to tokens of earlier packs that are
-ancestors of its first token. Earlier packs keep the keys and values of these ancestors, so no token is ever read twice.
+A pack is a range of tokens in depth-first order. A token attends to its ancestors and itself. If some ancestors lie in
+earlier packs, their keys and values are kept from there. The model therefore reads no token twice.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of the trie without a branch.
+    """A run of consecutive tokens of the trie, in which each token except the last has exactly one child.
 
-    Its tokens are ``start:stop``, and the descendants of its last token are the tokens ``stop:end``.
+    - *start*, *stop*: the run consists of the tokens ``start:stop``.
+    - *end*: the descendants of the run's last token are the tokens ``stop:end``.
     """
 
     start: int
@@ -34,10 +36,12 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """States that the tokens of a pack in the range *queries* attend to its keys in the range *keys*.
+    """A range of a pack's tokens, and a range of keys to which each of these tokens attends.
 
-    Both ranges are (start, stop): *queries* counts in the pack's tokens, *keys* in the pack's keys. *level* is the
-    number of other links of the same tokens to keys further up.
+    - *queries*: the range of tokens: (start, stop), as indices of the pack's tokens.
+    - *keys*: the range of keys: (start, stop), as indices of the pack's keys. The keys kept from earlier packs come
+      first; the keys of the pack's own tokens follow.
+    - *level*: the number of links by which the same tokens attend to keys nearer to the root.
     """
 
     queries: tuple[int, int]
@@ -47,15 +51,21 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The input and attention pattern of one forward pass: the tokens ``start:stop`` of a trie.
+    """The input and the attention pattern of one forward pass over the tokens ``start:stop`` of a trie.
 
-    - *ids*: the token ids; *depths*: the position of each token in its conversations.
-    - *kept*: the number of keys from earlier packs; they precede the pack's own keys.
-    - *own*: ranges of the pack's tokens; the tokens of a range attend causally to each other.
-    - *links*: the keys before a range to which its tokens attend as well; links of one level share no token.
-    - *keep*: indices of the keys that the next pack needs.
-    - *rows*, *targets*: the forward pass must return log P(``targets[i]``) after the token ``rows[i]``.
-    - *slots*: that result goes into place ``slots[i]`` of the log-probabilities of all spans.
+    Tokens are given as indices of the pack's tokens. Keys are given as indices of the pack's keys: the keys kept from
+    earlier packs, followed by one key for each token of the pack.
+
+    - *ids*: the token ids.
+    - *depths*: the position of each token in its conversation, from 0.
+    - *kept*: the number of keys kept from earlier packs.
+    - *own*: ranges (start, stop) that divide the pack's tokens. A token attends to itself and to the tokens before it
+      in its range.
+    - *links*: the other keys to which tokens attend. Two links of the same level have no token in common.
+    - *keep*: the keys that the next pack needs.
+    - *rows*, *targets*: the pass must return the log-probability that the token id ``targets[i]`` follows the token
+      ``rows[i]``.
+    - *slots*: ``slots[i]`` is the index of that log-probability in the array of all spans' log-probabilities.
     """
 
     ids: np.ndarray
@@ -72,15 +82,19 @@ class Pack:
 
     @property
     def longest(self) -> int:
-        """The largest position in its conversation that a token of the pack has, plus 1."""
+        """The length of the longest conversation prefix that ends in the pack, in tokens."""
         return int(self.depths.max()) + 1
 
 
 class TokenTrie:
-    """The trie of *conversations* without their last tokens, which are predicted and never read.
+    """A trie of *conversations*, each without its last token, which is predicted and never read.
 
-    *ids* and *depths* hold the id and depth of each token, in depth-first order. *sizes* holds the number of tokens in
-    the span of each conversation. *rows*, *targets* and *slots* mean the same as in `Pack`, for the whole trie.
+    The tokens of the trie are numbered in depth-first order.
+
+    - `ids`: the token id of each token.
+    - `depths`: the position of each token in its conversations, from 0.
+    - `sizes`: the number of tokens in the span of each conversation.
+    - `rows`, `targets`, `slots`: the same as in `Pack`, for the whole trie.
     """
 
     def __init__(self, conversations: Sequence[Conversation]):
@@ -119,7 +133,7 @@ class TokenTrie:
         return [self.pack(len(self) * n // count, len(self) * (n + 1) // count) for n in range(count)]
 
     def pack(self, start: int, stop: int) -> Pack:
-        """Returns the pack of the tokens ``start:stop``."""
+        """Returns the pack that consists of the trie's tokens ``start:stop``."""
         kept = self._above(start)
         keys = np.concatenate([np.arange(*each) for each in (*kept, (start, stop))])
         ahead = [np.arange(*each) for each in self._above(stop)] if stop < len(self) else []
@@ -132,7 +146,7 @@ class TokenTrie:
         )  # fmt: skip
 
     def _above(self, token: int) -> list[tuple[int, int]]:
-        """Returns the ancestors of *token* as ranges (start, stop) of tokens of the trie, topmost first."""
+        """Returns the ancestors of *token* as ranges (start, stop) of the trie's tokens, from the root downwards."""
         above = np.flatnonzero((self._starts < token) & (token < self._ends))
         return [(int(self._starts[index]), min(int(self._stops[index]), token)) for index in above]
 
@@ -173,10 +187,13 @@ def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:
 
 
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
-    """Returns the segments of a trie, in order.
+    """Divides the tokens of a trie into segments and returns the segments in order.
 
-    *heads* holds the indices of the segments' first tokens, sorted, and *depths* the depths of all tokens. A segment
-    stops where the next begins. Its descendants end before the next segment whose first token is as deep or less deep.
+    - *heads*: the index of each segment's first token, in ascending order.
+    - *depths*: the depth of each token of the trie.
+
+    A segment stops where the next segment begins. The descendants of a segment are the later segments up to the first
+    whose first token is not deeper than the segment's own first token.
     """
     ends = [len(depths)] * len(heads)
     above: list[int] = []

@@ -13,26 +13,36 @@ Logprobs = list[float] | SpanError
 
 
 class Engine(Protocol):
-    """An engine runs a model. Its `version` goes into signatures, because versions may differ in the last bits."""
+    """An engine runs a model on conversations.
+
+    `version` goes into signatures, because log-probabilities of two versions may differ in the last bits.
+    """
 
     @property
     def version(self) -> str: ...
 
     @property
     def plan(self) -> str:
-        """Says how this engine divides its work into forward passes; in half precision, that changes the numbers."""
+        """Says how this engine divides its work into forward passes.
+
+        In half precision, the division changes the log-probabilities, so the plan goes into the signature.
+        """
         ...
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probabilities of each span, or the error that prevents them, in the order of *conversations*.
+        """Returns for each conversation the log-probabilities of its span's tokens, or the error that prevents them.
 
-        All conversations must belong to one paper, and no two may be equal.
+        The results are in the order of *conversations*. All conversations must belong to one paper, and no two may be
+        equal.
         """
         ...
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether *error* means that a tensor did not fit into memory; torch has no error class for that on the CPU."""
+    """Whether *error* means that a tensor did not fit into memory.
+
+    On the CPU, torch has no error class for this, so the message is checked.
+    """
     import torch
 
     return isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error)

@@ -1,9 +1,9 @@
-"""The scoring engine: it stores the conversations of one paper as a trie and reads each shared token once.
+"""The fastest engine: it stores the conversations of one paper as a trie and reads each shared token once.
 
-Each pack of the trie (`gre_bench.lm.engine.packs`) takes one forward pass. The log-probabilities equal those of one
-conversation at a time, up to the order of floating-point sums. Position ids are depths, and tokens attend to their
-ancestors alone (`gre_bench.lm.engine.trie_attention`). The head is applied only to the tokens that predict a token of a
-reply. Log-sum-exps are in float32 whatever the weights' dtype.
+Each pack of the trie (`gre_bench.lm.engine.packs`) takes one forward pass. A token's position id is its depth in the
+trie, and a token attends only to its ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is
+therefore the same as for one conversation at a time, up to rounding. The output head is applied only to the tokens
+whose successor belongs to a reply. The log-softmax is computed in float32, whatever the weights' dtype.
 """
 
 from __future__ import annotations
@@ -41,10 +41,11 @@ _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
 
 
 class Trie:
-    """An `Engine` for the models that `refusal` accepts. A pack has at most *budget* tokens.
+    """An `Engine` for the models that `refusal` accepts.
 
-    The budget changes a log-probability only through the order of sums. In float32, only the last bits change; in half
-    precision, a token's log-probability changes by about 0.01 nats. `plan` records what the order depends on.
+    *budget* is the most tokens in a pack; None means `ON_CPU` or `ON_GPU`. The budget changes log-probabilities only by
+    rounding, because sums are taken in another order. In float32, only the last bits change. In half precision, a
+    token's log-probability changes by about 0.01 nats.
     """
 
     version = "trie-2"
@@ -58,14 +59,14 @@ class Trie:
 
     @property
     def plan(self) -> str:
-        """Says how this engine divides its work into forward passes."""
+        """Says how this engine divides its work into forward passes: the budget and the kind of device."""
         return f"{self._asked} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probability of each token of each span in nats.
 
-        A pack that runs out of memory is halved. If a small pack does not fit either, every conversation that lacks a
-        number gets a `SpanError`.
+        A pack that runs out of memory is halved. If even a small pack runs out of memory, the engine stops. Every
+        conversation whose log-probabilities are then incomplete gets a `SpanError`.
         """
         import torch
 
@@ -104,9 +105,9 @@ class Trie:
         return None
 
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
-        """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs.
+        """Runs *pack*; returns its targets' log-probabilities, and the keys and values that the next pack needs.
 
-        *kept* holds the keys and values that earlier packs kept.
+        *kept* holds the keys and values of each layer that earlier packs kept.
         """
         import torch
 
@@ -124,8 +125,8 @@ class Trie:
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
         """Returns the log-probability of each target of *pack* in nats.
 
-        *hidden* holds the last hidden states of the pack's tokens. The head is applied in chunks, once to each token
-        that predicts a target.
+        *hidden* holds the last hidden states of the pack's tokens. The output head is applied once to each token that
+        predicts a target, in chunks of tokens.
         """
         import torch
 
@@ -153,7 +154,7 @@ class Trie:
 
     @contextmanager
     def _attending(self) -> Iterator[None]:
-        """Makes the model use the attention of this engine within the block."""
+        """Makes the model use the attention over a trie within the block."""
         self._model.set_attn_implementation(trie_attention.NAME)
         try:
             yield
@@ -162,6 +163,6 @@ class Trie:
 
 
 def refusal(weights: Weights) -> str | None:
-    """Returns why the trie cannot run this model; None if it can."""
+    """Returns the reason why the trie engine cannot run the model of *weights*; None if it can."""
     kind = weights.model.config.model_type
     return None if kind in ARCHITECTURES else f"it does not know the architecture {kind}"

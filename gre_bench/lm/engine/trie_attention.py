@@ -1,11 +1,15 @@
-"""Attention over a trie: each token attends to its ancestors and itself, and to nothing else.
+"""Attention over the tokens of a trie: each token attends to its ancestors and itself, and to nothing else.
 
-Tokens lie in depth-first order (`gre_bench.lm.engine.packs`). All tokens that attend to a range of tokens therefore lie
-in one range after it, and no mask is needed. The tokens of a range attend causally to each other, and to all tokens of
-the ranges above. The partial results are combined by the log-sum-exps of their scores, as flash attention combines its
-blocks.
+Tokens are numbered in depth-first order (`gre_bench.lm.engine.packs`), so the descendants of a token form one range.
+The attention pattern can therefore be written as ranges, without a mask over all tokens:
 
-Shapes: queries (1, heads, tokens, size), keys and values (1, key heads, tokens, size).
+- The trie is divided into ranges without branches. Within such a range, the tokens attend causally to each other.
+- All descendants of a range form one range below it. They attend to every token of the range above.
+
+A token thus takes part in several computations. Their results are combined by the log-sum-exps of the attention scores,
+as flash attention combines its blocks.
+
+Shapes: queries (1, heads, tokens, head size); keys and values (1, key-value heads, tokens, head size).
 """
 
 from __future__ import annotations
@@ -33,12 +37,14 @@ Kept = dict[int, tuple["torch.Tensor", "torch.Tensor"]]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The attention of many ranges of tokens that one call of the variable-length kernel computes.
+    """The input of one call of the variable-length flash kernel, which computes the attention of many ranges of tokens.
 
-    - *queries*: indices of the pack's tokens, range after range.
-    - *keys*: indices of the keys to which the tokens of each range attend, range after range.
-    - *query_starts*, *key_starts*: cumulative lengths of the ranges of queries and of keys, from 0.
-    - *longest_query*, *longest_key*: the length of the longest range of queries and of keys.
+    Each range of tokens attends to one range of keys.
+
+    - *queries*: the indices of the tokens in the pack, one range after another.
+    - *keys*: the indices of the keys, one range after another, in the same order.
+    - *query_starts*, *key_starts*: the offset of each range in *queries* and *keys*; the total length comes last.
+    - *longest_query*, *longest_key*: the length of the longest range of tokens, and of keys.
     """
 
     queries: torch.Tensor
@@ -50,10 +56,13 @@ class Round:
 
 
 class AttentionLayout:
-    """States to which keys the tokens of *pack* attend; every layer of a forward pass gets it as ``layout``.
+    """States to which keys the tokens of *pack* attend.
 
-    *before* holds the keys and values that earlier packs kept, and `left` collects those that the next pack needs.
-    *exact* requests plain matrix products instead of a fused kernel.
+    Every layer of the forward pass gets the layout as the keyword argument ``layout``.
+
+    - *before*: the keys and values of each layer that earlier packs kept.
+    - `left`: the keys and values of each layer that the next pack needs; the method `keep` fills `left`.
+    - *exact*: whether to compute with plain matrix products instead of a fused kernel.
     """
 
     def __init__(self, pack: Pack, device: torch.device | str, before: Kept, exact: bool = False):
@@ -68,10 +77,10 @@ class AttentionLayout:
         self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
     def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
-        """Saves in `left` the keys and values of *layer* that the next pack needs.
+        """Copies the keys and values of *layer* that the next pack needs into `left`.
 
-        *key* and *value* are those of this pack's tokens. The saved ones are some of these and some of those in
-        `before`.
+        *key* and *value* belong to this pack's tokens; the next pack needs some of them. The next pack may also need
+        keys and values that earlier packs kept, which are copied from `before`.
         """
         import torch
 
@@ -83,9 +92,10 @@ class AttentionLayout:
         self.left[layer] = (torch.cat([old_parts[0], new_parts[0]], 2), torch.cat([old_parts[1], new_parts[1]], 2))
 
     def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns the keys and values of *layer* to which the pack's tokens may attend.
+        """Returns all keys and values of *layer* that this pack's tokens may attend to.
 
-        The keys and values that earlier packs kept come first, then *key* and *value* of this pack's tokens.
+        The keys and values that earlier packs kept come first. Then come *key* and *value*, which belong to this pack's
+        tokens.
         """
         import torch
 
@@ -96,7 +106,10 @@ class AttentionLayout:
 
     @cached_property
     def paths(self) -> list[list[tuple[int, int]]]:
-        """For each of the pack's own ranges, the ranges (start, stop) of keys above it, topmost first."""
+        """For each range of tokens in ``pack.own``, the ranges (start, stop) of its ancestors' keys.
+
+        The ancestors are listed from the root downwards.
+        """
         return [
             [link.keys for link in self.pack.links if link.queries[0] <= start < link.queries[1]]
             for start, _ in self.pack.own
@@ -104,13 +117,16 @@ class AttentionLayout:
 
     @cached_property
     def own(self) -> Round:
-        """The round in which the tokens of each of the pack's ranges attend to each other."""
+        """The input of the kernel call by which the tokens of each range in ``pack.own`` attend to each other."""
         kept = self.pack.kept
         return self._round(self.pack.own, [(start + kept, stop + kept) for start, stop in self.pack.own])
 
     @cached_property
     def rounds(self) -> list[Round]:
-        """The rounds in which tokens attend to keys above their own range: one round for each level of links."""
+        """The inputs of the kernel calls by which tokens attend to ancestors outside their own range.
+
+        There is one call for each level of links.
+        """
         levels: dict[int, tuple[list, list]] = {}
         for link in self.pack.links:
             queries, keys = levels.setdefault(link.level, ([], []))
@@ -133,7 +149,10 @@ class AttentionLayout:
 
 
 def register() -> None:
-    """Registers this attention with transformers as `NAME`; transformers builds no mask for it."""
+    """Registers this attention with transformers under the name `NAME`.
+
+    transformers then builds no attention mask for models that use this attention.
+    """
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, attend)
@@ -144,9 +163,10 @@ def attend(
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
     layout: AttentionLayout | None = None, **_: Any,
 ) -> tuple[torch.Tensor, None]:  # fmt: skip
-    """Computes the attention of one layer; transformers calls it in place of its own attention functions.
+    """Computes the attention of one layer; transformers calls this function in place of its own attention.
 
-    Returns the output, shape (1, tokens, heads, size), and None in place of the attention weights.
+    Returns the output, shape (1, tokens, heads, head size), and None in place of the attention weights. Also saves in
+    *layout* the keys and values that the next pack needs.
     """
     if layout is None:
         raise TypeError(f"the {NAME} attention of {type(module).__name__} was called without a layout")
@@ -173,9 +193,11 @@ def attend(
 def cascaded(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float, layer: int
 ) -> torch.Tensor:
-    """Computes the attention in float32 on the CPU: one call of the flash kernel for each range, and for each link.
+    """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
-    Returns the output, shape (1, heads, tokens, size). The functions below return the same shape.
+    The kernel is called once for each range in ``pack.own`` and once for each link; the results are merged. *scale*
+    multiplies the attention scores, and *layer* is the index of the layer. Returns the output, shape (1, heads, tokens,
+    head size).
     """
     import torch
 
@@ -202,9 +224,10 @@ def cascaded(
 def multiplied(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
-    """Computes the attention in half precision on the CPU, with plain products of some rows at a time.
+    """Computes the attention in half precision on the CPU, by plain matrix products for `_ROWS` tokens at a time.
 
-    The flash kernel would take three times as long there.
+    In half precision on the CPU, torch's flash kernel would take three times as long. *scale* multiplies the attention
+    scores. Returns the output, shape (1, heads, tokens, head size).
     """
     import torch
 
@@ -233,7 +256,10 @@ def multiplied(
 def batched(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
-    """Computes the attention in half precision on CUDA: one call of the variable-length flash kernel for each round."""
+    """Computes the attention in half precision on CUDA: one call of the variable-length flash kernel for each `Round`.
+
+    *scale* multiplies the attention scores. Returns the output, shape (1, heads, tokens, head size).
+    """
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     out, sums = _variable(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
     out, sums = out.float(), sums.float()
@@ -253,9 +279,11 @@ def gathered(
     scale: float,
     window: int | None,
 ) -> torch.Tensor:
-    """Computes the attention of each range with a mask, after gathering all keys above the range.
+    """Computes the attention on any device, with a mask; supports a sliding window.
 
-    The function works on any device, and with a sliding *window* (in tokens; None: unlimited).
+    For each range in ``pack.own``, the keys of the range and of its ancestors are first copied into one tensor.
+    *window* is the number of tokens to which a token attends: itself and the nearest ancestors; None means all. *scale*
+    multiplies the attention scores. Returns the output, shape (1, heads, tokens, head size).
     """
     import torch
     from torch.nn.functional import scaled_dot_product_attention as attention
@@ -270,9 +298,10 @@ def weighed(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
     window: int | None, softcap: float | None,
 ) -> torch.Tensor:  # fmt: skip
-    """Computes the same as `gathered`, with plain products and a float32 softmax, as ``eager`` attention does.
+    """Computes the same attention as `gathered`, by plain matrix products and a float32 softmax.
 
-    *softcap* is the bound that a tanh puts on the scores, as in Gemma 2; None means no bound.
+    This matches the attention ``eager`` of transformers. If *softcap* is given, each attention score s becomes softcap
+    · tanh(s / softcap), as in Gemma 2.
     """
     import torch
 
@@ -291,9 +320,11 @@ def weighed(
 def _gathered(
     key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Yields four things for each of the pack's ranges: its tokens, keys, values and mask.
+    """Yields (tokens, keys, values, mask) for each range in ``pack.own``.
 
-    The keys and values are those of the range and of all ranges above it.
+    - *tokens*: the range, as a slice of the pack's tokens.
+    - *keys*, *values*: the keys and values of the range's ancestors, followed by the range's own.
+    - *mask*: shape (tokens, keys); true where the token attends to the key.
     """
     import torch
 
@@ -308,9 +339,10 @@ def _gathered(
 
 
 def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums: torch.Tensor) -> None:
-    """Merges *part*, the attention output for further keys, into *out* in place.
+    """Merges *part*, an attention output over further keys, into *out*, the output over the earlier keys.
 
-    *sums* and *part_sums* are the log-sum-exps of the scores behind *out* and *part*; *sums* is updated in place too.
+    *sums* and *part_sums* are the log-sum-exps of the attention scores that gave *out* and *part*. Both *out* and
+    *sums* are updated in place.
     """
     import torch
 
@@ -322,9 +354,11 @@ def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums:
 def _variable(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, ranges: Round, scale: float, *, causal: bool
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Computes the attention of *ranges* of tokens; *q*, *k* and *v* have the shape (tokens, heads, size).
+    """Computes the attention of *ranges* by one call of the variable-length flash kernel.
 
-    Returns the output in the shape of *q*, and the log-sum-exps of the scores, shape (heads, tokens).
+    *q*, *k* and *v* hold the queries, keys and values of the ranges, shape (tokens, heads, head size). If *causal*, a
+    token attends to the keys of its range up to its own position only. Returns the output in the shape of *q*, and the
+    log-sum-exps of the attention scores, shape (heads, tokens).
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 

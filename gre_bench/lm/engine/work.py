@@ -1,10 +1,12 @@
-"""Counts what a model computes for some conversations: tokens, rows of the head, pairs of attention.
+"""Counts the work of a model on some conversations, in tokens, rows and pairs.
 
-One forward pass of a dense transformer costs, in multiply-adds,
+One forward pass of a dense transformer takes this number of multiply-adds:
 
     tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
 
-where rows are the tokens whose next token is predicted, and a pair is a token and one token that it attends to.
+- *tokens* is the number of tokens that the model reads.
+- *rows* is the number of tokens to which the output head is applied, because their next token is scored.
+- *pairs* is the number of pairs of a token and a token that it attends to.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ class Work:
 
     - *tokens*: the number of tokens that the model reads.
     - *rows*: the number of tokens to which the model's output head is applied.
-    - *pairs*: the number of pairs (token, token that it attends to).
+    - *pairs*: the number of pairs of a token and a token that it attends to, itself included.
     """
 
     tokens: int
@@ -48,13 +50,13 @@ class Work:
 
 
 def alone(conversations: Sequence[Conversation]) -> Work:
-    """Returns the work when each conversation is computed by itself."""
+    """Returns the work if each of *conversations* is computed by itself."""
     lengths = [conversation.last for conversation in conversations]
     rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
     return Work(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
 
 
 def shared(conversations: Sequence[Conversation]) -> Work:
-    """Returns the work when each prefix that conversations share is computed once."""
+    """Returns the work if each prefix that several of *conversations* share is computed only once."""
     trie = TokenTrie(conversations)
     return Work(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))

@@ -1,1 +1,1 @@
-"""The embedded n-gram evaluation LM: counts and a copying cache."""
+"""The embedded n-gram evaluation LM, made of counts and a copying cache."""

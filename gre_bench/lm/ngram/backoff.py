@@ -1,10 +1,13 @@
-"""A trigram model with interpolated absolute discounting, whose words can be reweighted exactly.
+"""A trigram model with interpolated absolute discounting, in which the probabilities of words can be reweighted.
 
-P(w | a b) = kept(w | a b) + rest(a b) · P(w | b). P(w | b) is made likewise from the unigram. ``rest`` is 1 minus the
-sum of ``kept`` in that context, so the total stays 1 when n-grams are pruned (Kneser and Ney 1995).
+    P(w | a b) = kept(w | a b) + rest(a b) · P(w | b)
 
-With a factor r(w) for each word, the model becomes P(w | a b) · r(w) / Z(a b). Z is computed exactly for all contexts
-at once (unigram rescaling).
+Here, a and b are the two words before w. P(w | b) is made likewise from P(w). ``kept`` is the share of the trigram in
+its context, less a discount; 0 for a trigram that is not in the model. ``rest`` is 1 minus the sum of ``kept`` over all
+words in that context. The probabilities therefore sum to 1 even if rare n-grams are dropped (Kneser and Ney 1995).
+
+To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm Z(a
+b) makes the probabilities sum to 1 (unigram rescaling). The norms of all contexts are computed at once.
 """
 
 from __future__ import annotations
@@ -24,8 +27,14 @@ _DISCOUNTS = (0.75, 0.8, 0.85)
 class _Table:
     """The n-grams of one order, bigrams or trigrams.
 
-    `keys` holds the sorted keys ``context * size + word``, and `kept` the probability of each n-gram's word without
-    back-off. `rest` is the probability that each context leaves to the lower order.
+    *size* is the number of words in the vocabulary. The context of a bigram is the id of its first word. The context of
+    a trigram with the first words a and b is ``a * size + b``.
+
+    - `keys`: the n-grams in ascending order, each as the integer ``context * size + word``.
+    - `words`: the last word of each n-gram.
+    - `kept`: the value of ``kept`` in the module's formula for each n-gram.
+    - `contexts`: the distinct contexts, in ascending order.
+    - `rest`: the probability that each context leaves to the lower order.
     """
 
     def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
@@ -45,10 +54,13 @@ class _Table:
 
 
 class Contexts:
-    """The bigram and trigram contexts at each position of a text of word *ids*.
+    """The contexts at each position of a text: the word before, and the two words before.
 
-    `keys` holds the contexts' keys, and `rows` their rows in *tables* (-1: never seen). *size* is the number of words
-    in the vocabulary.
+    *ids* are the word ids of the text, *tables* the tables of bigrams and trigrams. *size* is the number of words in
+    the vocabulary.
+
+    - `keys`: two arrays of integers, the bigram and the trigram context at each position (see `_Table`).
+    - `rows`: two arrays, the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
     """
 
     def __init__(self, ids: np.ndarray, tables: list[_Table], size: int):
@@ -59,7 +71,10 @@ class Contexts:
 
 
 class Backoff:
-    """The trigram model, built from the arrays of `backoff_counts`; `size` is the number of words in the vocabulary."""
+    """A trigram model, made from the arrays of `backoff_counts`.
+
+    `size` is the number of words in the vocabulary.
+    """
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         unigram = arrays["unigram"].astype(np.float64)
@@ -69,21 +84,24 @@ class Backoff:
         self.shorter = self.tables[0].row(self.tables[1].contexts % self.size)
 
     def contexts(self, ids: np.ndarray) -> Contexts:
-        """Returns the context at each position of a text of word *ids*."""
+        """Returns the contexts at each position of the text whose word ids are *ids*."""
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns P(word | context) at each position of a text, float64; *words* holds the word ids."""
+        """Returns P(word | the two words before) at each position of a text, float64.
+
+        *words* holds the word ids of the text, and *contexts* the contexts at the same positions.
+        """
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
         return chance
 
     def norms(self, factors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Returns Σ over words w of P(w | context) · ``factors[w]``, the norm of the reweighted model.
+        """Returns the norm Z(context) = Σ_w P(w | context) · ``factors[w]`` of every context in the model.
 
-        The three parts are the norm without a context, the norm of each bigram context, and the norm of each trigram
-        context.
+        *factors* holds the factor of each word of the vocabulary. The result has three parts: the norm of the empty
+        context, an array of the norms of bigram contexts, and an array of the norms of trigram contexts.
         """
         none = float(self.unigram @ factors)
         two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
@@ -91,18 +109,20 @@ class Backoff:
         return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
 
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
-        """Returns the norm at each position of a text: that of the longest context there that the model knows.
+        """Returns the norm Z (see the module) at each position of the text with these *contexts*.
 
-        *norms* comes from the method `norms`.
+        *norms* comes from the method `norms`. Each position takes the norm of the longest context that the model knows:
+        the two words before, the word before, or no word.
         """
         none, two, three = norms
         second, third = contexts.rows
         return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
 
     def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
-        """Returns Σ over positions of weight · P(w | context) for every word w, an array of length `size`.
+        """Returns the weighted expected count of every word of the vocabulary in a text, shape (`size`,).
 
-        *weights* holds one weight for each position of *contexts*.
+        The count of word w is Σ_i ``weights[i]`` · P(w | context at position i). *contexts* holds the contexts at each
+        position of the text, and *weights* the weight of each position.
         """
         second, third = contexts.rows
         three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
@@ -120,9 +140,10 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Counts the n-grams of *texts* and returns the arrays of a `Backoff`.
+    """Counts the n-grams of *texts* and returns the arrays from which a `Backoff` is made.
 
-    Each text is an array of word ids below *size*. N-grams seen fewer than *fewest* times are dropped.
+    Each text is an array of word ids, and *size* is the number of words in the vocabulary. Bigrams and trigrams seen
+    fewer than *fewest* times are dropped.
     """
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:

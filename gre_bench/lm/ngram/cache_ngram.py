@@ -1,15 +1,22 @@
-"""`cache-ngram`: the embedded evaluation LM, made of counts and a copying cache; it needs only numpy.
+"""`cache-ngram`: the embedded evaluation LM, made of n-gram counts and a copying cache; it needs only numpy.
 
-The known text consists of the synopsis and the first review, each if the prediction has one. P(reply | known) is a
-product over tokens of P(gap, capitals | kinds of tokens) · P(token | reply so far, known), where
+The known text is the synopsis followed by the first review; a prediction may lack either. P(reply | known text) is the
+product of P(gap, capitals | kinds of tokens) · P(token | so far, known) over the reply's tokens, where
 
     P(token | so far)        = μ₀ trigram + μ₁ earlier words of the reply + μ₂ continuations seen in the reply
     P(token | so far, known) = λ₀ P(token | so far) + λ₁ trigram reweighted towards the known text
                              + λ₂ words of the known text + λ₃ continuations seen in the known text
 
-If a source has nothing to copy, its weight goes to the first term of its sum. A word outside the vocabulary has the
-trigram's probability of an unknown word times the probability of its spelling. The product is therefore a distribution
-over all texts without lone surrogates, and log-ratios between known texts are exact.
+- *gap*: the white space before the token.
+- *so far*: the tokens of the reply before this one.
+- *continuations*: words that followed other occurrences of the previous word.
+
+The weights μ sum to 1, and so do the weights λ. If a term has nothing to copy, its weight goes to the first term of its
+sum. For a word outside the vocabulary, the trigram model's probability of an unknown word is multiplied by the
+probability of the spelling.
+
+The probabilities of all texts without lone surrogates therefore sum to 1. Log-probabilities of a reply under different
+known texts can be compared without further normalisation.
 """
 
 from __future__ import annotations
@@ -37,15 +44,17 @@ _KEPT_TEXTS = 64
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The parts of a reply's probability that do not depend on a known text; arrays have one value for each token.
+    """The parts of a reply's probability that do not depend on a known text.
 
-    - *text*: the tokens of the reply.
-    - *contexts*: their contexts in the trigram model.
-    - *form*: log-probability of the token's gap and capitals.
-    - *spelling*: log-probability of the characters of the token's word.
-    - *trigram*, *unknown*: the trigram's probabilities of the word and of an unknown word.
-    - *marginal*, *marginal_unknown*: the same two probabilities, by the weighted sum of all sources without a known
-      text.
+    All arrays have one value for each token of the reply, its end included. Log-probabilities are in nats.
+
+    - *text*: the tokens as integers.
+    - *contexts*: the tokens' contexts in the trigram model.
+    - *form*: the log-probability of the token's gap and capitals.
+    - *spelling*: the log-probability of the spelling of the token's word.
+    - *trigram*: P(the token's word) in the trigram model; 0 for a word outside the vocabulary.
+    - *unknown*: P(a word outside the vocabulary) at this position in the trigram model.
+    - *marginal*, *marginal_unknown*: the same two probabilities by the module's formula for P(token | so far).
     """
 
     text: Reading
@@ -60,10 +69,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The contribution of a known text to the probability of replies.
+    """The effect of a known text on the probabilities of replies.
 
-    *factors* holds a factor for each word of the vocabulary. *norms* holds the norms of the trigram model with these
-    factors (`Backoff.norms`). *copies* gives the probabilities of copying from the text.
+    - *factors*: the factor of each word of the vocabulary in the reweighted trigram model.
+    - *norms*: the norms of the trigram model with these factors (`Backoff.norms`).
+    - *copies*: the probabilities of copying words from the known text.
     """
 
     factors: np.ndarray
@@ -72,7 +82,10 @@ class Known:
 
 
 class CacheNgram:
-    """The evaluation LM made of *config*, *vocabulary* and *arrays*; open one with `load`."""
+    """The evaluation LM `cache-ngram`; open one with `load`.
+
+    The parameters mean the same as the fields of `NgramFiles`.
+    """
 
     def __init__(
         self,
@@ -108,16 +121,18 @@ class CacheNgram:
 
     @property
     def identity(self) -> LMIdentity:
-        """The signature of this LM: its name, the digest of its files, and two versions.
+        """The part of a signature that identifies this LM.
 
-        The versions are those of this code and of Python's Unicode tables.
+        The identity holds the LM's name, the digest of its files, and the versions of this code and of Python's Unicode
+        tables.
         """
         return self._identity
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns log P(reply | x, synopsis) of each prediction in nats, for each token and for the end of the reply.
+        """Returns log P(reply | synopsis, first review) of each prediction in nats, in the order of *predictions*.
 
-        A text with a lone surrogate gives a final `SpanError` with the code ``bad_text``; all others can be scored.
+        Each result has one log-probability for each token of the reply and one for the reply's end. If a text holds a
+        lone surrogate, the result is a `SpanError` with the code ``bad_text``. All other texts can be scored.
         """
         self._numbers.clear()
         replies: dict[str, Reply] = {}
@@ -134,9 +149,9 @@ class CacheNgram:
         return answers
 
     def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
-        """Returns log P(token | reply so far, known) in nats for each token of *reply* and for its end.
+        """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end.
 
-        *known* is the known text's contribution; None means no known text.
+        *known* is the effect of the known text; None means that there is no known text.
         """
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:
@@ -146,7 +161,7 @@ class CacheNgram:
             return np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling) + reply.form
 
     def read_reply(self, text: str) -> Reply:
-        """Computes the parts of the probability of the reply *text* that do not depend on a known text."""
+        """Reads the reply *text* and returns the parts of its probability that do not depend on a known text."""
         spelled = split(text)
         reading = self._read(spelled.words)
         spelling = self._spellings[reading.ids]
@@ -167,9 +182,9 @@ class CacheNgram:
         )
 
     def read_known(self, text: str) -> Known | None:
-        """Returns the contribution of the known *text* to replies; None if the text holds no word to copy.
+        """Reads the known *text* and returns its effect on replies; None if *text* holds no word to copy.
 
-        The result is valid until the next call of `logprob`.
+        The result is valid until the next call of `logprob`, which gives new integers to the unknown words.
         """
         reading = self.read(text)
         if not (self._weights(reading) > 0).any():
@@ -178,22 +193,24 @@ class CacheNgram:
         return Known(factors, self.backoff.norms(factors), Copies(reading.words, self._weights(reading), NEWLINE_ID))
 
     def read(self, text: str) -> Reading:
-        """Returns the tokens of *text* without its end."""
+        """Returns the tokens of *text* as integers, without the token for the end of the text."""
         return self._read(split(text).words[:-1])
 
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far).
+        """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
-        Both arrays have the shape (terms, tokens of *text*). *trigram* and *unknown* mean the same as in `Reply`.
+        Returns two arrays of shape (terms, tokens of *text*): P(the token's word) and P(unknown word) according to each
+        term. *trigram* and *unknown* mean the same as in `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Returns P(word) and P(unknown word) by each term of the module's formula for P(token | so far, known).
+        """Computes the terms of the module's formula for P(token | so far, known), without the weights λ.
 
-        Both arrays have the shape (terms, tokens of *reply*).
+        Returns two arrays of shape (terms, tokens of *reply*): P(the token's word) and P(unknown word) according to
+        each term.
         """
         norms = self.backoff.norms_at(known.norms, reply.contexts)
         reweighted = (
@@ -219,7 +236,7 @@ class CacheNgram:
     def _spell(self, words: list[str]) -> np.ndarray:
         """Returns the log-probability of the spelling of each of *words* in nats.
 
-        All punctuation marks are equally likely.
+        *words* may hold words and punctuation marks. All punctuation marks are equally likely.
         """
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
@@ -232,9 +249,12 @@ class CacheNgram:
 def _with_fallback(
     whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stacks the pairs (P(word), P(unknown word)) of *sources* into two arrays of shape (sources, tokens).
+    """Stacks the probabilities of several sources; where a source has nothing to copy, a fallback takes its place.
 
-    Where a source has nothing to copy (NaN), *whole* and *unknown* replace its numbers.
+    Each of *sources* is a pair of arrays with one value for each token: P(the token's word) and P(unknown word). A NaN
+    in the first array means that the source has nothing to copy. There, the fallback's values *whole* and *unknown*
+    replace the source's values. Returns the stacked first arrays and the stacked second arrays, both of shape (sources,
+    tokens).
     """
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])

@@ -1,8 +1,8 @@
-"""Distributions over words that occurred before: earlier in the reply, or in the known text.
+"""The probability that a word of the reply is copied from the earlier reply or from the known text.
 
-Each word is an integer here. Each public function returns the probability of the word at each position of the reply.
-The probability is NaN where the source has nothing to copy. At each position, the probabilities of all words sum to 1.
-The functions take O(n log n) time in the length of the texts.
+Words are integers here. For each position of the reply, the functions return the probability of the word that stands at
+that position. The probability is NaN where there is nothing to copy. At every other position, the probabilities of all
+possible words sum to 1. The functions take O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ _PAIR = 1 << 32
 
 
 def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Returns P(word) at each position if a word is sampled from the reply so far in proportion to *weights*.
+    """Returns the probability of each word of a reply if it is copied from a random earlier position of the reply.
 
-    *words* is the reply. *weights* holds one weight for each position, and equal words have equal weights.
+    *words* is the reply. An earlier position is chosen in proportion to its entry in *weights*. Equal words must have
+    equal weights.
     """
     total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
     return _ratio(_times_before(words) * weights, total)
 
 
 def continued(words: np.ndarray, first: int) -> np.ndarray:
-    """Returns P(word) at each position if a word is sampled from those that followed the previous word earlier.
+    """Returns the probability of each word of a reply if it is a random continuation of the previous word.
 
-    *words* is the reply; *first* counts as the word before the first word of the reply.
+    The continuations are the words that followed earlier occurrences of the previous word in the reply. All these
+    occurrences are equally likely. *words* is the reply. *first* stands for the word before the reply's first word.
     """
     before = _before(words, first)
     return _ratio(_times_before(before * _PAIR + words), _times_before(before))
 
 
 class Copies:
-    """The words that a reply can copy from a known text.
+    """The probabilities of copying words from a known text.
 
-    *words* is the known text, and *weights* holds the weight of each of its positions. *first* counts as the word
-    before the first word of a text.
+    - *words*: the words of the known text.
+    - *weights*: the weight of each position of the known text.
+    - *first*: an integer that stands for the word before the first word of any text.
     """
 
     def __init__(self, words: np.ndarray, weights: np.ndarray, first: int):
@@ -48,13 +51,17 @@ class Copies:
         self._befores, self._before_counts = np.unique(before, return_counts=True)
 
     def copied(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) at each position of *reply* if a word of the known text is sampled by its weight."""
+        """Returns the probability of each word of *reply* if it is copied from a random position of the known text.
+
+        A position of the known text is chosen in proportion to its weight.
+        """
         return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
 
     def followed(self, reply: np.ndarray) -> np.ndarray:
-        """Returns P(word) at each position of *reply* if a word is sampled from those that follow the previous word.
+        """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
 
-        Those are the words that follow, in the known text, the word before this position of the reply.
+        The continuations are the words that follow occurrences of the previous word in the known text. All these
+        occurrences are equally likely.
         """
         before = _before(reply, self._first)
         count = look_up(self._befores, self._before_counts, before)
@@ -70,7 +77,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
 
 
 def _times_before(keys: np.ndarray) -> np.ndarray:
-    """Returns for each position of *keys* how often its key occurs at earlier positions."""
+    """Returns, for each position of *keys*, the number of earlier positions with the same key."""
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     positions = np.arange(len(keys))

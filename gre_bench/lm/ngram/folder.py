@@ -1,4 +1,7 @@
-"""Reads and writes the files of a `cache-ngram` model: its config, vocabulary and arrays, as JSON and safetensors."""
+"""Reads and writes the folder of a `cache-ngram` model.
+
+The folder holds three files: the config and the vocabulary as JSON, and the arrays as safetensors.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +24,13 @@ CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safeten
 
 @dataclass(frozen=True, slots=True)
 class NgramFiles:
-    """The contents of the three files of a model.
+    """The contents of the three files of a `cache-ngram` model.
 
-    *config* holds the settings and weights, *vocabulary* the words, and *arrays* the counts by name. *alphabet* gives
-    the numbers of characters that the model assumes. *digest* is the SHA-256 over the three files.
+    - *config*: the settings and weights of the model.
+    - *vocabulary*: the words; a word's id is its index.
+    - *arrays*: the arrays of counts and probabilities, by name.
+    - *alphabet*: the number of Unicode characters of each kind.
+    - *digest*: SHA-256 over the three files.
     """
 
     config: dict[str, Any]
@@ -35,7 +41,7 @@ class NgramFiles:
 
 
 def read_files(folder: Path) -> NgramFiles:
-    """Reads the model files in *folder*; raises `LMError` if a file is missing, damaged or of another format."""
+    """Reads the model in *folder*; raises `LMError` if a file is missing, damaged or of another format."""
     from safetensors import SafetensorError
     from safetensors.numpy import load as load_arrays
 
@@ -70,7 +76,10 @@ def read_files(folder: Path) -> NgramFiles:
 def write_files(
     folder: Path, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes the three files of a model to *folder*, which is made if absent; other files there stay as they are."""
+    """Writes the three files of a model to *folder*.
+
+    The folder is made if it does not exist. Other files in the folder stay as they are.
+    """
     from safetensors.numpy import save as save_arrays
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,14 @@
-"""How much likelier each word of the vocabulary becomes in a reply once a text about the same paper is known.
+"""Computes how much likelier each word of the vocabulary becomes in a reply once a text about the same paper is known.
 
-Each word has a row of features, and the logarithm of its factor in the trigram model is linear in them. Most features
-are zero unless the known text contains the word. They depend on the word's inverse document frequency (piecewise
-linear), its count and the length of the text. The other features apply if the text contains another word of the same
-stem, or if its topics favour the word.
+Each word gets a factor, which multiplies its probability in the trigram model. The logarithm of the factor is a
+weighted sum of the word's features:
+
+- For words in the known text: the word's inverse document frequency (piecewise linear), its count, the length of the
+  text, and how strongly reviews of one paper share the word.
+- For other words: whether the known text contains a word of the same stem.
+- For words that belong to topics: how much likelier the topics of the known text make the word.
+
+All other features of a word are zero.
 """
 
 from __future__ import annotations
@@ -64,8 +69,9 @@ _STEM = 4
 class Reading:
     """The tokens of a text as integers.
 
-    *ids* holds each token's index in the vocabulary, 0 for an unknown word. *words* holds the same, except that each
-    unknown word has an integer of its own. *unknown* lists the unknown words in the order of the text.
+    - *ids*: the index of each token in the vocabulary; 0 for an unknown word.
+    - *words*: the same, except that each distinct unknown word has an integer of its own.
+    - *unknown*: the words that are not in the vocabulary, as strings in the order of the text.
     """
 
     ids: np.ndarray
@@ -74,9 +80,10 @@ class Reading:
 
 
 class KnownText:
-    """Computes features of known texts for each word of *vocabulary*.
+    """Computes the features (see the module) of each word of *vocabulary* for a known text.
 
-    *arrays* holds document frequencies and topics, counted over *papers* papers.
+    *arrays* holds document frequencies, topics and how strongly reviews of one paper share a word. These were counted
+    over *papers* papers.
     """
 
     def __init__(self, vocabulary: list[str], arrays: Mapping[str, np.ndarray], papers: int):
@@ -96,9 +103,9 @@ class KnownText:
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
     def features(self, text: Reading) -> np.ndarray:
-        """Returns the features of each word given the known *text*: shape (vocabulary, `FEATURES`).
+        """Returns the features of each word of the vocabulary for the known *text*: shape (vocabulary, `FEATURES`).
 
-        The factor of a word is the exponential of the weighted sum of its features.
+        The factor of a word in the trigram model is the exponential of the weighted sum of its features.
         """
         ids, counts = np.unique(text.ids, return_counts=True)
         counts, ids = counts[self.words[ids]], ids[self.words[ids]]
@@ -121,7 +128,10 @@ class KnownText:
         return columns.T
 
     def copy_weights(self, text: Reading) -> np.ndarray:
-        """Returns the inverse document frequency of each token of *text* in nats; 0 for marks, newlines and the end."""
+        """Returns the weight of each token of *text* for copying: its inverse document frequency in nats.
+
+        Marks, newlines and the end get 0.
+        """
         words = self.words[text.ids]
         words[text.ids == 0] = [is_word(word) for word in text.unknown]
         return np.where(words, np.where(text.ids == 0, self.unseen_idf, self.idf[text.ids]), 0.0)
@@ -134,7 +144,10 @@ class KnownText:
 
 
 def stem(word: str) -> str:
-    """Returns *word* without its longest ending from a fixed list, if at least four characters remain."""
+    """Returns *word* without the longest ending that can be removed so that at least four characters remain.
+
+    The endings come from a fixed list. A word without such an ending is returned as it is.
+    """
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _STEM:
             return word[: -len(ending)]
@@ -144,7 +157,7 @@ def stem(word: str) -> str:
 def _hats(values: np.ndarray) -> np.ndarray:
     """Returns the piecewise-linear basis over `KNOTS` at *values*: shape (values, knots).
 
-    Each value is shared between its two neighbouring knots; the shares sum to 1.
+    A row has an entry for each knot. The entries of the two knots around the value sum to 1; all others are 0.
     """
     values = np.clip(values, KNOTS[0], KNOTS[-1])
     left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)

@@ -1,10 +1,11 @@
-"""Splits a text into words, gaps and capitals and joins it again; gives probabilities of gaps and capitals.
+"""Splits a text into words, gaps and capitals, joins them again, and computes probabilities of gaps and capitals.
 
-Every text corresponds to exactly one valid sequence of tokens, and every such sequence to one text. A token is a
-maximal run of letters, digits and underscores (a word), a newline, any other visible character (a mark), or the end.
-Before each token stands its gap, a run of white space without newlines. The gap may be empty except between two words.
-Only A-Z are folded to lower case. A distribution over folded tokens, times the probabilities given here, is therefore a
-distribution over all texts.
+A token is one of four: a word (a maximal run of letters, digits and underscores), a newline, a mark (any other visible
+character), or the end of the text. Before each token stands its gap, a run of white space without newlines. The gap may
+be empty, except between two words. Every text thus corresponds to exactly one sequence of tokens and gaps.
+
+A folded token has A-Z replaced by a-z. A distribution over folded tokens, multiplied by the probabilities of gaps and
+capitals, is a distribution over all texts.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _LOG_HALF = float(np.log(0.5))
 
 @dataclass(frozen=True, slots=True)
 class Alphabet:
-    """The number of characters of each kind in Unicode of version *unicode*.
+    """The number of characters of each kind in version *unicode* of Unicode.
 
-    *word* counts the characters of words, *space* white space, and *mark* all other visible characters. A-Z count as
-    a-z, and the newline is not counted.
+    - *word*: characters of words; A-Z count as a-z.
+    - *space*: white space without the newline.
+    - *mark*: all other visible characters.
     """
 
     word: int
@@ -50,10 +52,11 @@ def alphabet_of_python() -> Alphabet:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A text split into tokens.
+    """A text split into tokens; each list has one entry for each token.
 
-    Each list has one entry for each token. *words* holds the folded forms, *gaps* the gap before each token, and
-    *written* the forms as written.
+    - *words*: the tokens with A-Z folded to lower case.
+    - *gaps*: the white space before each token.
+    - *written*: the tokens as they stand in the text.
     """
 
     words: list[str]
@@ -62,7 +65,7 @@ class Spelled:
 
 
 def split(text: str) -> Spelled:
-    """Returns the tokens of *text*, the last of which is the end.
+    """Returns the tokens of *text*; the last token is the end of the text.
 
     Raises `UnicodeEncodeError` if the text holds a lone surrogate.
     """
@@ -71,20 +74,21 @@ def split(text: str) -> Spelled:
 
 
 def join(spelled: Spelled) -> str:
-    """Returns the text from which *spelled* was made."""
+    """Returns the text that was split into *spelled*."""
     return "".join(gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True))
 
 
 def is_word(token: str) -> bool:
-    """Whether *token* is a word: not a mark, a newline or the end."""
+    """Whether *token* is a word, and not a mark, a newline or the end."""
     return token[:1].isalnum() or token[:1] == "_"
 
 
 def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
-    """Counts the kinds of gaps and capitals in *texts*, and adds a half to each count.
+    """Counts the kinds of gaps and capitals in *texts*, and adds 1/2 to each count.
 
-    ``gaps`` has the shape 3 × 4 × 3: kind of the token before, kind of the token, kind of gap. ``capitals`` has the
-    shape 3 × 4: kind of the token before, kind of capitals.
+    - ``gaps``, shape (3, 4, 3): kind of the token before the gap (line start, word, mark), kind of the token after it
+      (newline, word, mark, end), and kind of gap (empty, one space, other).
+    - ``capitals``, shape (3, 4): kind of the token before, and kind of capitals (lower, Capital, UPPER, other).
     """
     gaps, capitals = np.full((3, 4, 3), 0.5), np.full((3, 4), 0.5)
     gaps[_WORD, _WORD, 0] = 0
@@ -98,9 +102,10 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 class Form:
-    """Gives the log-probabilities of gaps and capitals, which depend only on the kinds of the two neighbouring tokens.
+    """Computes the log-probabilities of gaps and capitals.
 
-    *counts* comes from `form_counts`.
+    A gap is the white space between two tokens; its probability depends on the kinds of both tokens. The probability of
+    a token's capitals depends on the kind of the token before. *counts* comes from `form_counts`.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -110,15 +115,16 @@ class Form:
         self._one_more_space = float(_LOG_HALF - np.log(alphabet.space))
 
     def logprobs(self, spelled: Spelled) -> np.ndarray:
-        """Returns for each token the log-probability of its gap and its capitals together, in nats."""
+        """Returns, for each token, the log-probability of its gap plus that of its capitals, in nats."""
         before, here = _kinds_of_tokens(spelled.words)
         return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each gap.
+        """Returns the log-probability of each gap in nats.
 
-        *before* and *here* hold the kinds of the tokens before and after each gap. A gap is empty, one space, or any
-        string of spaces, whose length is geometric with parameter 1/2.
+        *before* and *here* hold the kinds of the tokens before and after each gap. The model makes a gap in one of
+        three ways: empty, one space, or a random string of white space whose length is geometric with parameter 1/2.
+        The probabilities of all ways that give the same gap are added.
         """
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
@@ -128,10 +134,11 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each token's capitals; *before* holds the kind of the token before each.
+        """Returns the log-probability of each token's capitals in nats.
 
-        The capitals of a token are lower, Capital, UPPER, or any pattern with probability 1/2 for each letter. A single
-        capital letter is both Capital and UPPER.
+        *before* holds the kind of the token before each token. The model makes capitals in one of four ways: lower,
+        Capital, UPPER, or a random pattern with probability 1/2 for each letter. The probabilities of all ways that
+        give the same capitals are added.
         """
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
@@ -143,7 +150,8 @@ class Form:
 def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Returns two arrays with one entry for each token: the kind of the token before it, and its own kind.
 
-    The kinds before are line start, word and mark; the token's own kinds are newline, word, mark and end.
+    The kind of the token before is line start (0), word (1) or mark (2). The token's own kind is newline (0), word (1),
+    mark (2) or end (3).
     """
     here = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
     before = np.concatenate(([_LINE], here[:-1]))
@@ -156,9 +164,9 @@ def _kind_of_gap(gap: str) -> int:
 
 
 def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
-    """Returns two arrays with one entry for each token: the pattern of its capitals, and its number of ASCII letters.
+    """Returns two arrays with one entry for each token: its kind of capitals, and its number of ASCII letters.
 
-    The patterns are 0 (lower), 1 (Capital), 2 (UPPER) and 3 (other).
+    The kinds are 0 (lower), 1 (Capital), 2 (UPPER) and 3 (any other pattern).
     """
     letters = np.array([len(word.encode().translate(None, _NOT_LETTERS)) for word in spelled.words])
     kinds = np.zeros(len(letters), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""The probability of a word's spelling, which gives every word outside the vocabulary its own probability.
+"""A character model of spelling, which gives every word outside the vocabulary its own probability.
 
-The order of the model is fixed: three characters predict the next. Witten-Bell interpolation backs off to a uniform
-distribution over all characters.
+Each character is predicted from the three characters before it. Witten-Bell interpolation backs off to shorter contexts
+and in the end to a uniform distribution over all characters.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ _BLOCK = 1 << 16
 
 
 class Speller:
-    """Computes P(word) as a chain of characters that closes with an end, smoothed as the module describes.
+    """Computes P(word) as the product of the probabilities of its characters and of the end that follows them.
 
-    A word is never empty: the first character is not the end. *characters* and *counts* come from `spelling_counts`.
+    A word has at least one character. *characters* and *counts* come from `spelling_counts`. *alphabet* gives the
+    number of characters that words can contain.
     """
 
     def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -36,7 +37,7 @@ class Speller:
         self._never_empty = -float(np.log1p(-self._next(np.zeros((1, ORDER), dtype=np.int64))[0]))
 
     def logprobs(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability of each of *words* in nats; no word may be empty or hold A-Z."""
+        """Returns the log-probability of each of *words* in nats; no word may be empty or contain A-Z."""
         lengths = np.array([len(word) for word in words])
         ends = np.cumsum(lengths + 1) - 1
         codes = np.frombuffer("\0".join([*words, ""]).encode("utf-32-le"), dtype=np.uint32).astype(np.int64)
@@ -53,7 +54,7 @@ class Speller:
         return np.add.reduceat(logs, begins) + self._never_empty
 
     def _next(self, ids: np.ndarray) -> np.ndarray:
-        """Returns P(last character | earlier characters) for each row of character *ids*."""
+        """Returns P(last character | characters before it) for each row of *ids*, an array of character ids."""
         chance = np.full(len(ids), self._flat)
         key, power = np.zeros(len(ids), dtype=np.int64), 1
         for order, (keys, seen, contexts, totals, kinds) in enumerate(self._tables, start=1):
@@ -66,7 +67,10 @@ class Speller:
 
 
 def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
-    """Returns the distinct characters of *words*, sorted, and the arrays of counts of their n-grams for a `Speller`."""
+    """Counts the character n-grams of *words* for a `Speller`.
+
+    Returns the distinct characters of *words* as a sorted string, and the arrays of counts by name.
+    """
     words = list(words)
     characters = "".join(sorted(set("".join(words))))
     ids = {character: index + 2 for index, character in enumerate(characters)}
@@ -84,9 +88,9 @@ def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Returns the value of each key in *wanted*; the value is 0 for a key that is not in *keys*.
+    """Returns the value of each key in *wanted*; 0 for a key that is not in *keys*.
 
-    *keys* must be sorted, and *values* holds one value for each of *keys*.
+    *keys* must be sorted. ``values[i]`` is the value of ``keys[i]``.
     """
     if not len(keys):
         return np.zeros(len(wanted))

