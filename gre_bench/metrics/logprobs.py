@@ -117,8 +117,8 @@ class LogprobMetric:
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
         """Returns one `Score` for each of *cases*, in order.
 
-        If a case cannot be scored, its `Score` states the problem. *known* maps content addresses to answers that need
-        not be computed again.
+        If a case cannot be scored, its `Score` states the problem. *known*: content address → answer, for predictions
+        that need not be computed again.
         """
         parts = [addressed(self.recipe, case, self.settings) for case in cases]
         answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}

@@ -69,7 +69,7 @@ class Published:
 def publish(
     release_store: ReleaseStore, publication: Publication, at: Callable[[str], None] = lambda step: None
 ) -> Published:
-    """Makes a new release, or returns the latest release if no table has changed since.
+    """Makes a new release, or returns the latest release if a new one would be equal.
 
     *at*: called before each step with the name of the step. Raises `LockedError` if another process is making
     a release of the edition.

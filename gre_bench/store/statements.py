@@ -1,8 +1,8 @@
 """The program's SQL statements by kind and name, from the files below ``sql/``.
 
 A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a file,
-``-- name: papers`` starts the statement *papers*, which ends at the next such line. A file without such lines holds one
-statement, named like the file. Each file is read once.
+``-- name: papers`` starts the statement *papers*, which ends at the next ``-- name:`` line. A file without ``-- name:``
+lines holds one statement, named like the file. Each file is read once.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ BOARD_SETTINGS = Query("board_settings", SettingsRow)
 
 
 class BoardTextRow(TypedDict):
-    """One row per candidate, task and writer: the requests to that writer and the tokens they took.
+    """One row per candidate, task and writer: the requests to the writer and the tokens that these requests took.
 
     *task*: ``review`` or ``judgments``. *asked*: number of requested texts. *unusable*: number of requests without a
     text.

@@ -92,7 +92,7 @@ UNWRITTEN = Query("unwritten", UnwrittenRow)
 
 
 class TextOutcomesRow(TypedDict):
-    """One row per task, writer and outcome: the number of requested texts and the tokens they took.
+    """One row per task, writer and outcome: the number of requested texts and the tokens that these texts took.
 
     *task*: review, judgments or assw (synopses). *outcome*: ``ok``, ``cut`` for a text cut at the token limit, or why
     there is no text. *from_the_archive*: texts answered by the archive of earlier replies.
