@@ -117,7 +117,7 @@ def _elsewhere(
     """Returns the response of *candidate* to a paper other than that of *entry*; None if there is none.
 
     *moved*: (candidate id, id of the paper of *entry*) → the response to another paper. *response*: the response to the
-    paper of *entry*. For the generic control *response* is returned, because it is the same for every paper.
+    paper of *entry*. The generic control responds to every paper alike, so its *response* is returned.
     """
     if candidate.candidate_id == controls.GENERIC:
         return response

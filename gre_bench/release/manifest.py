@@ -31,8 +31,8 @@ _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", 
 def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
     """Writes the manifest of the release in *folder* and a file with the manifest's digest; returns the digest.
 
-    *about*: facts about the release, which become the first entries of the manifest. *key*: signs the release; the
-    manifest names this key, and a signature file is written too. None makes an unsigned release.
+    *about*: facts about the release, which become the first entries of the manifest. *key*: the key that
+    signs the release. The manifest then names this key, and a signature file is written too.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}

@@ -43,7 +43,7 @@ class LeaderboardRow(TypedDict):
     - *judged*: number of reviews that the writer read. *unparsable*: how many of these reviews gave no judgment.
     - *lines*: number of lines of all judgments. *strays*: how many of these lines use none of the four openings.
     - *median_lines*: median number of judgments per review. *human_lines*: the same for the human baseline.
-    - *covered*: mean share of a review's distinct words that its judgments keep.
+    - *covered*: mean share of a review's distinct words that also occur in its judgments.
     - *few_lines*: whether *median_lines* is below half of *human_lines*.
     - *usd*: cost at listed prices.
     - *conflict*: the evaluation LM or writer that belongs to the candidate's own model family.
@@ -189,7 +189,7 @@ class JudgedCandidateRow(TypedDict):
     - *judged*: number of reviews that the writer read. *unparsable*: how many of these reviews gave no judgment.
     - *lines*: number of lines that the writer wrote. *strays*: how many of these lines are no judgment.
     - *median_lines*: median number of judgments per review.
-    - *covered*: mean share of a review's distinct words that its judgments keep.
+    - *covered*: mean share of a review's distinct words that also occur in its judgments.
     """
 
     candidate_id: str
