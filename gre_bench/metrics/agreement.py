@@ -37,8 +37,8 @@ class Agreement:
     - *at_length*: the correlation with the logarithm of length held fixed.
     - *over_length*: *value* minus the correlation between length and grades. *over_length_p*: the p-value of this gain.
     - *low*, *high* and all fields that end in these words: the ends of 95% intervals, with items resampled.
-    - *reviews*: the number of graded reviews with a score. *items*: the number of their items.
-    - *graded*: the number of all graded reviews, with or without a score.
+    - *reviews*: the number of graded reviews with a score. *items*: the number of items of these reviews.
+    - *graded*: the number of graded reviews, whether they have a score or not.
     - *problem*: why there is no *value*; else None.
     """
 
@@ -74,7 +74,7 @@ def agreements(
     """Returns the agreement of *scores* with the grades: one `Agreement` for each kind in `KINDS`.
 
     - *words*: review id → the review's length in words.
-    - *by_length*: whether to compute the *at_length* and *over_length* values; otherwise they are None.
+    - *by_length*: whether to compute the fields *at_length* and *over_length*; if not, these fields are None.
     - *resamples*, *seed*: the number of resamples for the intervals, and their random seed.
     """
     scored = [row for row in scores if row.value is not None]

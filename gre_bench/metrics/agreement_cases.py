@@ -95,7 +95,8 @@ def plan_agreement(
 def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
     """Returns the reviews of *items* that the metric *recipe* can read, each moved to another item.
 
-    `gre_bench.metrics.chance` describes how and why. *writer* is the writer whose judgments are read.
+    `gre_bench.metrics.chance` describes how and why reviews are moved. *writer*: the writer whose judgments the metric
+    reads. *seed*: the random seed of the moves.
     """
     responses: dict[str, Response] = {}
     placed = []
@@ -123,7 +124,7 @@ def review_scores(
 ) -> list[ReviewScore]:
     """Returns one row for each graded review of *items*, with the mean score of the review's pairs.
 
-    *planned* holds the pairs of all reviews, and *scores* their scores. Pairs without a score are left out of the mean.
+    *planned*: the pairs of all reviews. *scores*: the scores of these pairs. The mean leaves out pairs without a score.
     """
     pairs: dict[str, list[Planned]] = defaultdict(list)
     for pair in planned:

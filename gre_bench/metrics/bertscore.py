@@ -108,7 +108,7 @@ def match(cosines: NDArray[np.float32]) -> Match:
     """Matches each piece with its most similar piece in the other text, and returns precision, recall and F1.
 
     *cosines* holds the similarities, shape (candidate's pieces, reference's pieces). F1 is None if precision and recall
-    differ in sign, because F1 then does not lie between them.
+    differ in sign, because F1 would then not lie between the two.
     """
     precision = float(cosines.max(axis=1).mean(dtype=np.float64))
     recall = float(cosines.max(axis=0).mean(dtype=np.float64))

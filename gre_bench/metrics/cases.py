@@ -1,4 +1,4 @@
-"""Plans the pairs of an edition: every (paper, candidate, reference) is either due or has a reason why it is not."""
+"""Plans the pairs of an edition: each (paper, candidate, reference) is to be scored now or has a reason why not."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def plan(
 ) -> list[Planned]:
     """Returns the planned pairs of the papers *entries*, paper by paper.
 
-    If the metric *recipe* needs no reference, there is one pair for each response. A pair that is not due is *waiting*,
-    *excluded* or *failed*:
+    If the metric *recipe* needs no reference, there is one pair for each response. A pair that cannot be scored now is
+    *waiting*, *excluded* or *failed*:
 
     - *waiting*: a text is missing that the next run tries to get.
     - *excluded*: the pair lies outside the metric by a rule that treats all candidates alike. Examples are a paper
@@ -114,10 +114,10 @@ def plan(
 def _elsewhere(
     entry: Entry, candidate: Candidate, response: Response | None, moved: Mapping[tuple[str, str], Response]
 ) -> Response | None:
-    """Returns the response of *candidate* to another paper than that of *entry*; None if there is no such response.
+    """Returns the response of *candidate* to a paper other than that of *entry*; None if there is none.
 
-    *moved* maps (candidate id, paper id) to these responses. The generic control has the same response to every paper,
-    so its *response* to this paper is returned.
+    *moved*: (candidate id, id of the paper of *entry*) → the response to another paper. *response*: the response to the
+    paper of *entry*. The generic control responds to every paper alike, so its *response* is returned.
     """
     if candidate.candidate_id == controls.GENERIC:
         return response
@@ -137,8 +137,13 @@ def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str |
 def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
     """Returns the name of the writer whose judgments are scored.
 
-    The first of these that exists is returned: the writer *requested* by the settings, the writer *in_use* in this run,
-    the only writer whose judgments *responses* hold. The result is ``none`` if *responses* hold no judgments. Raises
+    The first that exists of these is returned:
+
+    1. *requested*, the writer that the settings name;
+    2. *in_use*, the writer that this run uses;
+    3. the writer of the judgments in *responses*, if all are by one writer.
+
+    The result is ``none`` if *responses* hold no judgments. Raises
     `SettingsError` if there are several writers to choose from, or if the requested writer has no judgments.
     """
     if in_use is not None and requested in (None, in_use):

@@ -43,9 +43,11 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One move: the review *source* is scored in place of the review *key*, on the paper of *key*.
+    """One move of a review to another paper.
 
-    *swap* is the id of the exchange of reviews; all moves of one exchange have the same *swap*.
+    - *source*: id of the review that moves.
+    - *key*: id of the review whose place *source* takes. *source* is scored on the paper of *key*.
+    - *swap*: id of the exchange of reviews; all moves of one exchange have the same *swap*.
     """
 
     key: str
@@ -55,10 +57,10 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A candidate's response to another paper. Its score on *paper_id* shows what the candidate scores there by chance.
+    """A candidate's response to another paper, moved to *paper_id*, where its score shows what chance gives.
 
     - *writer*: the writer whose judgments are read, as in a signature.
-    - *candidate_id*: the candidate. *response*: its response to the other paper.
+    - *candidate_id*: the candidate. *response*: the candidate's response to the other paper.
     - *swap*: the id of the exchange of reviews that this response belongs to.
     """
 
@@ -72,9 +74,9 @@ class Moved:
 def moves(reviews: Sequence[Placed], seed: int) -> list[Move]:
     """Returns one move for each of *reviews* that can be moved, in the order of *reviews*.
 
-    Two reviews of similar length, sampled with *seed*, exchange papers. If one review is left over, it joins two
-    others, and the three exchange papers in a ring. No review moves to a paper that it may describe. If all reviews
-    belong to one paper, there are no moves.
+    Reviews of similar length are paired at random (*seed*), and the two of a pair exchange papers. A review that is
+    left over joins a pair, and these three reviews exchange papers in a ring. No review moves to a paper that it may
+    describe. If all reviews belong to one paper, there are no moves.
     """
     swaps = _swaps(_shuffled(reviews, seed))
     source = {
@@ -90,9 +92,9 @@ def moved_responses(
 ) -> list[Moved]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
-    Responses that the metric *recipe* cannot read are left out. So are those of the generic control, because it has the
-    same response to every paper. Changed reviews exchange papers exactly as the human baseline's reviews do. A
-    difference between the scores of changed and unchanged reviews is therefore due to the change alone.
+    Responses that the metric *recipe* cannot read are left out. The generic control's responses are also left out,
+    because they are the same for every paper. Changed reviews exchange papers exactly as the human baseline's reviews
+    do. A difference between the scores of changed and unchanged reviews is therefore due to the change alone.
 
     - *writer*: the writer whose judgments are read.
     - *seed*: the random seed of the exchanges.
@@ -146,8 +148,9 @@ def _shuffled(reviews: Iterable[Placed], seed: int) -> list[Placed]:
 def _swaps(reviews: Sequence[Placed]) -> list[tuple[Placed, ...]]:
     """Groups *reviews* into exchanges of two or three reviews.
 
-    Each review exchanges papers with the first earlier review that is still free and may exchange with it. A review
-    left over joins an exchange of two. If it may not join any, it belongs to no exchange.
+    Each review is paired with the first unpaired earlier review with which it may exchange papers. A review that
+    remains unpaired joins a pair if it may, else it is left out. Two reviews may exchange papers if neither describes
+    the paper of the other review.
     """
     waiting: list[Placed] = []
     swaps: list[tuple[Placed, ...]] = []

@@ -106,7 +106,7 @@ def _unparsable(result: float | Problem) -> bool:
 
 
 def _lack(case: Case) -> Problem | None:
-    """Returns why the examiner cannot grade *case*; None if the examiner can grade it."""
+    """Returns why the examiner cannot grade *case*; None if nothing prevents the grading."""
     if not (case.synopsis or "").strip():
         return Problem("no_paper", "there is no text of the paper to grade the review by")
     return None if case.candidate.strip() else Problem("empty_text", "the candidate's text is empty")

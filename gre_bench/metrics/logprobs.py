@@ -12,9 +12,10 @@ or original reviews. BARTScore uses GEM's prompt without a synopsis.
 
 A specific form measures how much more a review tells than what its author says of any paper. Without a synopsis, and
 with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y). This is mutual plus lautum
-information (Palomar & Verdú 2008), which garbling a review never raises. On a board, one LM scores all candidates. Then
-only GEM keeps the guarantee that garbling never raises the mean. In simulations with known answers
-(``tests/simulations``), the specific form can rise a little when one review is exchanged for another.
+information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, one LM scores all candidates
+and does not know the distribution of each. Then only GEM guarantees that garbling never raises the mean. In simulations
+with known answers (``tests/simulations``), the specific form can rise a little when one review is exchanged for
+another.
 
 Predictions that several metrics or candidates need are computed once. For example, GEM's second term does not depend on
 the candidate, and BARTScore's recall is the first term of GEM-raw.
@@ -44,10 +45,10 @@ Answers = Mapping[str, SpanLogprob | SpanError]
 
 
 def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
-    """Returns the predictions whose log-probabilities make the score of *case*.
+    """Returns the predictions from whose log-probabilities the score of *case* is computed.
 
-    They depend on the formula of *recipe*. Here x is the candidate's review, y the reference, and x' the candidate's
-    review of another paper.
+    The formula of *recipe* decides which predictions these are. Here x is the candidate's review, y the reference, and
+    x' the candidate's review of another paper.
 
     - ``pmi``: y given x, then y given no review.
     - ``specific``: y given x, then y given x'.
@@ -77,7 +78,7 @@ def value(recipe: Recipe, totals: Sequence[float]) -> float:
 
 
 def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
-    """Returns pairs (content address, prediction) for the predictions that make the score of *case* (`terms`).
+    """Returns (content address, prediction) for each prediction of *case*, in the order of `terms`.
 
     A content address is a digest of the prediction's prompt and texts.
     """
@@ -116,8 +117,8 @@ class LogprobMetric:
     def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
         """Returns one `Score` for each of *cases*, in order.
 
-        If a case cannot be scored, its `Score` states the problem. *known* maps content addresses to answers that need
-        not be computed again.
+        If a case cannot be scored, its `Score` states the problem. *known*: content address → answer, for predictions
+        that need not be computed again.
         """
         parts = [addressed(self.recipe, case, self.settings) for case in cases]
         answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
@@ -147,10 +148,10 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
-    """Returns a phrase that names the text in *parts* that is blank; None if no text is blank.
+    """Returns which text of a case is blank, as a phrase such as ``the candidate's text``; None if no text is blank.
 
-    The text is the candidate's, the candidate's on another paper, or the reference's. A case with a blank text gets a
-    problem, not a score of 0.
+    *parts*: the case's predictions with their content addresses; they contain the texts. A case with a blank text
+    gets a problem, not a score of 0.
     """
     first = parts[0][1]
     x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)

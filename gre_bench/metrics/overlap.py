@@ -6,9 +6,10 @@ not 0, and still ranks texts by their shorter n-grams. ROUGE-L is the F-measure 
 2004, equations 2-4 with β = 1), on the stemmed words of the library rouge-score.
 
 NLTK's `word_tokenize` first splits a text into sentences with Punkt, which needs downloaded data. Here
-`review_text.split` does this instead. The words can differ from NLTK's only at the ends of sentences. A final full stop
-is a word of its own, and a full stop inside a sentence belongs to the word before it. `review_text.split` also ends
-sentences at headings, paragraphs and list marks ("1.", "- "). It knows abbreviations from a list.
+`review_text.split` finds the sentences instead. The words can differ from NLTK's only at the ends of sentences. A final
+full stop is a word of its own, and a full stop inside a sentence belongs to the word before it. `review_text.split`
+also ends sentences at headings, paragraphs and list marks ("1.", "- "). It has a list of abbreviations, whose full
+stops end no sentence.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Measure:
     def score(self, candidate: str, reference: str = "") -> float:
         """Returns the measure's score of two texts.
 
-        Raises `ValueError` if *candidate* has no words. Raises it too if the measure needs a reference and *reference*
-        has no words.
+        Raises `ValueError` if *candidate* has no words. For a measure that needs a reference, *reference* must have
+        words too.
         """
         x, y = self.words(candidate), self.words(reference) if self.needs_reference else ()
         if not x or (self.needs_reference and not y):
@@ -171,6 +172,6 @@ LENGTH = Measure("length", False, str.split, _length, "words between blanks")
 
 
 def measure_of(recipe: Recipe) -> Measure:
-    """Returns the measure that *recipe* names in its field ``measure``; *recipe* is a metric that needs no LM."""
+    """Returns the measure named in the field ``measure`` of *recipe*, a metric that counts words."""
     module, _, name = (recipe.measure or "").partition(":")
     return getattr(import_module(f"gre_bench.metrics.{module}"), name)

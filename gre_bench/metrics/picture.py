@@ -47,7 +47,7 @@ def drawable(path: Path) -> None:
 
 
 def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
-    """Returns the plot of *effects*: the effect d with its 95% interval, for each change and metric.
+    """Returns the plot of *effects*: each change's effect d on each metric, with its 95% interval.
 
     The effect should be below zero for a degradation, and not above zero for a manipulation. `draw` describes the rows
     of *effects*.

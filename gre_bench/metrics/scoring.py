@@ -24,7 +24,7 @@ class Metric(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MetricWork:
-    """The due cases of one metric: *metric* is its name, *signature_id* identifies the signature of its scores."""
+    """The cases to score by one metric: *metric* is its name, *signature_id* the id of the scores' signature."""
 
     metric: str
     signature_id: str

@@ -58,7 +58,7 @@ def signature(
 def signed_writer(recipe: Recipe, writer: str) -> str:
     """Returns the name of the writer whose judgments *recipe* reads, for use in signatures.
 
-    If the metric reads original reviews, the result says so instead.
+    For a metric that reads original reviews, returns a fixed text that says so.
     """
     return writer if recipe.source == "judgments" else "none (original reviews)"
 

@@ -40,7 +40,7 @@ class ChangeResult:
     - *flat_low*, *flat_high*, *flat_p*: interval and p-value as Xu et al. compute them, with pairs as independent.
     - *length_d*, *length_low*, *length_high*: the effect with length held fixed, and its interval.
     - *mean_before*, *mean_after*: the mean scores before and after the change.
-    - *pairs*: the number of pairs with a score before and after. *papers*: the number of their papers.
+    - *pairs*: the number of pairs with a score before and after. *papers*: the number of papers of these pairs.
     - *planned*: the number of planned pairs of the change.
     - *method*: how the interval was computed.
     - *verdict*: by this project's rule. *paper_verdict*: by the rule of Xu et al.
@@ -74,8 +74,9 @@ class _Trial:
     """The scores before and after a change, and its effect.
 
     - *planned*: the number of planned pairs of the change.
-    - *lost*: the number of pairs that were scored before but not after, although the change could be made.
-    - *before*, *after*: the scores of the pairs that were scored both times. *papers*: the number of their papers.
+    - *lost*: the number of pairs with a score before the change but none after, although the change was possible.
+    - *before*, *after*: the scores of the pairs that were scored both times. *papers*: the number of papers of these
+      pairs.
     - *plain*: the effect. *at_length*: the effect with length held fixed.
     - *problem*: why there is no effect; else None.
     """
@@ -105,8 +106,8 @@ def change_effects(
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
     - *by_length*: whether to compute effects with length held fixed as well.
 
-    A change may be impossible in all pairs. Then a change of Xu et al. gets the verdict ``undecided``, and any other
-    change is left out.
+    A change that is impossible in all pairs has no effect. The result then holds the verdict ``undecided`` for a change
+    of Xu et al., and nothing for a change that this project added.
     """
     tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
     tried = {

@@ -48,7 +48,9 @@ def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
 
 
 def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> tuple[str, ...]:
-    """Returns lines about the licences: of the program, of the texts, and how many texts under each are included.
+    """Returns the lines about licences: one for the program, then one for each licence of the texts.
+
+    A line about the texts says how many the edition has under this licence, and how many the release includes.
 
     *connection* is to the release's database; *about* is the release's manifest.
     """

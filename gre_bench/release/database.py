@@ -54,9 +54,9 @@ def write_database(
     """Writes the public tables of *source*, a copy of the edition, to the new file *target*.
 
     Returns the number of rows of each table.
-    *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated licence.
+    *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
     *everything*: whether to include all texts, for a release that is not passed on.
-    Raises `StoreError` if *source* cannot be read or has another version, or if *target* cannot be written.
+    Raises `StoreError` if *source* cannot be read or has another schema version, or if *target* cannot be written.
     """
     try:
         connection = duckdb.connect(str(target), config=dict(NEW_FILE))
@@ -107,7 +107,7 @@ def write_parquet(database: Path, folder: Path) -> None:
 
 @contextmanager
 def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields a read-only connection to a release's *database*; raises `SourceError` if it cannot be read."""
+    """Yields a read-only connection to a release's *database*; raises `SourceError` if the file cannot be read."""
     try:
         connection = duckdb.connect(str(database), read_only=True)
         connection.execute("set timezone = 'UTC'")
@@ -147,9 +147,9 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
 
 
 def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
-    """Returns whether two releases hold the same rows in *tables*; which run stored a row does not matter.
+    """Returns whether two releases hold the same rows in *tables*.
 
-    *first*, *second*: the databases of the two releases.
+    *first*, *second*: the databases of the two releases. Rows count as the same even if different runs stored them.
     """
     with opened(first) as connection:
         connection.execute(f"attach {quoted(second)} as other (read_only)")
@@ -166,7 +166,7 @@ def _mark_public(
 ) -> None:
     """Makes temporary tables of the papers, reviews and replies whose texts may be passed on.
 
-    *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated licence.
+    *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
     *everything*: whether the tables list all texts, whatever their licence.
     """
     licences = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]

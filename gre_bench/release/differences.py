@@ -21,7 +21,7 @@ _OWN = {"format", "release", "edition", "created_at", "files", "tables", "signat
 def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """Yields one read-only connection to the databases of two releases.
 
-    Tables of *database* keep their names. Those of *other* start with ``other.``, such as ``other.papers``.
+    Tables of *database* keep their names. Tables of *other* get the prefix ``other.``, such as ``other.papers``.
     """
     with opened(database) as connection:
         try:
@@ -34,8 +34,12 @@ def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Compares the pairs of two releases and returns counts by (signature, candidate).
 
-    The counts are pairs that only one release has, and pairs that differ. *first*, *second*: the databases of the two
-    releases. Raises `SourceError` if one cannot be read.
+    *first*, *second*: the databases of the two releases. Raises `SourceError` if one of them cannot be read.
+
+    The counts are:
+    - ``only_first``, ``only_second``: pairs that only this release has.
+    - ``other_state``, ``other_score``: pairs whose state or score differs between the releases.
+    - ``shared``: pairs that both releases have.
     """
     with _beside(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
@@ -45,8 +49,9 @@ def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, 
 def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
     """Returns one row for each table that differs between the databases *first* and *second*.
 
-    In a row, ``first`` and ``second`` are the numbers of table rows that only that database has. For the table ``runs``
-    only ``first`` is counted, because every command adds a row to it. Raises `SourceError` if a database lacks a table.
+    *table*: the table's name. ``first``: how many of its rows are only in *first*. ``second``: how many are only in
+    *second*; always 0 for the table ``runs``, because every command adds a row there. Raises `SourceError` if a
+    database lacks a table.
     """
     with _beside(first, second) as connection:
         try:
@@ -69,8 +74,11 @@ def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int
 def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row for each value that differs between the manifests *one* and *other*.
 
-    *what*: the value's path in the manifest, such as ``settings.scoring.form``. *first*, *second*: the value in each
-    manifest; None if absent. Parts of a manifest that differ between any two releases are left out.
+    Each row has the keys:
+    - ``what``: the value's path in the manifest, such as ``settings.scoring.form``.
+    - ``first``, ``second``: the value in *one* and in *other*; None if absent.
+
+    Values that differ between any two releases are left out, such as the name and the date.
     """
     first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
                      for manifest in (one, other))  # fmt: skip
@@ -84,7 +92,8 @@ def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> 
 def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Returns one row for each table whose number of rows differs between the manifests *one* and *other*.
 
-    *table*: its name. *first*, *second*: the two numbers of rows; None if the release lacks the table.
+    Each row has the keys ``table`` (the table's name), ``first`` and ``second``. These two are the numbers of rows in
+    *one* and in *other*; None if the release lacks the table.
     """
     first, second = one["tables"], other["tables"]
     return [

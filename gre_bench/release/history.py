@@ -27,8 +27,8 @@ Cells = Mapping[tuple[str, str], Row]
 def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
     """Returns a `History` for each signature that the new release shares with the latest release of another edition.
 
-    *database*: the database of the new release. *release_store*: where the other editions' releases are. Only editions
-    of the same venue and sample are compared.
+    *database*: the database of the new release. *release_store*: the new release's store; its folder
+    holds the other editions' releases too. Only editions of the same venue and sample are compared.
     """
     tables = {release_store.edition: _anchored(database)}
     for other in _siblings(release_store):
@@ -57,8 +57,8 @@ def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...
 def _changes(names: Sequence[str], editions: Sequence[str], cells: Cells) -> tuple[YearChange, ...]:
     """Returns the changes of each candidate from edition to edition, with Holm-corrected p-values.
 
-    *names*: the candidates; controls are skipped. *cells*: their rows by (candidate, edition). An edition is skipped
-    for a candidate whose difference has no standard error there.
+    *names*: the candidates; controls are skipped. *cells*: the candidates' rows by (candidate, edition). If a
+    candidate's difference has no standard error in an edition, this edition is skipped for this candidate.
     """
     changes = list(_moved(names, editions, cells))
     adjusted = holm([test.p for *_, test in changes])

@@ -31,8 +31,8 @@ _PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", 
 def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
     """Writes the manifest of the release in *folder* and a file with the manifest's digest; returns the digest.
 
-    *about*: facts about the release, which become the first entries of the manifest. *key*: if given, the manifest
-    names this key, and a file with its signature is written too.
+    *about*: facts about the release, which become the first entries of the manifest. *key*: the key that
+    signs the release. The manifest then names this key, and a signature file is written too.
     """
     files = {
         path.relative_to(folder).as_posix(): {"bytes": path.stat().st_size, "sha256": sha256(path)}
@@ -80,8 +80,8 @@ def read(folder: Path) -> dict[str, Any]:
 def verify(folder: Path) -> dict[str, Any]:
     """Checks that the release in *folder* has all its files, unchanged, and no others; returns its manifest.
 
-    If the manifest names a key, its signature is checked too. Raises `SourceError`, which names the first fault. Links,
-    and subfolders without files of the release, are faults too.
+    If the manifest names a key, its signature is checked too. A link is a fault, and so is a subfolder that holds no
+    file of the release. Raises `SourceError`, whose message names the first fault.
     """
     manifest = read(folder)
     stated_files = manifest["files"]

@@ -20,7 +20,8 @@ Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
 def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
     """Adds the table ``pieces`` to a release's *database*: one row per signature and reference.
 
-    Returns the number of rows. *pieces_of*: splits a text into one piece per token id; None leaves the table empty.
+    Returns the number of rows. *pieces_of*: a function that splits a text into one piece per token id. If None, the
+    table stays empty.
     """
     connection = duckdb.connect(str(database))
     try:

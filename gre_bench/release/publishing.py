@@ -33,8 +33,8 @@ class Publication:
     """Everything that a release is made from.
 
     - *source*: a private copy of an edition. *additions*: the tables that the release adds.
-    - *is_free*: a function that tells whether texts under a licence may be passed on; None stands for no stated
-      licence.
+    - *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed
+      on.
     - *provenance*: facts about data, settings and program, for the manifest.
     - *pieces_of*: splits a text into one piece per token, for heat maps; None for heat maps without words.
     - *everything*: whether to include all texts, whatever their licence, for a release that is not passed on.
@@ -55,7 +55,7 @@ class Publication:
 class Published:
     """A release after publishing: its *name*, *folder* and *digest*.
 
-    *new*: False if no release was made, because the latest release already holds the same tables.
+    *new*: whether this call made the release; False for the latest release, returned because nothing has changed.
     *tables*: the number of rows of each table.
     """
 
@@ -69,9 +69,9 @@ class Published:
 def publish(
     release_store: ReleaseStore, publication: Publication, at: Callable[[str], None] = lambda step: None
 ) -> Published:
-    """Makes a new release, or returns the latest release if no table has changed since.
+    """Makes a new release, or returns the latest release if a new one would be equal.
 
-    *at* is called with the name of each step before the step begins. Raises `LockedError` if another process is making
+    *at*: called before each step with the name of the step. Raises `LockedError` if another process is making
     a release of the edition.
     """
     with release_store.lock():
@@ -125,10 +125,10 @@ def _write_pages(
 
 
 def _same(old: Path, new: Path) -> bool:
-    """Returns whether the releases in the folders *old* and *new* hold equal tables and have the same program and key.
+    """Returns whether the releases in the folders *old* and *new* are equal in everything that a reader sees.
 
-    The tables `RECORDS` are not compared. Nor are the tables `DERIVED`, which the same program computes from the
-    others.
+    Their tables, program, kind of texts, hidden boards and signing key must be the same. The tables `RECORDS` are not
+    compared. The tables `DERIVED` are not compared either, because the same program computes them from other tables.
     """
     old_manifest, new_manifest = read(old), read(new)
     if any(

@@ -111,7 +111,7 @@ def remarks_on_hidden_boards(about: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
-    """Returns remarks to read before the boards: one if a count model made the scores, else none."""
+    """Returns remarks to read before the boards: a warning if a count model made the scores, else nothing."""
     if any(value == "cache-ngram" for board in shown_boards for _, value in board.about):
         return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
                 "with GEM by a large LM.",)  # fmt: skip
@@ -119,7 +119,7 @@ def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
 
 
 def outcomes(connection: duckdb.DuckDBPyConnection) -> tuple[PairOutcome, ...]:
-    """Returns the number of pairs by board and outcome; every planned pair is counted once."""
+    """Returns the number of pairs for each board and outcome; every planned pair is counted once."""
     return tuple(
         PairOutcome(row["title"], row["state"], row["reason"], row["pairs"], tuple(row["candidates"]), row["example"])
         for row in rows(connection, "outcomes")

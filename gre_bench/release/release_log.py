@@ -1,8 +1,8 @@
 """The append-only log of an edition's releases: one line for each publication, erratum and retirement.
 
 Each line holds the SHA-256 of the line before it, so that a change, removal or insertion is noticed. The digest of the
-last line is called the *head*. A reader who has noted a head can check whether a later log still contains it. A line
-may be signed: its field ``signature`` signs the rest of the line.
+last line is called the *head*. A reader who has noted a head can check whether a later log still contains this head. A
+line may be signed: its field ``signature`` signs the rest of the line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHORTEST_HEAD = 16
 
 
 class ReleaseLog:
-    """The log of releases in the file *path*. Only a process with the lock of the `ReleaseStore` may add lines."""
+    """The log of releases in the file *path*. Only a process that holds the lock of `ReleaseStore` may add lines."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -42,14 +42,14 @@ class ReleaseLog:
         return [entry for entry, _ in self._chain() if release in (None, entry["release"])]
 
     def heads(self) -> list[str]:
-        """Returns every head that the log has had, oldest first. The first is `EMPTY`, the head before any line."""
+        """Returns the head after each line, oldest first, preceded by `EMPTY`, the head of a log without lines."""
         return [EMPTY, *(head for _, head in self._chain())]
 
     def add(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
         """Adds a line about *release* to the log.
 
         *what*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
-        Raises `SettingsError` if earlier lines are signed and there is no *key*.
+        Raises `SettingsError` if an earlier line is signed and *key* is None.
         """
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
@@ -127,10 +127,10 @@ class ReleaseLog:
 
 
 def _problem(line: bytes, head: str, published: set[str]) -> str | None:
-    """Returns what is wrong with a *line* of the log; None if nothing is.
+    """Returns what is wrong with a *line* of the log; None if the line is valid.
 
-    *head*: the head before the line. *published*: names of the releases published so far; if the line publishes a
-    release, its name is added.
+    *head*: the digest of the line before. *published*: names of the releases that earlier lines publish. If this line
+    publishes a release, adds that release's name to *published*.
     """
     try:
         entry = json.loads(line)

@@ -31,7 +31,7 @@ from gre_bench.store import now
 class ReleaseStore:
     """All releases of one edition in *folder*.
 
-    *edition*: the edition or its key.
+    *edition*: the edition, or the edition's key such as ``ICLR-2025``.
     """
 
     def __init__(self, folder: Path, edition: Edition | str):
@@ -44,7 +44,7 @@ class ReleaseStore:
     def lock(self) -> Iterator[None]:
         """Holds the lock for publishing and for adding to the log; raises `LockedError` if another process holds it.
 
-        If the block raises an error, unfinished releases are deleted.
+        If the code within the ``with`` block raises an error, unfinished releases are deleted.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,10 @@ class ReleaseStore:
         return [f"{self.edition}-r{number}" for number in sorted(numbers)]
 
     def next_name(self) -> str:
-        """Returns an unused name for the next release: one more than the highest number in the folder and the log."""
+        """Returns an unused name for the next release.
+
+        The number in the name is one more than the highest number in the folder and the log.
+        """
         names = (*self.names(), *(entry["release"] for entry in self.log.entries()))
         return f"{self.edition}-r{max((int(name.rpartition('-r')[2]) for name in names), default=0) + 1}"
 
@@ -94,7 +97,7 @@ class ReleaseStore:
     def place(self, folder: Path, name: str) -> Path:
         """Moves the building *folder* to the final path of the release *name* in one step; returns that path.
 
-        Before that, makes all its files read-only.
+        Makes all files of the release read-only before the move.
         """
         files = [path for path in folder.rglob("*") if path.is_file()]
         with ThreadPoolExecutor(16) as pool:
@@ -106,8 +109,8 @@ class ReleaseStore:
     def newest(self) -> dict[str, Any] | None:
         """Returns the log line that published the latest release; None if there is none.
 
-        Retired releases do not count, nor do releases whose manifest is missing or changed. Of the others, the release
-        with the latest date counts; of several with this date, the one that was published last.
+        The latest release is the one with the latest date; among equal dates, the one that was published last.
+        Retired releases do not count. Releases whose manifest is missing or changed do not count either.
         """
         entries, latest = self.log.entries(), None
         valid = {*self.names()} - {entry["release"] for entry in entries if entry["what"] == "retired"}
@@ -137,7 +140,7 @@ class ReleaseStore:
             return False
 
     def point(self) -> str | None:
-        """Makes the link ``latest`` point to the `newest` release, in one step; returns the release's name.
+        """Makes the link ``ICLR-2025-latest`` point to the `newest` release, in one step; returns the release's name.
 
         If there is no release, deletes the link and returns None.
         """

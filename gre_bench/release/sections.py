@@ -38,7 +38,7 @@ def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
 def claim_lines(about: Mapping[str, Any], found: Sequence[Board]) -> tuple[ClaimLine, ...]:
     """Returns a line for each published claim that was tested under a metric of the boards *found*.
 
-    *about*: the release's manifest, which holds the tests. Claims with a test that holds come first.
+    *about*: the release's manifest, which holds the tests. Claims that hold under some metric come first.
     """
     titles = {board.metric: board.title for board in found}
     lines: dict[str, ClaimLine] = {}

@@ -40,8 +40,8 @@ class SigningKey:
 def signing_key(path: Path, outside: Sequence[Path] = ()) -> SigningKey:
     """Returns the private key in the PEM file *path*.
 
-    Raises `SettingsError` if other users may read the file, or if it holds no private Ed25519 key. Also raises it if
-    the file is in one of the folders *outside*, because those may be copied or passed on.
+    Raises `SettingsError` if other users may read the file, or if it holds no private Ed25519 key. Raises
+    `SettingsError` too if the file is in one of the folders *outside*, because these folders may be passed on.
     """
     text = _read(path)
     for folder in outside:
@@ -93,7 +93,8 @@ def is_signed(name: object, data: bytes, signature: bytes) -> bool:
 def check_signer(what: object, name: object, keys: Sequence[str]) -> None:
     """Raises `SourceError` unless the signing key is one of *keys*; does nothing if *keys* is empty.
 
-    *what*: the signed thing, for the message. *name*: the key that signed it; None if it is unsigned.
+    *what*: what was signed, such as a release's name, for the error message. *name*: the public key that signed it, as
+    64 hexadecimal digits; None if unsigned. *keys*: the trusted public keys, in the same form.
     """
     if keys and name not in keys:
         by = f"is signed by another key, {name}" if name else "is not signed"

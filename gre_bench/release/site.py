@@ -42,10 +42,10 @@ def write_site(
 ) -> Drawings:
     """Writes all pages of a release to *folder*; returns the figures of its boards.
 
-    - *connection*: to the release's database. *about*: the release's manifest: release, edition, created_at, texts,
-      tables (rows by table), claims and provenance. Without its key ``tables``, the page offers no downloads.
+    - *connection*: to the release's database.
+    - *about*: the release's manifest. If it has no key ``tables`` (rows by table), the page offers no downloads.
     - *histories*: comparisons with other editions. *errata*: (day, release, text).
-    - *at*: called with the name of each step before the step begins. *figures*: whether to draw figures.
+    - *at*: called before each step with the name of the step. *figures*: whether to draw figures.
     """
     shown_boards = boards(connection)
     listed = papers(connection)

@@ -13,10 +13,10 @@ from gre_bench.store import Row
 
 
 def validations(connection: duckdb.DuckDBPyConnection) -> tuple[Validation, ...]:
-    """Returns a `Validation` for each metric on the boards that was validated; those with effects come first.
+    """Returns a `Validation` for each metric on the boards that was validated; metrics with effects come first.
 
-    Effects are measured on this edition's reviews. A metric that was validated only on another edition has no effects
-    here; its *detail* names the changes that it does not pass.
+    Effects are measured on this edition's reviews. If a metric was validated only on another edition, its
+    `Validation` has no effects; *detail* then names the changes that the metric does not pass.
     """
     signatures = {row["signature_id"]: row for row in rows(connection, "signatures")}
     titles = {row["metric"]: row["metric_title"] for row in rows(connection, "boards")}

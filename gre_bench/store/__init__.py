@@ -5,15 +5,15 @@ copy for readers, replaced in one step), ``read.sha256`` (digest of the copy), `
 checkpoint: a run asks the store what is missing and continues from there.
 
 edition   the store: creates, migrates, writes, reads and copies it
-database  its DuckDB file: connections, transactions, messages for its faults
-read_copy the copy for readers: put in place with its digest, and checked against it
+database  the edition's DuckDB file: connections, transactions, error messages
+read_copy the copy for readers: replaces the copy and checks its digest
 frozen    a private copy of the store itself, for a release
 asking    sends a user's own query to a separate process and reads the answer
-sandbox   the program of that process
+sandbox   the program of this separate process
 schema    tables, views and their version
 statements SQL by name
 queries   the queries of ``sql/queries`` by name, and the types of their rows
-binding   converts records to columns for DuckDB, and its rows to dictionaries
+binding   converts records to columns for DuckDB, and DuckDB's rows to dictionaries
 lock      the lock of the writer
 status    the status file of a run
 files     turns failed writes into messages, and deletes incomplete files

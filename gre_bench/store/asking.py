@@ -52,7 +52,7 @@ CODES: dict[str, Callable[[Any], Any]] = {
 def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[str], list[Row]]:
     """Runs the SQL statement *text* on the file *copy*; returns the column names and the rows of the result.
 
-    *copy* is a private copy of the store of edition *key*. The separate process deletes the file once it is open.
+    *copy*: a private copy of the store of edition *key*. The separate process opens this file and then deletes it.
     *bounds*: limits on time, memory, disk and size of the result.
     Raises `SettingsError` for a faulty statement or an exceeded limit, and `StoreError` for a damaged copy.
     """
@@ -101,7 +101,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
 
 
 def decoded(cell: Any) -> Any:
-    """Returns the Python value of a *cell* of the separate process's reply.
+    """Returns the Python value of *cell*, one value in the reply of the separate process.
 
     A cell is plain JSON, or ``{type: coded value}`` for a type that JSON lacks (see `CODES`).
     """
@@ -138,8 +138,8 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
     """Sends the request *asked* to the process and yields its replies, one parsed line of JSON at a time.
 
-    If the process takes too long for *bounds*, yields ``{"bound": "seconds"}``. If its replies are too large, yields
-    ``{"bound": "result"}``.
+    If the process takes longer than *bounds* allow, yields ``{"bound": "seconds"}``. If its replies are too large,
+    yields ``{"bound": "result"}``.
     """
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None

@@ -57,7 +57,7 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **param
 def distinct(names: Sequence[str]) -> list[str]:
     """Returns *names* in the same order, with repeated names made unique.
 
-    The second occurrence of a name becomes ``name_2``, or takes the next free number.
+    The second occurrence of ``name`` becomes ``name_2``; if that name is taken, it gets the next free number.
     """
     taken, last = set(names), dict.fromkeys(names, 0)
     found = []

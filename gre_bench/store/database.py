@@ -22,8 +22,8 @@ LOG_SIZE = "128MB"
 class Database:
     """The DuckDB *file* of edition *key*.
 
-    The file is opened for each transaction, and stays open within `held`. *copy*: path of the copy for readers, which
-    error messages mention.
+    The file is opened for each transaction, but stays open between transactions within `held`. *copy*: path of the copy
+    for readers, for error messages.
     """
 
     def __init__(self, key: str, file: Path, copy: Path):
@@ -67,7 +67,9 @@ class Database:
 
     @contextmanager
     def making(self, file: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yields a connection to another DuckDB *file* inside one transaction; afterwards the file can be moved alone.
+        """Yields a connection to *file*, a DuckDB file other than the edition's, inside one transaction.
+
+        Afterwards all data is in *file* and none in a write-ahead log, so that *file* can be moved alone.
 
         Raises the same errors as `transaction`.
         """
@@ -107,7 +109,7 @@ class Database:
             pass
 
     def let_go(self) -> None:
-        """Closes the file that `held` keeps open; the next transaction opens it again."""
+        """Closes the file that `held` keeps open; the next transaction opens the file again."""
         if self._open is not None:
             self._open.close()
             self._open = None
@@ -155,7 +157,7 @@ def interrupted(error: RuntimeError) -> bool:
 
 
 def of_statement(error: duckdb.Error) -> bool:
-    """Returns whether *error* comes from an SQL statement or its values, which means a bug in the calling code.
+    """Returns whether *error* comes from an SQL statement or its values. Such an error is a bug in the calling code.
 
     Returns False for a fault of the disk, the memory or the file.
     """

@@ -119,7 +119,8 @@ class Store:
         """Brings a store of an earlier version to the current schema; does nothing if the store is current.
 
         A copy of the store is migrated and then replaces the store in one step. The old store is kept as
-        ``edition.vN.duckdb``, for an earlier program to use. Raises `StoreError` if the version cannot be migrated.
+        ``edition.vN.duckdb``, where N is its version, so that an earlier program can use it. Raises `StoreError` if the
+        version cannot be migrated.
         """
         with self.transaction() as run:
             version = schema.version_of(run, self.key)
@@ -151,9 +152,10 @@ class Store:
     def write(self, *steps: tuple[str, Sequence[Any] | Mapping[str, Any]]) -> None:
         """Runs several queries in one transaction.
 
-        Each of *steps* is (name of a query, values). If the values are a mapping, they are the query's parameters. If
-        they are a list of records, the query inserts them in bulk; an empty list does nothing. A bulk query reads the
-        records from the table ``incoming`` or unnests one list per column.
+        Each of *steps* is (name of a query, values):
+        - values that are a mapping are the query's parameters;
+        - values that are a list of records are inserted in bulk. The query reads the records from the table
+          ``incoming`` or unnests one list per column. An empty list does nothing.
         """
         with self.transaction() as run:
             for query, values in steps:
@@ -196,7 +198,7 @@ class Store:
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers; replaces that copy first if it is damaged.
 
-        Only for a run that will write anyway, because replacing the copy takes the lock.
+        Meant for runs that write, because replacing the copy takes the lock.
         """
         try:
             return self.read(query, **parameters)
@@ -253,7 +255,7 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file to the path *beside*, with everything committed; the caller must hold the lock."""
+        """Copies the store's file, with all committed data, to the path *beside*; the caller must hold the lock."""
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 
@@ -272,7 +274,7 @@ class Store:
 class ReadCopy(Store):
     """A `Store` for readers: all its queries read the copy for readers.
 
-    Therefore its method `rows` needs no lock and never waits.
+    Therefore the method `rows` needs no lock here and never waits.
     """
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:

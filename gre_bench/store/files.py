@@ -17,8 +17,8 @@ KEPT = "what was committed is kept: make room and give the same command again"
 def putting(key: str, *files: Path) -> Iterator[None]:
     """Turns an `OSError` in the block into a `StoreError` for edition *key*.
 
-    *files*: first the file that the block writes, which the message names; then its temporary files. After an error the
-    temporary files are deleted, because they may be incomplete.
+    *files*: the file that the block writes, then the block's temporary files. The error message names the first file.
+    After an error the temporary files are deleted, because they may be incomplete.
     """
     try:
         yield

@@ -24,8 +24,8 @@ SETTLE_S = 0.5
 def held(key: str, file: Path, command: str, wait_s: float = 0.0) -> Iterator[None]:
     """Holds the lock *file* of edition *key* during the block, and records *command* as the holder.
 
-    Raises `LockedError`, which names the current holder, if the lock is not free within *wait_s* seconds. Raises
-    `StoreError` if the file cannot be written or is a symbolic link.
+    Raises `LockedError`, which names the current holder, if the lock does not become free within *wait_s* seconds.
+    Raises `StoreError` if the file cannot be written or is a symbolic link.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
 """The copy of an edition that readers open: replaced in one step, and used only if its digest is recorded.
 
-``read.sha256`` holds the SHA-256 of the copy. During a replacement it holds the digests of the old and the new copy.
-The copy in place is therefore valid even if the writer is killed. Readers refuse a copy with a database log beside it,
-because DuckDB would replay that log. The writer leaves none.
+``read.sha256`` holds the SHA-256 of the copy. While the copy is replaced, this file holds the digests of
+the old and the new copy. The copy in place is therefore valid even if the writer is killed. Readers refuse a copy with
+a database log beside it, because DuckDB would replay that log. The writer itself never leaves such a log.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Stamp = tuple[int, int, int, int, int]
 class _Kept(threading.local):
     """The connections that `kept_open` keeps open in this thread.
 
-    *by_file*: stamp of the file and connection, by file; None outside `kept_open`.
+    *by_file*: file of the copy → (stamp of that file when it was opened, connection); None outside `kept_open`.
     """
 
     by_file: dict[Path, tuple[Stamp, duckdb.DuckDBPyConnection]] | None = None
@@ -76,7 +76,7 @@ class CopyForReaders:
     def put(self, beside: Path) -> None:
         """Moves the file *beside*, a new copy of the store, into place; only the writer may call this.
 
-        If the process is killed at any point, the copy in place still has a recorded digest.
+        Even if the process is killed halfway, ``read.sha256`` holds the digest of the copy in place.
         """
         digest = sha256(beside)
         self._record(digest, *self._recorded())
@@ -133,7 +133,7 @@ class CopyForReaders:
     def check(self) -> Stamp:
         """Checks the digest of the copy and returns its stamp: device, inode, size (bytes), times of change (ns).
 
-        Computes the digest only if the stamp has changed since the last check. Raises `StoreError` in the same cases as
+        Computes the digest only if the stamp has changed since the last check. Raises the same `StoreError` as
         `opened`.
         """
 
@@ -157,7 +157,7 @@ class CopyForReaders:
         self._as_written(copy)
 
     def unread(self, reason: str) -> StoreError:
-        """Returns the error for a copy that cannot be used for *reason*; its message says what to do."""
+        """Returns the error that says that the copy cannot be used, why (*reason*), and what to do."""
         return StoreError(
             f"edition {self.key}: {self.file} cannot be read ({reason}); "
             f"gre-bench refresh --edition {self.key} makes a new one"
@@ -166,8 +166,8 @@ class CopyForReaders:
     def _as_written(self, digest_of: Callable[[BinaryIO, Stamp], str | None]) -> Stamp:
         """Checks the digest of the copy and returns its stamp; tries again if the copy is replaced meanwhile.
 
-        *digest_of* takes the open file and its stamp. It returns the file's digest, or None if this stamp was checked
-        before.
+        *digest_of*: a function from the open file and its stamp to the file's digest. The function returns None if a
+        file with this stamp was checked before; then the copy counts as valid.
         """
         for _ in range(TRIES):
             self._refuse_logs()

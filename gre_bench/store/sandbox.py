@@ -2,7 +2,7 @@
 
 The process reads one line of JSON from standard input: the statement, the path of a private copy of the store, and
 limits. Where Linux supports it, the process then gives up access to TCP and to files outside its folder. It opens the
-copy, deletes the copy's file name, and runs the statement.
+copy, deletes the copy's file, and runs the statement.
 
 The process writes lines of JSON: first the names of the columns, then chunks of rows. The last line says which columns
 hold coded cells, or why there is no result. A coded cell is ``{type: text}``, for a value that JSON cannot hold.
@@ -176,7 +176,7 @@ def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None
     """Runs the statement of the request *asked* and writes its result as lines of JSON.
 
     The lines hold the columns' names, the rows, and the indices of columns with coded cells. If the result exceeds the
-    allowed number of bytes, it writes ``{"bound": "result"}`` and stops. Raises `Refused` as `the_statement` does.
+    allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused` as `the_statement` does.
     """
     found = connection.execute(the_statement(connection, asked["text"], asked["parsing"]))
     columns = found.description or []
@@ -210,7 +210,7 @@ def coded_cell(cell: Any) -> Any:
 
 
 def say(**what: Any) -> int:
-    """Writes the keyword arguments as one line of JSON, an object, for the caller; returns its length in characters."""
+    """Writes the keyword arguments as one line of JSON to standard output; returns the line's length in characters."""
     line = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
@@ -225,9 +225,9 @@ def _line(error: BaseException) -> str:
 
 
 def _end_with_the_asker(folder: str) -> None:
-    """Waits until the caller ends, then deletes *folder* and ends this process.
+    """Waits until the process that sent the request ends, then deletes *folder* and ends this process.
 
-    Without this, a query would run on after its caller was killed, and nothing would delete the folder.
+    Otherwise, if the sender were killed, the query would run on and the folder would remain.
     """
     os.read(sys.stdin.fileno(), 1)
     shutil.rmtree(folder, ignore_errors=True)

@@ -28,9 +28,10 @@ VIEWS = ("words_kept", "pairs", "progress", "boards", "leaderboard", "kinds_of_p
 
 
 def define(connection: duckdb.DuckDBPyConnection) -> None:
-    """Creates missing tables and replaces all views by the current ones; does nothing if they are current.
+    """Creates missing tables and replaces all views; does nothing if the store has the current definitions already.
 
-    The comment of the table ``meta`` holds a digest of the definitions, which tells whether they are current.
+    The comment of the table ``meta`` holds a digest of the definitions. If the digest is the current one, the
+    definitions are current.
     """
     digest = _definitions()
     if fetch(connection, DEFINITIONS) == [{"digest": digest}]:

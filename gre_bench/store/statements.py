@@ -1,8 +1,8 @@
 """The program's SQL statements by kind and name, from the files below ``sql/``.
 
 A kind is a file ``sql/<kind>.sql`` or all files of a folder ``sql/<kind>/``. Names are unique within a kind. In a file,
-``-- name: papers`` starts the statement *papers*, which ends at the next such line. A file without such lines holds one
-statement, named like the file. Each file is read once.
+``-- name: papers`` starts the statement *papers*, which ends at the next ``-- name:`` line. A file without ``-- name:``
+lines holds one statement, named like the file. Each file is read once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def statement(kind: str, name: str) -> str:
 def statements(kind: str) -> Mapping[str, str]:
     """Returns the SQL text of all statements of a *kind*, such as ``queries``, by name.
 
-    They are in the order of file names, then of lines in a file. Raises `StoreError` if a file cannot be read, a
+    The statements are sorted by file name, and within a file by line. Raises `StoreError` if a file cannot be read, a
     statement is empty, or a name occurs twice or is not ``lower_case``.
     """
     return read_statements(resource("sql"), kind)
@@ -69,7 +69,7 @@ def _files(folder: Path, kind: str) -> list[Path]:
 
 
 def _split(file: Path) -> Iterator[tuple[str, str]]:
-    """Yields (name, SQL text) for each statement of *file*; raises `StoreError` for text before the first name."""
+    """Yields (name, SQL text) for each statement of *file*; raises `StoreError` if text precedes the first name."""
     try:
         before, *named = HEADER.split(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

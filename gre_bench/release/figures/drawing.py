@@ -30,7 +30,7 @@ class Drawings:
     - *ranks*: the plot of candidates' ranks under several metrics; None if fewer than two metrics can be compared.
     - *scores*: the plot of candidates' scores, by metric.
     - *marks*: the colour and shape of each model family.
-    - *problem*: why nothing is drawn, and how to change that; else empty.
+    - *problem*: why nothing could be drawn, and what to do; empty if figures were drawn.
     """
 
     pictures: Mapping[tuple[str, str], str] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Drawings:
 def drawn(boards: Sequence[Board]) -> Drawings:
     """Draws every figure of *boards* for which there is enough data.
 
-    If the drawing library is not installed, nothing is drawn and ``problem`` of the result says so.
+    If the drawing library is not installed, draws nothing; the field *problem* of the result then says so.
     """
     marks = families(boards)
     if problem := lacking():

@@ -34,7 +34,7 @@ def as_svg(chart: Any) -> str:
 
 
 def as_png(picture: str) -> bytes:
-    """Returns the SVG text *picture*, made by `as_svg`, as a PNG of twice its size, dark on white."""
+    """Returns the SVG text *picture*, made by `as_svg`, as a PNG of twice the size, dark on white."""
     import vl_convert
 
     return vl_convert.svg_to_png(

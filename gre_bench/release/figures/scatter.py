@@ -90,7 +90,7 @@ def _all(marks: Mapping[str, Mark], attribute: str) -> list[str]:
 
 
 def _in_words(value: float, title: str) -> str:
-    """Returns a point's *value* on the horizontal axis in words; *title* is the title of that axis."""
+    """Returns in words the *value* of a point on the horizontal axis; *title* is the title of this axis."""
     return f"{value:g} billion parameters" if title == BILLIONS else f"{title} {int(value)}"
 
 
@@ -119,11 +119,11 @@ def _names(
     kind: str,
     human: Entry | None,
 ) -> list[Any]:
-    """Returns chart layers with the names of those points that have room for a name.
+    """Returns chart layers with names of points; a point without room for its name gets none.
 
     *alt*: the module altair. *span*, *ys*: the ends of the horizontal and the vertical axis.
     *kind*: ``log`` or ``linear``, the scale of the horizontal axis.
-    *human*: the entry of the human baseline; no name covers the label of its line.
+    *human*: the entry of the human baseline; no name covers the label of the human baseline's line.
     """
 
     def across(value: float) -> float:

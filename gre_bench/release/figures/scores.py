@@ -15,7 +15,7 @@ KINDS = {"human": "#c2570c", "model": "#2f6fc4", "control": BAND}
 
 
 def scores(board: Board) -> LayerChart | None:
-    """Returns a chart of the scores in the main group, with 90% intervals clustered by paper.
+    """Returns a chart of the scores of the main group of candidates, with 90% intervals clustered by paper.
 
     Returns None for fewer than two candidates.
     """

@@ -42,7 +42,7 @@ class Badge:
 
 
 def badges(board: Board, contents: Contents) -> list[Badge]:
-    """Returns the badges of *board*: its validation and warnings, then ties, the AUC and the signature.
+    """Returns the badges of *board*: first validation and warnings, then ties, the AUC and the signature.
 
     *contents*: the contents of the page that shows the board.
     """
@@ -92,7 +92,7 @@ def present(entries: Sequence[Entry]) -> dict[str, bool]:
 
 
 def passage(boards: Sequence[Board]) -> list[str]:
-    """Returns the keys of `TERMS` that the section on how to read *boards* must explain, in order."""
+    """Returns the keys of `TERMS` that the section on how to read *boards* must explain, in order of appearance."""
     has = present([entry for board in boards for entry in board.entries])
     kinds_shown = {entry.kind for board in boards for entry in board.entries}
     is_needed = {
@@ -116,16 +116,17 @@ def kinds(entries: Sequence[Entry]) -> list[tuple[str, str]]:
 
 
 def verdict(validation: str) -> str:
-    """Returns pass, fail, undecided or unvalidated for *validation*, the outcome in words."""
+    """Reduces *validation*, a board's validation in words, to pass, fail, undecided or unvalidated."""
     if validation.startswith("validated"):
         return "pass"
     return next((name for name in ("fail", "undecided") if f" {name} " in f"{validation} "), "unvalidated")
 
 
 def changes(validations: Sequence[Validation]) -> dict[str, list[Effect]]:
-    """Returns one effect for each change that was tried with any metric, by family of changes; degradations come first.
+    """Returns one `Effect` for each change that was tried with any metric, as a mapping: family → effects.
 
-    Use these effects only for the titles of the changes: their values are those of a single metric.
+    The family degradation comes before manipulation. Use the effects only for the changes' titles: the statistics in
+    an effect are those of one arbitrary metric.
     """
     by_change = {effect.change: effect for row in validations for effect in row.effects}
     families = sorted({effect.family for effect in by_change.values()})
@@ -187,12 +188,12 @@ def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
 
 
 def few_papers(stratum: Stratum) -> str:
-    """Returns a warning if a part of *stratum* has so few papers that its intervals are unreliable, else ""."""
+    """Returns a warning if some value of *stratum* has so few papers that intervals are unreliable, else ""."""
     return _few(dict(stratum.values)) if stratum.tables else ""
 
 
 def few_in_years(history: History) -> str:
-    """Returns a warning if an edition of *history* has so few papers that its intervals are unreliable, else ""."""
+    """Returns a warning if an edition of *history* has so few papers that intervals are unreliable, else ""."""
     by_edition: dict[str, int] = {}
     for year in (year for _, line in history.lines for year in line if year.papers):
         by_edition[year.edition] = max(year.papers or 0, by_edition.get(year.edition, 0))
@@ -200,7 +201,7 @@ def few_in_years(history: History) -> str:
 
 
 def few_on(boards: Sequence[Board]) -> str:
-    """Returns a warning if one of *boards* has so few papers that its intervals are unreliable, else ""."""
+    """Returns a warning if one of *boards* has so few papers that intervals are unreliable, else ""."""
     return _few({board.title: board.papers for board in boards if board.papers})
 
 

@@ -24,7 +24,7 @@ def breadth(low: float, high: float, span: Span) -> str:
 def ticks(span: Span) -> list[float]:
     """Returns two to five round values for tick marks on the axis *span*.
 
-    They keep a distance from the ends of the axis so that their labels fit.
+    The values keep a distance from the ends of the axis so that their labels fit.
     """
     low, high = span
     edge = 0.06 * (high - low)

@@ -23,7 +23,7 @@ class Entry:
     """One candidate under one metric. Intervals are 90%, clustered by paper; None means unknown.
 
     - *rank_low*, *rank_high*: the range of ranks that the tests allow.
-    - *tied*: whether the candidate has a neighbour in rank from which no test tells it apart.
+    - *tied*: whether no test tells the candidate apart from a neighbour in rank.
     - *difference*: *mean* less that of the human baseline, paired by paper. *p*: p-value of the difference.
     - *p_is_holm*: whether *p* is Holm-corrected.
     - *above_chance*: *mean* less the score of the candidate's own reviews moved to other papers.
@@ -32,8 +32,8 @@ class Entry:
     - *scored*: number of pairs with a score. *expected*: number of pairs that any candidate has.
     - *words*: mean length of the candidate's texts in words.
     - *extrapolated*: whether all these texts are longer than the human mean length, or all are shorter.
-    - *at_length*: the candidate's score at the human mean length; None if that would be extrapolated.
-    - *usd*: cost of the reviews and judgments. *tokens*: tokens read and written for these.
+    - *at_length*: estimated score of the candidate at the human mean length; None if *extrapolated*.
+    - *usd*: cost of the reviews and judgments, in USD. *tokens*: tokens read and written for these texts.
     - *unparsable*: share of the reviews without a judgment.
     - *contamination*: clean, contaminated or unknown.
     - *conflict*: the evaluation LM or writer that belongs to the candidate's own model family.
@@ -95,7 +95,7 @@ class Board:
     - *order*: sentences about candidates that no test tells apart.
     - *exposed*: sentences about the LMs that may have been trained on the reviews.
     - *about*: names and values of the parts of the signature. *place*: position of the metric in the catalogue.
-    - *papers*: the number of papers of the ranked candidate with the fewest papers.
+    - *papers*: the smallest number of scored papers of any ranked candidate.
     """
 
     metric: str

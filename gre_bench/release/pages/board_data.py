@@ -77,5 +77,5 @@ def _point(entry: Entry) -> dict[str, Any]:
 
 
 def _short(value: float) -> float:
-    """Returns *value* rounded to six significant digits, more than its statistical precision."""
+    """Returns *value* rounded to six significant digits. Scores are statistically less precise than that."""
     return float(f"{value:.6g}")

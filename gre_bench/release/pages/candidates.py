@@ -37,7 +37,7 @@ class OnBoard:
 class OnPaper:
     """A candidate's mean score on a paper.
 
-    *lead*: the score less that of the human baseline on the same references; None if there is none to compare.
+    *lead*: the mean difference from the human baseline on the same references; None if no reference has both scores.
     """
 
     paper: PaperLine
@@ -49,8 +49,9 @@ class OnPaper:
 class Kinds:
     """How often a candidate's judgments use each of the four openings, such as *The reviewer criticizes*.
 
-    *writer*: who turned the reviews into judgments. *reviews*: number of reviews. *lines*: (opening, uses per review of
-    the candidate, uses per human review); the last is None if human reviews have no judgments.
+    *writer*: the writer of the judgments. *reviews*: number of the candidate's reviews. *lines*: for each opening
+    (opening, uses per candidate's review, uses per human review). Uses per human review are None if human reviews have
+    no judgments by this writer.
     """
 
     writer: str
@@ -62,10 +63,11 @@ class Kinds:
 class CandidatePage:
     """The contents of a candidate's page.
 
-    - *card*: facts about the candidate, as names and values. *under*: its entry on each board.
-    - *papers*: its scores by paper, the largest lead over the human baseline first.
+    - *card*: facts about the candidate, as names and values. *under*: the candidate's entry on each board.
+    - *papers*: the candidate's scores by paper, the largest lead over the human baseline first.
     - *by*: the title of the board with the scores in *papers*.
-    - *kinds*: how often its judgments use each opening, for each writer. *example*: one of its reviews with judgments.
+    - *kinds*: how often the candidate's judgments use each opening, for each writer.
+    - *example*: one of the candidate's reviews, with judgments.
     - *human*: name of the human baseline; None on the page of the human baseline.
     """
 
@@ -95,7 +97,7 @@ class CandidatePage:
 
     @property
     def worst(self) -> tuple[OnPaper, ...]:
-        """Returns the last `EXTREMES` of *papers*, the worst first; papers in `best` are left out."""
+        """Returns the last `EXTREMES` of *papers*, the worst paper first, without the papers in `best`."""
         return self.papers[EXTREMES:][::-1][:EXTREMES]
 
 
@@ -174,9 +176,10 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
 
 
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:
-    """Returns a candidate's scores by paper, sorted by the lead over the candidate *human*, largest first.
+    """Returns the scores of *candidate* by paper, sorted by the lead over the human baseline, largest first.
 
-    The human baseline's own scores have no lead and are sorted by score. *lines*: the papers by id.
+    Papers without a lead come last. If no paper has a lead, papers are sorted by score, as for the human baseline.
+    *human*: name of the human baseline; None if there is none. *lines*: the papers by id.
     """
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]

@@ -13,9 +13,10 @@ _HANDS = {"evaluation_lm": "evaluation LM", "writer": "writer", "synopsis_writer
 
 
 def order(board: Sequence[Row]) -> Iterator[str]:
-    """Yields one sentence for each pair of neighbours in rank on *board* that no test tells apart.
+    """Yields one sentence for any two neighbours in rank on *board* that no test tells apart.
 
-    The sentence says how many more papers would tell them apart. If ranks were not tested, another sentence says why.
+    The sentence says how many more papers would tell the two candidates apart. If ranks were not tested, yields a
+    sentence that says why.
     """
     ranked = [row for row in board if row["rank"] is not None]
     yield from sorted({f"The order is not tested: {row['untested']}." for row in ranked if row["untested"]})
@@ -34,8 +35,9 @@ def order(board: Sequence[Row]) -> Iterator[str]:
 def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterator[str]:
     """Yields a sentence for each evaluation LM or writer of *signature* that may have been trained on the reviews.
 
-    If *gap* is given, yields one more sentence: how much higher contaminated candidates score than the others.
-    *exposures*: what is known of the training of each LM.
+    *exposures*: for each LM, whether it may have been trained on the reviews (`ExposureRow`).
+    *gap*: how much higher contaminated candidates score than the other models (`CleanGapRow`). If given, yields one
+    more sentence that says so.
     """
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]

@@ -30,8 +30,8 @@ class Effect:
 class Validation:
     """The validation of one metric.
 
-    *title*: of the metric. *verdict*: pass, fail, undecided or unvalidated. *detail*: one line, such as the changes
-    that the metric does not pass. *effects*: one for each change that was tried.
+    *title*: title of the metric. *verdict*: pass, fail, undecided or unvalidated. *detail*: a line that explains the
+    verdict, such as the changes that the metric does not pass. *effects*: one for each change that was tried.
     """
 
     title: str
@@ -42,7 +42,7 @@ class Validation:
 
 @dataclass(frozen=True, slots=True)
 class Year:
-    """A candidate under one metric in one edition. Values are None if the candidate is not in the edition.
+    """A candidate under one metric in one edition. All values are None if the candidate is not in the edition.
 
     *difference*: the candidate's score less that of the human baseline, with its 90% interval *low* to *high*.
     *above_chance*: the candidate's score less that of its own reviews moved to other papers.
@@ -80,8 +80,10 @@ class YearChange:
 class History:
     """Differences of candidates from the human baseline under one metric, edition by edition.
 
-    Raw scores of different editions cannot be compared. *title*: of the metric. *lines*: (candidate, its years), one
-    year for each of *editions*. *changes*: for each candidate, the change from one of its editions to the next.
+    Raw scores of different editions cannot be compared. *title*: of the metric.
+
+    *lines*: (candidate, years) for each candidate, with one `Year` for each of *editions*.
+    *changes*: for each candidate, the changes between successive editions that have the candidate.
     """
 
     title: str
@@ -105,8 +107,9 @@ class StratumCell:
 class Stratum:
     """A property that divides papers, such as their decision.
 
-    *values*: (value, number of papers), the largest number first. *tables*: (title, rows) for each metric. A row is a
-    candidate and its score for each of the values, None if there is no score.
+    *values*: (value, number of papers with this value), the largest number first.
+    *tables*: (metric's title, rows), one table for each metric. A row is (candidate, cells), with one cell for each of
+    *values*. A cell is None if the candidate has no score there.
     """
 
     name: str
@@ -120,8 +123,8 @@ class ClaimTest:
 
     *verdict*: holds, does not hold, or cannot be told. *why*: why the verdict is ``cannot be told``.
     *needed*: estimated number of papers for a clear verdict.
-    *comparisons*: (name, value, both ends of its 95% interval, number of papers). The claim is that every value is
-    above zero.
+    *comparisons*: (name, value, lower end and upper end of the value's 95% interval, number of papers). The claim is
+    that every value is above zero.
     """
 
     metric: str
@@ -135,7 +138,7 @@ class ClaimTest:
 class ClaimLine:
     """A claim of a published paper and its tests on this release's boards.
 
-    *says*: the claim. *source*: the paper and the place in it. *note*: a remark. *tests*: one for each metric.
+    *says*: the claim. *source*: the published paper and section. *note*: a remark. *tests*: one for each metric.
     """
 
     says: str
@@ -148,8 +151,8 @@ class ClaimLine:
 class PaperLine:
     """A paper in the page's list of papers; all scores are under the first board.
 
-    *href*: address of the paper's own page. *scored*, *planned*: its numbers of pairs. *human*: mean score of the human
-    baseline. *best*, *best_candidate*: mean score and name of the model with the highest score.
+    *href*: address of the paper's own page. *scored*, *planned*: numbers of the paper's pairs. *human*: mean score of
+    the human baseline. *best*, *best_candidate*: mean score and name of the model with the highest score.
     """
 
     paper_id: str
@@ -166,8 +169,8 @@ class PaperLine:
 class PairOutcome:
     """The number of pairs of one board with the same outcome.
 
-    *title*: of the board. *state*: scored, missing, failed or excluded. *reason*: why these pairs have no score.
-    *candidates*: the candidates of these pairs. *example*: the message of one pair.
+    *title*: title of the board. *state*: scored, missing, failed or excluded. *reason*: why these pairs have no score.
+    *candidates*: the candidates of these pairs. *example*: the error message of one of these pairs.
     """
 
     title: str
@@ -184,8 +187,8 @@ class Contents:
 
     - *name*: the release. *published*: the release's name and date in words.
     - *facts*, *provenance*: names and values at the top and at the bottom of the page.
-    - *lead*: text at the top. *remarks*: sentences to read before the boards.
-    - *errata*: (day, release, text). *outcomes*: numbers of pairs by outcome.
+    - *lead*: the introduction at the top of the page. *remarks*: sentences to read before the boards.
+    - *errata*: (day, release, text). *outcomes*: number of pairs for each outcome.
     - *downloads*: (address, name, description) of each file that the page offers.
     - *rights*: lines on licences. *citation*: BibTeX.
     """

@@ -23,7 +23,7 @@ def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str,
 
 
 def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the facts at the bottom of the page: date, version, texts, snapshots, seeds and tables.
+    """Returns the facts at the bottom of the page, such as the date, the program's version, snapshots and seeds.
 
     *about* is the release's manifest.
     """

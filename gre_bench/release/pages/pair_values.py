@@ -19,7 +19,7 @@ Values = Mapping[str, Mapping[Unit, float]]
 def pair_values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, dict[Unit, float]]]:
     """Returns the scores of all pairs by signature, candidate and (paper, reference).
 
-    *connection* is to a release's database. Only signatures that the page shows are read.
+    *connection*: to a release's database. Only the signatures of boards on the page are read.
     """
     by_signature: dict[str, dict[str, dict[Unit, float]]] = {}
     for row in rows(connection, "pair_values"):
@@ -46,7 +46,7 @@ def comparisons(values: Values) -> list[PairTest]:
 
 
 def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
-    """Returns the mean score for each paper; *values* holds one candidate's scores by (paper, reference)."""
+    """Returns the mean score for each paper from *values*, one candidate's scores by (paper, reference)."""
     scores_of: dict[str, list[float]] = {}
     for (paper, _), value in values.items():
         scores_of.setdefault(paper, []).append(value)
@@ -56,7 +56,8 @@ def by_paper(values: Mapping[Unit, float]) -> dict[str, float]:
 def leads(own: Mapping[Unit, float], other: Mapping[Unit, float]) -> dict[str, float]:
     """Returns the mean score difference, *own* less *other*, for each paper.
 
-    *own*, *other*: the scores of two candidates by (paper, reference). Only references with both scores count.
+    *own*, *other*: the scores of two candidates by (paper, reference). Only references for which both candidates have a
+    score count.
     """
     return by_paper({unit: value - other[unit] for unit, value in own.items() if unit in other})
 

@@ -1,6 +1,6 @@
 """Writes one page per paper: scores, reviews with their judgments, and how much each token of a reference gained.
 
-A token's gain is the increase of its log-probability when the LM reads the candidate's review.
+A token's gain is how much its log-probability increases when the evaluation LM has read the candidate's review.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gre_bench.store import Row
 class ScoreCell:
     """A candidate's mean score on a paper under one metric.
 
-    *why*: why there is no score, if *mean* is None.
+    *why*: the reason if *mean* is None, that is, if there is no score.
     """
 
     mean: float | None
@@ -47,7 +47,7 @@ class CandidateScores:
 
 @dataclass(frozen=True, slots=True)
 class ShownReview:
-    """A review of a paper and its judgments; each text is None or empty if it may not be shown.
+    """A review of a paper and its judgments; texts that may not be shown are None or empty.
 
     *role*: candidate or reference for a human review; None for other reviews. *review*: its text.
     *writer*: who turned the review into judgments. *lines*: the judgments.
@@ -67,7 +67,7 @@ class PaperPage:
 
     - *lines*: the scores of each candidate. *said*: the reviews of the paper.
     - *heat*: the boards with heat maps, which show how much each token adds to a score.
-    - *candidates*, *references*: the candidates and the reference reviews in the heat maps.
+    - *candidates*, *references*: ids of the candidates and of the reference reviews in the heat maps.
     - *withheld*: whether a heat map shows tokens without their words.
     """
 
@@ -152,9 +152,10 @@ def _cell(pairs: Sequence[Row]) -> ScoreCell:
 def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) -> Mapping[str, Any]:
     """Returns the data of the heat map of *board* on one paper: the words of each reference and the gains of each pair.
 
-    *with_gains*: the paper's pairs that have gains. *references*: ids of the reference reviews. In the result, a
-    reference has ``pieces``: its text as one piece per token; None if the text may not be shown. A pair has ``gains``:
-    one per token of the reference, in tenths of a nat, joined by commas.
+    *with_gains*: the paper's pairs that have gains. *references*: ids of the reference reviews.
+
+    In the result, each reference has ``pieces``: its text as one piece per token; None if the text may not be shown.
+    Each pair has ``gains``: one number per token of the reference, in tenths of a nat, joined by commas.
     """
     rows_of_board = [row for row in with_gains if row["signature_id"] == board.signature_id]
     pieces = {row["reference_id"]: row["pieces"] for row in rows_of_board}

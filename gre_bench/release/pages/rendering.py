@@ -82,7 +82,7 @@ def paper_page(name: str, edition: str, paper: Any, gains: str) -> str:
 
 
 def overview_page(state: str, editions: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the HTML of the start page of ``gre-bench view``, which lists *editions* of the folder *state*.
+    """Returns the HTML of the start page of ``gre-bench view``, which lists *editions*, those of the folder *state*.
 
     Unlike other pages, this page may send requests, but only to its own server.
     """

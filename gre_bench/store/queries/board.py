@@ -16,7 +16,7 @@ class LeaderboardRow(TypedDict):
     Scores and differences are in the metric's unit. A field is None if the value is unknown or not computed.
 
     - *mean*, *low*, *high*: the mean score with its 90% interval, clustered by paper.
-    - *flat_low*, *flat_high*: the 90% interval of the mean if pairs count as independent.
+    - *flat_low*, *flat_high*: the 90% interval of *mean* under the assumption that pairs are independent.
     - *difference*: *mean* less that of the human baseline, paired by paper; with its 90% interval.
     - *difference_p*, *difference_p_holm*: p-value of the difference, uncorrected and Holm-corrected.
     - *difference_papers*: number of papers behind the difference.
@@ -27,13 +27,15 @@ class LeaderboardRow(TypedDict):
     - *scored*, *failed*, *excluded*, *missing*: number of planned pairs in each state. *papers*: papers with a score.
     - *unranked*: why the candidate has no rank. *validation*: the outcome of the metric's validation, in words.
     - *rank_low*, *rank_high*: the ranks that the tests allow, at 95% for all ranks at once.
-    - *likely_low*, *likely_high*: the 95% bootstrap interval of this rank alone.
+    - *likely_low*, *likely_high*: the 95% bootstrap interval of this candidate's rank alone.
     - *next_candidate*: the candidate one rank below. *next_difference*: how much lower that candidate scores.
     - *next_low*, *next_high*: the 90% interval of *next_difference*. *next_p*: the Holm-corrected p-value.
     - *tied*: whether *next_difference* is not significant at 5%.
     - *more_papers*: additional papers with which *next_difference* would be significant with probability 80%.
-    - *tests*: number of tests corrected together. *untested*: why there are no tests.
-    - *words*: mean number of words of the texts that the metric reads. *shortest*, *longest*: their range in words.
+    - *tests*: number of tests in the same Holm correction. *untested*: why candidates are not tested against each
+      other.
+    - *words*: mean number of words of the texts that the metric reads. *shortest*, *longest*: words of the shortest and
+      the longest text.
     - *human_words*: geometric mean length of the human baseline's texts, in words.
     - *at_length*: the candidate's score at the length *human_words*, with its 90% interval.
     - *extrapolated*: whether *human_words* lies outside the range of the candidate's texts.
@@ -41,7 +43,7 @@ class LeaderboardRow(TypedDict):
     - *judged*: number of reviews that the writer read. *unparsable*: how many of these reviews gave no judgment.
     - *lines*: number of lines of all judgments. *strays*: how many of these lines use none of the four openings.
     - *median_lines*: median number of judgments per review. *human_lines*: the same for the human baseline.
-    - *covered*: mean share of a review's distinct words that its judgments keep.
+    - *covered*: mean share of a review's distinct words that also occur in its judgments.
     - *few_lines*: whether *median_lines* is below half of *human_lines*.
     - *usd*: cost at listed prices.
     - *conflict*: the evaluation LM or writer that belongs to the candidate's own model family.
@@ -161,7 +163,7 @@ BOARD_SETTINGS = Query("board_settings", SettingsRow)
 
 
 class BoardTextRow(TypedDict):
-    """One row per candidate, task and writer: the requests to that writer and the tokens they took.
+    """One row per candidate, task and writer: the requests to the writer and the tokens that these requests took.
 
     *task*: ``review`` or ``judgments``. *asked*: number of requested texts. *unusable*: number of requests without a
     text.
@@ -187,7 +189,7 @@ class JudgedCandidateRow(TypedDict):
     - *judged*: number of reviews that the writer read. *unparsable*: how many of these reviews gave no judgment.
     - *lines*: number of lines that the writer wrote. *strays*: how many of these lines are no judgment.
     - *median_lines*: median number of judgments per review.
-    - *covered*: mean share of a review's distinct words that its judgments keep.
+    - *covered*: mean share of a review's distinct words that also occur in its judgments.
     """
 
     candidate_id: str
@@ -205,7 +207,7 @@ BOARD_JUDGMENTS = Query("board_judgments", JudgedCandidateRow)
 class TextLengthRow(TypedDict):
     """One row per paper and candidate on the boards: the number of words of the candidate's text.
 
-    The text is the review as written or its judgments, whichever the metric reads.
+    If the metric reads judgments, the text is the review's judgments; otherwise it is the review as written.
     """
 
     candidate_id: str
@@ -221,7 +223,8 @@ class AnchoredRow(TypedDict):
 
     The anchors' mean score is subtracted pair by pair, then differences are averaged by paper. Anchors have no row.
 
-    - *papers*: number of papers behind the difference. *low*, *high*: its 90% interval. *se*: its standard error.
+    - *papers*: number of papers behind the difference. *low*, *high*, *se*: 90% interval and standard error of the
+      difference.
     - *mean*: the candidate's mean score. *above_chance*: its score above chance.
     - *surely_above_chance*: whether a test at 5% shows that the candidate scores above chance.
     - *contamination*: clean, contaminated, unknown or none. *unranked*: why the candidate has no rank.
@@ -253,8 +256,8 @@ class StrataRow(TypedDict):
     A stratum is a property of papers, such as the decision; *value* is what the papers share, such as ``accept``.
     Within a stratum, the value with the most papers comes first.
 
-    *papers*: number of those papers. *low*, *high*: 90% interval of the mean score.
-    *difference*: from the human baseline, paired by paper, with its 90% interval.
+    *papers*: number of papers with this value. *low*, *high*: 90% interval of the mean score.
+    *difference*: *mean* less that of the human baseline, paired by paper, with its 90% interval.
     """
 
     signature_id: str
@@ -322,7 +325,7 @@ class ExposureRow(TypedDict):
     """One row per LM and the role it plays: whether the LM may have been trained on the edition's reviews.
 
     *role*: candidate, evaluation_lm, writer or synopsis_writer. *status*: clean, contaminated, unknown or none.
-    *cutoff*: last day of the LM's training texts. *released*: day on which the reviews were first shown.
+    *cutoff*: last day of the LM's training texts. *released*: day on which the edition's reviews were first shown.
     """
 
     role: str

@@ -56,7 +56,8 @@ SNAPSHOT = Query("snapshot", SnapshotRow)
 class PaperTextRow(TypedDict):
     """One row per paper whose text was read from a snapshot.
 
-    *origin*: ``pdf``, or ``given`` if the snapshot holds the text itself. *sha256*: digest of that PDF or given text.
+    *origin*: ``pdf``, or ``given`` if the snapshot holds the text itself. *sha256*: digest of the PDF or of the given
+    text.
     *status*: ``ok``, or why the text is missing or doubtful. *abstract*: as found in the PDF.
     *text*: the body, without references and appendices. *notes*: remarks made while reading.
     """

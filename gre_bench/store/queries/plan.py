@@ -70,7 +70,7 @@ CANDIDATES = Query("candidates", CandidateRow)
 class KnownCandidateRow(TypedDict):
     """One row per candidate with reviews or planned pairs.
 
-    Candidates that stand for a single graded review are left out.
+    Candidates that stand for one graded review (see `gre_bench.metrics.agreement_cases`) are left out.
     """
 
     candidate: str
@@ -82,7 +82,7 @@ KNOWN_CANDIDATES = Query("known_candidates", KnownCandidateRow)
 class CandidateModelRow(TypedDict):
     """One row per distinct model among the candidates.
 
-    *model*: its name, by which the models file is searched.
+    *model*: the name under which the model is looked up in the models file.
     """
 
     model: str
@@ -180,9 +180,9 @@ PLANNED_CANDIDATES = Query("planned_candidates", CandidateNameRow)
 
 
 class WaitingTextRow(TypedDict):
-    """One row per reason why pairs of the requested candidates wait for a text.
+    """One row per reason for which pairs of the requested candidates wait for a text.
 
-    *papers*: number of papers with such pairs. *detail*: the message of one of these pairs.
+    *papers*: number of papers with such pairs. *detail*: the error message of one of these pairs.
     """
 
     reason: str | None

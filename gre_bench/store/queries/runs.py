@@ -26,7 +26,7 @@ DEFINITIONS = Query("definitions", DefinitionsRow)
 
 
 class SettingsRow(TypedDict):
-    """At most one row: the settings of the last refresh whose settings were accepted, as JSON."""
+    """At most one row: the settings of the last refresh that was not refused, as JSON."""
 
     settings: str
 

@@ -70,10 +70,10 @@ PROGRESS_OF = Query("progress_of", ProgressRow)
 
 
 class ReasonRow(TypedDict):
-    """One row per metric, state and reason: the number of pairs without a score for this reason.
+    """One row per metric, state and reason: the number of pairs that have no score for this reason.
 
-    *state*: missing, failed or excluded. *broken*: whether the evaluation LM itself misbehaved.
-    *example*: the message of one of these pairs.
+    *state*: missing, failed or excluded. *broken*: whether a fault of the evaluation LM is the reason.
+    *example*: the error message of one of these pairs.
     """
 
     metric: str
@@ -138,8 +138,9 @@ CANDIDATE_PAIRS = Query("candidate_pairs", CandidatePairRow)
 
 
 class ChancePairRow(TypedDict):
-    """One row per pair that has both a score (*value*) and a score above chance (*above*), in the metric's unit.
+    """One row per pair that has both a score and a score above chance.
 
+    *value*: the score. *above*: the score above chance. Both are in the metric's unit.
     *unit*: a key shared by the papers whose reviews are exchanged. Pairs with the same *unit* depend on each other.
     """
 

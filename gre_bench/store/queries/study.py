@@ -9,10 +9,11 @@ from gre_bench.store.queries import Query
 
 
 class SeparationRow(TypedDict):
-    """One row per requested signature with an AUC: how often right reviews score above reviews of other papers.
+    """One row per requested signature with an AUC: how often right reviews outscore reviews of other papers.
 
     *same*: the candidate whose reviews are of the right paper. *other*: the control whose reviews are of other papers.
-    *same_pairs*, *other_pairs*: the number of scored pairs of each. *low*, *high*: 95% interval of *auc*, by paper.
+    *same_pairs*, *other_pairs*: number of scored pairs of *same* and of *other*. *low*, *high*: 95% interval of *auc*,
+    by paper.
     """
 
     metric: str
@@ -80,7 +81,8 @@ class AgreementRow(TypedDict):
     - *within*: the coefficient among the reviews of one item, with its 95% interval.
     - *at_length*: the coefficient with log length held fixed, with its 95% interval.
     - *over_length*: *value* less the coefficient of length alone, with its 95% interval and p-value.
-    - *reviews*: number of scored reviews. *items*: number of their items. *graded*: number of reviews with a grade.
+    - *reviews*: number of scored reviews. *items*: number of items of these reviews. *graded*: number of reviews with a
+      grade.
     - *problem*: why there is no coefficient.
     """
 
@@ -115,7 +117,8 @@ AGREEMENTS = Query("agreements", AgreementRow)
 class ValidationRow(TypedDict):
     """One row per requested signature that was validated: the outcome of the validation.
 
-    All signatures are returned if none is named. *verdict*: pass, fail or undecided. *edition*: where it was validated.
+    All signatures are returned if none is named. *verdict*: pass, fail or undecided. *edition*: the edition on
+    whose reviews the metric was validated.
     *detail*: the changes that the metric does not pass or that were not tried.
     """
 

@@ -52,7 +52,8 @@ class WhyReviewRow(TypedDict):
     """One row per requested review: its text, the version of that text, and its judgments by one writer.
 
     *version_id*: None for the note as it was when fetched. *written_at*: when the version was written.
-    *version_rule*: why this version counts. *lines*: number of judgments. *strays*: lines that are no judgment.
+    *version_rule*: why this version counts. *lines*: number of judgments.
+    *strays*: number of other lines that the writer wrote.
     """
 
     review_id: str

@@ -23,7 +23,7 @@ class DescribedJudgmentsRow(TypedDict):
 
     *reviews*: number of requested reviews by the candidate. *judged*: number of these reviews with judgments.
     *median_lines*: median number of judgments per review. *longest_id*: the review with the most judgments.
-    *covered*: mean share of a review's distinct words that its judgments keep.
+    *covered*: mean share of a review's distinct words that also occur in its judgments.
     """
 
     candidate_id: str
@@ -62,7 +62,7 @@ SYNOPSES = Query("synopses", SynopsisRow)
 
 
 class AskedForRow(TypedDict):
-    """One row per candidate and writer that was asked for the candidate's reviews.
+    """One row per candidate and writer, if the writer was asked for reviews of the candidate.
 
     *wrote*: True if the writer delivered a review, False if a request failed. If both happened, there are two rows.
     """
@@ -78,7 +78,7 @@ ASKED_FOR = Query("asked_for", AskedForRow)
 class UnwrittenRow(TypedDict):
     """One row per text that one writer was asked for but did not deliver.
 
-    *item*: id of the review or paper. *outcome*: the kind of failure, such as ``refused``. *detail*: its message.
+    *item*: id of the review or paper. *outcome*: the kind of failure, such as ``refused``. *detail*: the error message.
     *final*: True if the text will not be requested again.
     """
 
@@ -92,7 +92,7 @@ UNWRITTEN = Query("unwritten", UnwrittenRow)
 
 
 class TextOutcomesRow(TypedDict):
-    """One row per task, writer and outcome: the number of requested texts and the tokens they took.
+    """One row per task, writer and outcome: the number of requested texts and the tokens that these texts took.
 
     *task*: review, judgments or assw (synopses). *outcome*: ``ok``, ``cut`` for a text cut at the token limit, or why
     there is no text. *from_the_archive*: texts answered by the archive of earlier replies.
@@ -115,8 +115,8 @@ class OutcomesRow(TypedDict):
     """One row per candidate, purpose and LM: the number of requested texts and grades with each outcome.
 
     *purpose*: reviews, judgments, synopses, or grades of a metric. *asked*: all requests. *cut*: texts cut at the token
-    limit. *not_asked*: requests that could not be made, such as without a text. Only the last attempt at each text or
-    grade counts.
+    limit. *not_asked*: requests that could not be made, for example because a text was missing. Only the last attempt
+    at each text or grade counts.
     """
 
     candidate: str
