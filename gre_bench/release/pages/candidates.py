@@ -63,7 +63,7 @@ class Kinds:
 class CandidatePage:
     """The contents of a candidate's page.
 
-    - *card*: facts about the candidate, as names and values. *under*: the candidate's entry on each board.
+    - *card*: facts about the candidate, as names and values. *on_boards*: the candidate's entry on each board.
     - *papers*: the candidate's scores by paper, the largest lead over the human baseline first.
     - *by*: the title of the board with the scores in *papers*.
     - *kinds*: how often the candidate's judgments use each opening, for each writer.
@@ -74,7 +74,7 @@ class CandidatePage:
     name: str
     kind: str
     card: tuple[tuple[str, str], ...]
-    under: tuple[OnBoard, ...]
+    on_boards: tuple[OnBoard, ...]
     papers: tuple[OnPaper, ...]
     by: str
     kinds: tuple[Kinds, ...] = ()
@@ -85,9 +85,9 @@ class CandidatePage:
     def warnings(self) -> dict[Flag, list[str]]:
         """Returns the warnings about the candidate, each with the titles of the boards that show the warning."""
         titles: dict[Flag, list[str]] = {}
-        for under in self.under:
-            for flag in under.entry.flags:
-                titles.setdefault(flag, []).append(under.board.title)
+        for one in self.on_boards:
+            for flag in one.entry.flags:
+                titles.setdefault(flag, []).append(one.board.title)
         return titles
 
     @property
@@ -123,15 +123,15 @@ def write_candidates(
     human = next((row["candidate"] for row in candidates if row["kind"] == "human"), None)
     for row in candidates:
         candidate = row["candidate"]
-        under = tuple(
+        on_boards = tuple(
             OnBoard(board, entry) for board in boards for entry in board.entries if entry.candidate == candidate
         )
-        first = next((item for item in under if item.entry.mean is not None), None)
+        first = next((item for item in on_boards if item.entry.mean is not None), None)
         page = CandidatePage(
             name=candidate,
             kind=row["kind"],
-            card=tuple(_card(row, under[0].entry if under else None)),
-            under=under,
+            card=tuple(_card(row, on_boards[0].entry if on_boards else None)),
+            on_boards=on_boards,
             papers=tuple(_on_papers(values[first.board.signature_id], candidate, human, lines)) if first else (),
             by=first.board.title if first else "",
             kinds=tuple(_kinds(kinds.get(candidate, ()), kinds.get(human or "", ()))),

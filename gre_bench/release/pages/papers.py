@@ -65,7 +65,7 @@ class ShownReview:
 class PaperPage:
     """The contents of a paper's page.
 
-    - *lines*: the scores of each candidate. *said*: the reviews of the paper.
+    - *lines*: the scores of each candidate. *reviews*: the reviews of the paper.
     - *heat*: the boards with heat maps, which show how much each token adds to a score.
     - *candidates*, *references*: ids of the candidates and of the reference reviews in the heat maps.
     - *withheld*: whether a heat map shows tokens without their words.
@@ -80,16 +80,16 @@ class PaperPage:
     candidates: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     withheld: bool = False
-    said: tuple[ShownReview, ...] = ()
+    reviews: tuple[ShownReview, ...] = ()
 
     def words_of(self, review_id: str) -> str | None:
         """Returns the text of the review *review_id*, or None if the text may not be shown."""
-        return next((item.review for item in self.said if item.review_id == review_id), None)
+        return next((item.review for item in self.reviews if item.review_id == review_id), None)
 
     @property
     def by_candidates(self) -> tuple[ShownReview, ...]:
         """Returns all reviews except those shown as references in the heat maps."""
-        return tuple(item for item in self.said if item.role != "reference" or item.review_id not in self.references)
+        return tuple(item for item in self.reviews if item.role != "reference" or item.review_id not in self.references)
 
 
 def write_papers(
@@ -101,10 +101,10 @@ def write_papers(
     """
     folder.mkdir()
     papers = {row["paper_id"]: row for row in rows(connection, "papers")}
-    said = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
+    reviews = {key: list(group) for key, group in groupby(rows(connection, "paper_reviews"), lambda r: r["paper_id"])}
     count = 0
     for paper_id, pairs in _by_paper(connection):
-        page, gains = _paper(papers[paper_id], pairs, said.get(paper_id, []), boards)
+        page, gains = _paper(papers[paper_id], pairs, reviews.get(paper_id, []), boards)
         text = paper_page(name, edition, page, gains)
         (folder / page_of(paper_id)).write_text(text, encoding="utf-8")
         count += 1
@@ -116,7 +116,7 @@ def _by_paper(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, list
         yield paper_id, list(group)
 
 
-def _paper(paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequence[Board]) -> tuple[PaperPage, str]:
+def _paper(paper: Row, pairs: Sequence[Row], reviews: Sequence[Row], boards: Sequence[Board]) -> tuple[PaperPage, str]:
     kinds = {row["candidate_id"]: row["kind"] for row in pairs}
     order = sorted(kinds, key=lambda name: (kinds[name] != "human", kinds[name] == "control", name))
     by_cell: dict[tuple[str, str], list[Row]] = {}
@@ -137,7 +137,7 @@ def _paper(paper: Row, pairs: Sequence[Row], said: Sequence[Row], boards: Sequen
     page = PaperPage(
         paper["paper_id"], paper["title"], paper["abstract"], tuple(boards), lines, heat,
         tuple(name for name in order if any(row["candidate_id"] == name for row in with_gains)), references,
-        any(row["pieces"] is None for row in with_gains), tuple(_said(said)),
+        any(row["pieces"] is None for row in with_gains), tuple(_shown(reviews)),
     )  # fmt: skip
     return page, json.dumps([_heat(board, with_gains, references) for board in heat], separators=(",", ":"))
 
@@ -175,7 +175,7 @@ def _heat(board: Board, with_gains: Sequence[Row], references: Sequence[str]) ->
     }
 
 
-def _said(said: Sequence[Row]) -> Iterator[ShownReview]:
-    for row in said:
+def _shown(reviews: Sequence[Row]) -> Iterator[ShownReview]:
+    for row in reviews:
         lines = tuple(line.strip() for line in (row["judgments"] or "").splitlines() if line.strip())
         yield ShownReview(row["review_id"], row["candidate"], row["role"], row["review"], row["writer"], lines)
