@@ -192,8 +192,9 @@ def test_a_refresh_whose_replies_come_soon_keeps_what_is_in_flight(tmp_path, tri
 def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sign):
     pdfs = tmp_path / "pdfs"
     pdfs.mkdir()
+    long = endless(150)
     for paper in (ROOT / "data" / "sample" / "pdfs").glob("s*.pdf"):
-        (pdfs / paper.name).write_bytes(endless(150))
+        (pdfs / paper.name).write_bytes(long)
     process = commanded(tmp_path, *asked(tmp_path / "state", f"sources.pdfs={pdfs}"), "--limit", "2")
     wait_for(lambda: readers(process.pid), process)
     hung = readers(process.pid)
