@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -58,6 +59,7 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+    atexit.register(gc.unfreeze)
 
 
 OWN_FOLDER = begin()
@@ -68,7 +70,6 @@ typer.main.get_command = typer.testing._get_command = cache(typer.main.get_comma
 
 
 def pytest_unconfigure() -> None:
-    gc.unfreeze()
     if OWN_FOLDER:
         shutil.rmtree(OWN_FOLDER, ignore_errors=True)
 
