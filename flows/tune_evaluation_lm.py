@@ -232,7 +232,8 @@ def _with_synopses(
 ) -> list[JudgedPaper]:
     """Returns *papers* with their abstracts and, if a metric needs them, their author-stated strengths and weaknesses.
 
-    The writer of the settings writes the strengths and weaknesses here. *known*: paper id → paper with its text.
+    The writer that the settings name extracts the strengths and weaknesses from the papers' texts. *known*: paper id →
+    paper with its text.
     """
     papers_known = {paper.paper_id: known[paper.paper_id] for paper in papers if paper.paper_id in known}
     assw: dict[str, str] = {}

@@ -87,5 +87,5 @@ def under_prefect() -> UnderPrefect:
 
 
 def undecorated() -> Undecorated:
-    """Returns the steps as plain functions."""
+    """Returns the steps of a run as plain functions, without Prefect."""
     return Undecorated()

@@ -41,7 +41,10 @@ def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
 
 
 def has_sections(material: ChangeInput) -> bool:
-    """Whether the review has a section whose kind has a fixed statement."""
+    """Returns whether the review has a section that this change can lengthen.
+
+    Such a section is of a kind, such as strengths, for which `openings` has a fixed statement to add.
+    """
     return any(_kind(heading) in openings() for heading, _ in parts(material.text, material.headings))
 
 

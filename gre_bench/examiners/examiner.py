@@ -129,7 +129,7 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         return f"{self.name}#{digest([self.model_dump(mode='json'), sha256(self)])[:12]}"
 
     def _problems(self) -> Iterator[str]:
-        """Yields a message for each setting, or combination of settings, that is refused."""
+        """Yields a message for each setting, or combination of settings, that is not allowed."""
         if self.template not in TEMPLATES:
             yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
             return
@@ -138,10 +138,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         yield from self._wording_problems(self.form, f"template {self.template}")
 
     def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields a message for each refused choice of granularity or demonstration.
+        """Yields a message for each choice of granularity or demonstration that the template *form* does not allow.
 
-        A template that asks no LM refuses all other settings. *form* is the template, and *template* its name in
-        messages.
+        A template that asks no LM allows no other settings. *template*: the words that messages use for the template,
+        such as ``template base``.
         """
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other settings"
@@ -154,9 +154,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
 
     def _score_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields a message for each refused choice of aggregation, *mass* or *samples*.
+        """Yields a message for each choice of aggregation, *mass* or *samples* that the template *form* does not allow.
 
-        *form* is the template, and *template* its name in messages.
+        *template*: the words that messages use for the template, such as ``template base``.
         """
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores that could have a probability: use direct or approximation"
@@ -168,9 +168,10 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
 
     def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields a message for each refused choice of rationale, parts of a guideline, or generated instructions.
+        """Yields a message for each option of this examiner's wording that its template *form* does not allow.
 
-        *form* is the template, and *template* its name in messages.
+        The options are the rationale, the parts of a guideline, and generated instructions. *template*: the words that
+        messages use for the template, such as ``template base``.
         """
         guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:

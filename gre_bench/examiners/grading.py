@@ -156,8 +156,8 @@ def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str
 def _first_problem(samples: list[ChatOutcome[dict[str, float]]], aspect: str | None) -> Problem | None:
     """Returns the first problem among *samples*, the outcomes for one *aspect*; None if there is none.
 
-    The aspect's name is put before the problem's message. A problem that is not final comes before final ones, because
-    it makes the next run try again.
+    The aspect's name is put before the problem's message. Problems that the next run may solve come before final
+    problems.
     """
     problems = sorted(
         (sample.read for sample in samples if isinstance(sample.read, Problem)), key=lambda problem: problem.final

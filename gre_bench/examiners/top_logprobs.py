@@ -40,7 +40,7 @@ class Seen:
     - *score*: the mean of the declared scores, weighted by their probabilities.
     - *mass*: the total probability of the declared scores, as far as the tokens show it.
     - *low*: the score if all probability that is not shown belonged to the lowest score of the scale.
-    - *high*: the score if it belonged to the highest score of the scale.
+    - *high*: the score if all probability that is not shown belonged to the highest score of the scale.
     - *unseen*: the declared scores whose probability the tokens do not show.
     """
 
@@ -124,10 +124,12 @@ def _along(tokens: Sequence[Token], start: int, rest: str, whole: str, spellings
 
 
 def _ends(tokens: Sequence[Token], following: int | None, whole: str, spellings: Sequence[str]) -> float | None:
-    """Returns the probability that the score *whole* ends, instead of going on as a longer number or label.
+    """Returns the probability that the reply's score is exactly *whole*, and not the start of a longer number or label.
 
-    *following* is the index of the token after the score, or None if the reply does not hold this score. The result is
-    None if the tokens do not show the probability.
+    - *following*: the index of the token after the score; None if the reply does not hold the score *whole*.
+    - *spellings*: the ways to write each score of the scale.
+
+    The result is None if the tokens do not show the probability.
     """
     longer = [spelling[len(whole) :] for spelling in spellings if spelling != whole and spelling.startswith(whole)]
     if following is None and longer:

@@ -68,7 +68,10 @@ def moving_ratio(tokens: Sequence[str], window: int = WINDOW) -> float | None:
 
 
 def wording(texts: Sequence[str]) -> Wording | None:
-    """Returns the averages over all *texts* that have words; None if no text has words."""
+    """Returns the mean length and the mean variety of words of the *texts*; None if no text has words.
+
+    Texts without words do not count.
+    """
     tokens = [review_words for text in texts if (review_words := words(text))]
     if not tokens:
         return None

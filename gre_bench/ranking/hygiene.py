@@ -97,13 +97,13 @@ def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
 
 
 def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
-    """Returns how far each candidate's lead differs between references that an LM probably wrote and the others.
+    """Returns how far each candidate's lead over the human baseline depends on whether an LM wrote the references.
 
-    *likelihood*: reference → its likelihood of being LM-written. References from *threshold* upwards count as
-    LM-written; references without a likelihood are left out.
+    *likelihood*: reference → the likelihood that an LM wrote it. References from *threshold* upwards count as
+    LM-written. References without a likelihood are left out.
 
-    In the result, *lead* is the lead against references below *threshold*. *shift* is the lead against LM-written
-    references less *lead*. A candidate is left out if all its references are on one side of *threshold*.
+    In the result, *lead* is the lead on references below *threshold*. *shift* is the lead on LM-written references less
+    *lead*. A candidate is left out if all its references are on one side of *threshold*.
     """
     found = []
     for name, leads in _leads(pairs).items():

@@ -135,9 +135,7 @@ def _row(claim: Claim, metric: str, answer: ClaimResult | None) -> dict[str, Any
 
 
 class _Rows:
-    """Reads from *store* and remembers the rows of each query and its parameters, because many claims need the same
-    rows.
-    """
+    """Reads from *store*. Keeps the rows by query and parameters, because many claims of the papers need the same rows."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -255,7 +255,10 @@ class Store:
         self._copy_s = self._copied_at - began
 
     def copy_store(self, beside: Path) -> None:
-        """Copies the store's file, with all committed data, to the path *beside*; the caller must hold the lock."""
+        """Copies the store's file, including all committed transactions, to the path *beside*.
+
+        The caller must hold the lock.
+        """
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
 

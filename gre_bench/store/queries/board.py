@@ -23,7 +23,8 @@ class LeaderboardRow(TypedDict):
     - *chance*: mean score of the candidate's reviews moved to other papers.
     - *above_chance*: mean score less *chance*, on pairs with both scores; with its 90% interval.
     - *surely_above_chance*: whether a test at 5% shows that the candidate scores above chance.
-    - *expected*: number of pairs that any candidate has. *planned*: number of pairs planned for this candidate.
+    - *expected*: number of different (paper, reference) over all candidates. *planned*: number of pairs planned for
+      this candidate.
     - *scored*, *failed*, *excluded*, *missing*: number of planned pairs in each state. *papers*: papers with a score.
     - *unranked*: why the candidate has no rank. *validation*: the outcome of the metric's validation, in words.
     - *rank_low*, *rank_high*: the ranks that the tests allow, at 95% for all ranks at once.
@@ -47,7 +48,8 @@ class LeaderboardRow(TypedDict):
     - *few_lines*: whether *median_lines* is below half of *human_lines*.
     - *usd*: cost at listed prices.
     - *conflict*: the evaluation LM or writer that belongs to the candidate's own model family.
-    - *contamination*: clean, contaminated, unknown or none. *cutoff*: last day of the model's training texts.
+    - *contamination*: clean, contaminated or unknown; ``none`` for a candidate that is no model. *cutoff*: last day of
+      the model's training texts.
     - *released*: day on which the edition's reviews were first shown.
     - *group_name*: the group that the candidate is ranked in; None: the main group. *note*: a remark for readers.
     - *plan_papers*: papers planned under the signature. *sampled*: papers in the edition's sample.

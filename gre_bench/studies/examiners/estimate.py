@@ -24,7 +24,7 @@ def estimate(job: ExaminerJob) -> dict[str, Any]:
     """Returns the numbers of texts and examiners, and one row per LM with its requests, tokens and cost.
 
     The rows are those of `quoted`. Retries are not counted. A chat that several examiners share is counted once for
-    each examiner. Raises the errors of `prepared`.
+    each examiner. Raises `SettingsError` or `SourceError` if the study cannot be run.
     """
     material, _ = prepared(job)
     items, writer_context = material.items, job.writer_context

@@ -54,8 +54,7 @@ def yardstick_lines(measure: Yardstick | None) -> list[str]:
 def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[str, str]) -> str:
     """Returns the text of one table cell: the value in *column* of the row *line*, with its interval.
 
-    The lowest and the second lowest cell of a row are marked. *lowest*, *second*: the texts placed (before, after) such
-    a cell.
+    *lowest*, *second*: the texts (before, after) that mark the row's lowest and second lowest cell.
     """
     cell = line.cells.get(column)
     if cell is None:

@@ -2,9 +2,11 @@
 
 With probability *share* the candidate knows the paper it reviews. Otherwise its review is about another, random paper.
 The distribution of the candidate's reviews does not depend on the share. The expected score above chance is therefore
-the share times that of a candidate who always knows the paper. For this candidate, it is the difference of two expected
-scores. The first is under the joint distribution. In the second, the candidate's review is independent of everything
-else.
+the share times the expected score above chance of a candidate who always knows the paper.
+
+A candidate who always knows the paper scores above chance by the difference of two expected scores. In the first, the
+candidate's review and the human review are about one paper. In the second, the candidate's review is independent of the
+paper and of the human review.
 """
 
 from __future__ import annotations
@@ -105,9 +107,9 @@ def _of(scores: Array, papers: Papers, reviews: Numbers) -> Array:
 
 
 def _spread(simulation: Simulation, scores: Array, share: float, seed: int) -> float:
-    """Returns the standard deviation, over swaps of two papers, of the mean score above chance of a swap.
+    """Returns the standard deviation of the mean score above chance of a swap, from `PROBED` sampled papers.
 
-    It is estimated from `PROBED` sampled papers.
+    Each swap here consists of two papers that exchange their reviews.
     """
     sources = np.arange(PROBED) ^ 1
     differences = _scored(simulation, scores, share, sources, seed + 750_000)
