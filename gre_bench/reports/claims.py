@@ -135,7 +135,7 @@ def _row(claim: Claim, metric: str, answer: ClaimResult | None) -> dict[str, Any
 
 
 class _Rows:
-    """Reads from *store*. Keeps the rows by query and parameters, because many claims of the papers need the same rows."""
+    """Reads rows from *store*, and reads the same rows only once, because many claims need them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -81,7 +81,8 @@ def show(title: str, columns: Sequence[Column], styles: Sequence[str], width: in
 def table(heads: Sequence[str], rows: Sequence[Sequence[object]], names: Sequence[str] = (), title: str = "") -> None:
     """Prints *rows* as a table with the column heads *heads*.
 
-    The first column and the columns in *names* hold names, which may be shortened. All others hold numbers.
+    *names*: the heads of the columns that hold names, which may be shortened. The first column holds names too. All
+    other columns hold numbers.
     """
     cells = [[screen.plain(row[index]) for row in rows] for index in range(len(heads))]
     kinds = ["name" if index == 0 or head in names else "number" for index, head in enumerate(heads)]
