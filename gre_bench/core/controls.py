@@ -35,9 +35,9 @@ T = TypeVar("T")
 
 
 def other(items: Sequence[T], index: int) -> T:
-    """Returns the item that lies half the list's length after *index*, continuing at the start after the end.
+    """Returns the item that lies half the list's length after *index*; the start of the list follows its end.
 
-    In a list of 300, it is the item 150 positions later. In a list of two or more, it is never the item at *index*
-    itself.
+    In a list of 300, this is the item 150 positions later. In a list of two or more, the item at *index* itself is
+    never returned.
     """
     return items[(index + max(1, len(items) // 2)) % len(items)]

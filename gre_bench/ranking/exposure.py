@@ -105,7 +105,7 @@ def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
 
 
 def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Model]) -> str | None:
-    """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known to.
+    """Returns in words which of *others* share a family or a maker with *candidate*; None if none is known.
 
     *others*: role → name of the evaluation LM or of a writer. *models*: the models of the catalogue, by name.
     """

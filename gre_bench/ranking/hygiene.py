@@ -7,8 +7,8 @@ pairs of one paper as dependent.
 - *reviewers*: how far leads and ranks move if one human reviewer of each paper, such as the first, gives no reference.
 - *swap*: how far each lead would move if a tenth of the references were reviews by one candidate. That candidate's own
   lead is then measured against its own reviews, so its shift is the most that it could gain.
-- *strata*: each lead against references that an LM probably wrote, less the lead against the other references. The
-  caller supplies the likelihoods, from any detector.
+- *strata*: each lead on references that an LM probably wrote, less the lead on the other references. The caller
+  supplies the likelihoods, from any detector.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ def write_sums(entry: Pretrained, folder: Path, digest: str) -> None:
 def placed(value: str | Path, beside: Path) -> Path:
     """Returns the model that the setting *value* means: a pretrained model's name as it is, or an absolute path.
 
-    *beside*: the folder that relative paths start from. If it has a folder with a pretrained model's name, the result
-    is the path of that folder.
+    *beside*: the folder that relative paths start from. If *beside* contains a folder with the name of a pretrained
+    model, that folder is meant, and the result is its path.
     """
     path = Path(os.path.abspath(beside)) / value
     return Path(value) if named(Path(value)) and not path.is_dir() else path.resolve()
