@@ -42,7 +42,7 @@ class Limits:
     """Limits for reading one file.
 
     - *wall_s*, *cpu_s*: seconds of wall-clock time and of CPU time.
-    - *memory_bytes*: the address space of the child process. Its libraries take about 0.5 GiB of it.
+    - *memory_bytes*: the address space of the child process. Its libraries take about 0.25 GiB of it.
     - *max_pages*: how many pages are read, from the first.
     """
 
