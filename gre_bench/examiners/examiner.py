@@ -133,16 +133,16 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         if self.template not in TEMPLATES:
             yield f"no template {self.template!r}; known: {', '.join(TEMPLATES)}"
             return
-        yield from self._chat_problems(self.form, f"template {self.template}")
-        yield from self._score_problems(self.form, f"template {self.template}")
-        yield from self._wording_problems(self.form, f"template {self.template}")
+        yield from self._chat_problems()
+        yield from self._score_problems()
+        yield from self._wording_problems()
 
-    def _chat_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields a message for each choice of granularity or demonstration that the template *form* does not allow.
+    def _chat_problems(self) -> Iterator[str]:
+        """Yields a message for each choice of granularity or demonstration that the template does not allow.
 
-        A template that asks no LM allows no other settings. *template*: the words that messages use for the template,
-        such as ``template base``.
+        A template that asks no LM allows no other settings.
         """
+        form, template = self.form, f"template {self.template}"
         if form.answer == "nothing" and self != Examiner.model_construct(template=self.template, item=self.item):
             yield f"{template} asks no LM: it takes no other settings"
         if self.granularity not in form.granularities:
@@ -153,11 +153,9 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             if self.granularity != "fine":
                 yield 'a demonstration shows one aspect: set granularity = "fine"'
 
-    def _score_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields a message for each choice of aggregation, *mass* or *samples* that the template *form* does not allow.
-
-        *template*: the words that messages use for the template, such as ``template base``.
-        """
+    def _score_problems(self) -> Iterator[str]:
+        """Yields a message for each choice of aggregation, *mass* or *samples* that the template does not allow."""
+        form, template = self.form, f"template {self.template}"
         if self.aggregation == "logprob" and not form.scale.declared:
             yield f"{template} declares no scores that could have a probability: use direct or approximation"
         if self.aggregation == "logprob" and not form.bare:
@@ -167,12 +165,12 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
         if self.samples is not None and self.aggregation != "approximation":
             yield f"samples belongs to aggregation approximation, not to {self.aggregation}"
 
-    def _wording_problems(self, form: Template, template: str) -> Iterator[str]:
-        """Yields a message for each option of this examiner's wording that its template *form* does not allow.
+    def _wording_problems(self) -> Iterator[str]:
+        """Yields a message for each option of the wording that the template does not allow.
 
-        The options are the rationale, the parts of a guideline, and generated instructions. *template*: the words that
-        messages use for the template, such as ``template base``.
+        The options are the rationale, the parts of a guideline, and generated instructions.
         """
+        form, template = self.form, f"template {self.template}"
         guideline = self.template in ("human", "model")
         if self.rationale is not None and self.rationale != form.rationale:
             yield f"{template} {'asks' if form.rationale else 'does not ask'} for a rationale: leave rationale out" + (
