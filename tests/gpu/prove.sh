@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 out=${1:-build/prove}
 mkdir -p "$out"
 python=${PYTHON:-python}
-gre_bench() { "$python" -m gre_bench "$@"; }
+gre_bench() { "$python" -m gre_bench.cli.app "$@"; }
 
 if "$python" -c 'import sys, torch; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
     device=cuda dtype=bfloat16 shape=llama-3.1-8b candidates=20 rounds=3 steps=40
