@@ -135,5 +135,7 @@ def _pairs(job: ExaminerJob, run: Steps, material: GradedItems, exam_texts: set[
         return []
     texts = [text for text in material.texts if text.item_id not in material.lacks]
     pairs = pairs_of(texts, job.settings.pairwise)
-    said = {model: run.prefer_pairs(model, job.writer_context, pairs, material.kind) for model in job.settings.models}
-    return reports(pairs, said, texts, job.settings.pairwise, job.settings.panel, exam_texts)
+    preferences_of = {
+        model: run.prefer_pairs(model, job.writer_context, pairs, material.kind) for model in job.settings.models
+    }
+    return reports(pairs, preferences_of, texts, job.settings.pairwise, job.settings.panel, exam_texts)

@@ -72,7 +72,7 @@ def fetch_snapshot(job: FetchJob, run: Steps, tell: Callable[[str], None] = lamb
     request = FetchRequest(job.settings, str(job.state), run_of(job).name, time.time())
     sent: dict[str, int] = {}
     while True:
-        reached = _tried(request, run)
+        reached = _fetched(request, run)
         for kind, count in reached.sent.items():
             sent[kind] = sent.get(kind, 0) + count
         if reached.paused_until is None or job.settings.fetch.when_paused == "exit":
@@ -98,7 +98,7 @@ def run_of(job: FetchJob) -> Path:
     return fetch_run(job.settings, job.state, job.again)
 
 
-def _tried(request: FetchRequest, run: Steps) -> FetchOutcome:
+def _fetched(request: FetchRequest, run: Steps) -> FetchOutcome:
     """Fetches the notes, then the versions and PDFs of the sampled papers, as far as the service allows.
 
     Returns the number of requests sent, by kind. If the fetch stopped early, the result also says why.

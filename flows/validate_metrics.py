@@ -136,9 +136,9 @@ def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict
         }
 
 
-def as_row(found: ChangeResult) -> dict[str, Any]:
-    """Returns *found*, the effect of one change, as columns of the table ``effects``."""
-    return asdict(found)
+def as_row(result: ChangeResult) -> dict[str, Any]:
+    """Returns *result*, the effect of one change, as columns of the table ``effects``."""
+    return asdict(result)
 
 
 def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:

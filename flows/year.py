@@ -150,8 +150,8 @@ def fetched(job: YearJob, run: Steps) -> Summary:
     if sources.notes or sources.papers or sources.snapshot:
         return {"outcome": DONE, "snapshot": None, "message": "the settings name the papers"}
     fetch = job.settings.fetch.model_copy(update={"when_paused": "exit"})
-    found = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state), run)
-    return found | {"outcome": "waiting"} if found["outcome"] == PAUSED else found
+    outcome = fetch_snapshot(FetchJob(job.settings.model_copy(update={"fetch": fetch}), job.state), run)
+    return outcome | {"outcome": "waiting"} if outcome["outcome"] == PAUSED else outcome
 
 
 def written(job: YearJob, run: Steps) -> Summary:
@@ -211,11 +211,11 @@ def compared(job: YearJob, run: Steps) -> Summary:
     own = edition_of(job.store.key)
     same = [key for key in find_editions(job.state) if _is_sibling(edition_of(key), own)]
     try:
-        found = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
+        record = history(job.state, same, job.settings.scoring.metrics, [HUMAN])
     except SettingsError as error:
         return {"outcome": DONE, "message": str(error)}
-    run.show_history(own.venue, found["rows"])
-    return {"outcome": DONE, "history": found}
+    run.show_history(own.venue, record["rows"])
+    return {"outcome": DONE, "history": record}
 
 
 STAGES: dict[str, Callable[[YearJob, Steps], Summary]] = {
@@ -257,8 +257,8 @@ def _from(settings: Settings, snapshot: str) -> Settings:
     return settings.model_copy(update={"sources": settings.sources.model_copy(update={"snapshot": Path(snapshot)})})
 
 
-def _is_sibling(one: Any, other: Any) -> bool:
-    return (one.venue, one.sample) == (other.venue, other.sample) and one.year <= other.year
+def _is_sibling(first: Any, second: Any) -> bool:
+    return (first.venue, first.sample) == (second.venue, second.sample) and first.year <= second.year
 
 
 def _summary(job: YearJob, outcome: str, message: str) -> Summary:

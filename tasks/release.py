@@ -39,8 +39,8 @@ def show_history(venue: str, rows: Sequence[Mapping[str, Any]]) -> None:
     from prefect.artifacts import create_table_artifact
 
     key = "history-" + "".join(mark if mark.isalnum() else "-" for mark in venue.lower())
-    what = f"GRE-bench {venue}: differences to the human baseline"
-    create_table_artifact(key=key, table=artifact_rows(rows), description=what)
+    description = f"GRE-bench {venue}: differences to the human baseline"
+    create_table_artifact(key=key, table=artifact_rows(rows), description=description)
 
 
 def artifact_rows(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

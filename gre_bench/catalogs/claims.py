@@ -80,16 +80,16 @@ def claims(path: Path | None = None) -> list[Claim]:
         entries = strict.load_toml(path.read_text(encoding="utf-8")).get("claim", [])
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"claims file {path} cannot be read: {error}") from None
-    found: dict[str, Claim] = {}
+    by_name: dict[str, Claim] = {}
     for number, entry in enumerate(entries, 1):
         try:
             claim = Claim.model_validate(entry)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])
-            what = f"{where}: {first['msg']}" if where else first["msg"]
-            raise SettingsError(f"claims file {path}, entry {number}: {what}") from None
-        if claim.name in found:
+            problem = f"{where}: {first['msg']}" if where else first["msg"]
+            raise SettingsError(f"claims file {path}, entry {number}: {problem}") from None
+        if claim.name in by_name:
             raise SettingsError(f"claims file {path}: two claims are named {claim.name}")
-        found[claim.name] = claim
-    return list(found.values())
+        by_name[claim.name] = claim
+    return list(by_name.values())

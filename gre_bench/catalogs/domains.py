@@ -156,12 +156,12 @@ def _check_prompt(name: str | None, fields: set[str] | None) -> None:
     if name is None:
         return
     try:
-        there = set(library.load(name).fields)
+        placeholders = set(library.load(name).fields)
     except PromptError as error:
         raise ValueError(str(error)) from None
-    if there != fields if fields is not None else len(there) != 1:
+    if placeholders != fields if fields is not None else len(placeholders) != 1:
         wanted = ", ".join(sorted(fields)) if fields else "one field"
-        raise ValueError(f"prompt {name} takes {', '.join(sorted(there))}, and has to take {wanted}")
+        raise ValueError(f"prompt {name} takes {', '.join(sorted(placeholders))}, and has to take {wanted}")
 
 
 def _entry(entry: object, where: str) -> Domain:

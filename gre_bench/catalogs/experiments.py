@@ -98,7 +98,7 @@ def experiment_of(given: Path) -> Experiment:
     try:
         tree = strict.load_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        known = ", ".join(one.stem for one in sorted(resource("deployments", PAPERS).glob("*.toml")))
+        known = ", ".join(file.stem for file in sorted(resource("deployments", PAPERS).glob("*.toml")))
         raise SettingsError(f"no published experiment {given}; there are: {known}") from None
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None

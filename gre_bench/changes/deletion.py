@@ -46,9 +46,9 @@ def completed(reply: str, material: ChangeInput) -> str:
     """
     if MISSING.casefold() in reply.casefold():
         raise ReplyError("missing_sentences: the reply still marks sentences as missing")
-    kept = [one for one in texts(_blanked(material)) if one != MISSING]
-    there = _pairs(reply)
-    lost = sum(len(_pairs(one) & there) < _ALIKE * len(_pairs(one)) for one in kept)
+    kept = [text for text in texts(_blanked(material)) if text != MISSING]
+    pairs = _pairs(reply)
+    lost = sum(len(_pairs(text) & pairs) < _ALIKE * len(_pairs(text)) for text in kept)
     if lost > MOST_LOST * len(kept):
         raise ReplyError(f"lost_sentences: the reply lacks {lost} of the {len(kept)} sentences it was to keep")
     return reply.strip()
@@ -75,8 +75,8 @@ def _odd(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
 
 
 def _open(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    for _, one, number in _numbered(sentences):
-        yield one if number % 2 else replace(one, text=MISSING)
+    for _, sentence, number in _numbered(sentences):
+        yield sentence if number % 2 else replace(sentence, text=MISSING)
 
 
 def _numbered(sentences: Sequence[Sentence]) -> Iterator[tuple[int, Sentence, int]]:

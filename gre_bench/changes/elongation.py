@@ -28,12 +28,12 @@ def elongated(material: ChangeInput, strengths: str, weaknesses: str) -> str:
     *strengths* and *weaknesses* are phrases without a final full stop. The statement for strengths and weaknesses
     quotes them.
     """
-    said: set[str] = set()
+    done: set[str] = set()
     changed = []
     for heading, body in parts(material.text, material.headings):
         kind = _kind(heading)
-        if kind in openings() and kind not in said:
-            said.add(kind)
+        if kind in openings() and kind not in done:
+            done.add(kind)
             values = {"strengths": strengths, "weaknesses": weaknesses, "body": body}
             body = _FIELD.sub(lambda field, values=values: values[field[1]], openings()[kind])
         changed.append(heading + body)

@@ -78,5 +78,5 @@ def texts(sections: Sequence[Section]) -> Iterator[str]:
 
 
 def _after_blanks(text: str, start: int) -> int:
-    found = _BLANKS.match(text, start)
-    return found.end() if found else start
+    match = _BLANKS.match(text, start)
+    return match.end() if match else start

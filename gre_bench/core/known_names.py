@@ -29,7 +29,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Returns the end of an error message: ``did you mean ICLR-2025?``, or the known names if none is similar."""
     names = sorted(set(known))
     near = difflib.get_close_matches(name.lower(), [other.lower() for other in names], n=3, cutoff=0.7)
-    results = [other for one in near for other in names if other.lower() == one]
+    results = [other for lowered in near for other in names if other.lower() == lowered]
     if results:
         return f"did you mean {' or '.join(dict.fromkeys(results))}?"
     return f"known: {listed(nearest(name, names))}"
@@ -42,16 +42,16 @@ def listed(names: Iterable[str]) -> str:
     return (", ".join(names[:SHOWN]) or "none yet") + more
 
 
-def resolved(name: str, known: Iterable[str], what: str) -> str:
+def resolved(name: str, known: Iterable[str], subject: str) -> str:
     """Returns the known name that *name* stands for: the equal one, or the only one that ends in ``/name``.
 
-    The comparison is case-sensitive. *what*: the start of the error message, before the name.
+    The comparison is case-sensitive. *subject*: the start of the error message, before the name.
     Raises `SettingsError` if no known name or several fit.
     """
     names = set(known)
-    if found := whole(name, names):
-        return found
-    raise SettingsError(f"{what} {name}; known, nearest first: {listed(nearest(name, names))}")
+    if match := whole(name, names):
+        return match
+    raise SettingsError(f"{subject} {name}; known, nearest first: {listed(nearest(name, names))}")
 
 
 def whole(name: str, known: Iterable[str]) -> str | None:

@@ -176,7 +176,7 @@ def join(sections: Iterable[Section]) -> str:
 
 def sentences(text: str) -> list[str]:
     """Returns the non-empty sentences of *text*, a text without headings; list marks are left out."""
-    return [one.text for one in _sentences(text) if one.text]
+    return [sentence.text for sentence in _sentences(text) if sentence.text]
 
 
 def heading_in(sentence: str, before: Kind) -> tuple[int, Kind]:
@@ -191,9 +191,9 @@ def _headings(text: str) -> Iterable[tuple[int, int, Kind]]:
     """Yields (start, end, kind of section) for every heading; start and end are positions in *text*."""
     kind: Kind = "other"
     for line in _LINE.finditer(text):
-        found = _heading(line[0], kind)
-        if found:
-            length, kind = found
+        heading = _heading(line[0], kind)
+        if heading:
+            length, kind = heading
             yield line.start(), line.start() + length, kind
 
 

@@ -54,8 +54,8 @@ class Roster(BaseModel):
 
     def tree(self) -> dict[str, Any]:
         """Returns the settings that a run with this roster gets: group → setting → value."""
-        names = [f"{one.name}@{one.guideline}" if one.guideline else one.name for one in self.model]
-        sampling = {one.name: one.sampling for one in self.model if one.sampling}
+        names = [f"{model.name}@{model.guideline}" if model.guideline else model.name for model in self.model]
+        sampling = {model.name: model.sampling for model in self.model if model.sampling}
         writing: dict[str, Any] = {"candidates": [*names, *self.controls]}
         writing |= {"sampling": sampling} if sampling else {}
         tree = {"evaluation_lm": dict(self.evaluation_lm), "validation": dict(self.validation)}
@@ -94,13 +94,13 @@ def roster_tree(file: Path) -> dict[str, Any]:
     except ValidationError as error:
         fault = error.errors()[0]
         raise SettingsError(f"roster {file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
-    named = Counter(one.name for one in roster.model)
-    for (name, guideline), times in Counter((one.name, one.guideline) for one in roster.model).items():
+    named = Counter(model.name for model in roster.model)
+    for (name, guideline), times in Counter((model.name, model.guideline) for model in roster.model).items():
         if times > 1:
             raise SettingsError(f"roster {file}: {name} occurs twice" + (f" with {guideline}" if guideline else ""))
-    for one in roster.model:
-        if one.sampling and named[one.name] > 1:
-            raise SettingsError(f"roster {file}: {one.name} has its own sampling, so it may occur only once")
+    for model in roster.model:
+        if model.sampling and named[model.name] > 1:
+            raise SettingsError(f"roster {file}: {model.name} has its own sampling, so it may occur only once")
     return roster.tree()
 
 
@@ -109,8 +109,8 @@ def merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
     Settings of a group that *above* does not state keep their values.
     """
-    found = dict(below)
+    tree = dict(below)
     for name, value in above.items():
-        mine = found.get(name)
-        found[name] = mine | value if isinstance(mine, dict) and isinstance(value, dict) else value
-    return found
+        mine = tree.get(name)
+        tree[name] = mine | value if isinstance(mine, dict) and isinstance(value, dict) else value
+    return tree

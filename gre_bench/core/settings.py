@@ -574,12 +574,12 @@ def _bounded(tree: dict[str, Any], overrides: tuple[str, ...], group: str, examp
 
 
 def _override(tree: dict[str, Any], override: str) -> None:
-    key, found, value = override.partition("=")
+    key, sign, value = override.partition("=")
     if key.strip() == "roster" and value:
         tree |= merged(tree, _of_roster(value, Path.cwd()))
         return
     parts = _path(key.strip())
-    if not found or len(parts) != (4 if parts[:2] == ["budget", "models"] and len(parts) > 2 else 2):
+    if not sign or len(parts) != (4 if parts[:2] == ["budget", "models"] and len(parts) > 2 else 2):
         raise SettingsError(f"--set {override}: write it as group.key=value, such as edition.papers=20")
     group = tree
     for part in parts[:-1]:

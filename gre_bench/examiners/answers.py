@@ -58,11 +58,11 @@ def score(text: str, scale: Scale) -> float:
     first, _, _ = text.partition("\n")
     if alone := _ALONE.fullmatch(first.strip()):
         return _value(alone, scale)
-    said = [part for part in _SENTENCE.findall(_NUMBERING.sub(" ", text)) if _GRADING.search(part)]
-    found = list(_ANY.finditer(_RANGE.sub(" ", "\n".join(said))))
-    if not found:
+    sentences = [part for part in _SENTENCE.findall(_NUMBERING.sub(" ", text)) if _GRADING.search(part)]
+    matches = list(_ANY.finditer(_RANGE.sub(" ", "\n".join(sentences))))
+    if not matches:
         raise ReplyError("no_score")
-    return _agreed(found, scale, "ambiguous")
+    return _agreed(matches, scale, "ambiguous")
 
 
 def aspects(text: str, scale: Scale, names: Sequence[str], *, repeats: bool = False) -> dict[str, float]:
@@ -107,10 +107,10 @@ def yes_or_no(text: str) -> bool:
     words = re.findall(r"[^\W\d]+", opening)
     if not words or words[0].lower() not in ("yes", "no"):
         raise ReplyError("neither_yes_nor_no")
-    said, first = words[0].lower() == "yes", _SENTENCE.findall(opening)[0]
-    if _REDUNDANT.search(first) and said == bool(_NOT_REDUNDANT.search(first)):
+    yes, first = words[0].lower() == "yes", _SENTENCE.findall(opening)[0]
+    if _REDUNDANT.search(first) and yes == bool(_NOT_REDUNDANT.search(first)):
         raise ReplyError("contradiction")
-    return said
+    return yes
 
 
 def choice(text: str) -> int:
@@ -151,8 +151,8 @@ def _of_aspect(name: str) -> re.Pattern[str]:
     return re.compile(rf"\b{re.escape(name)}\b[^\n:=\d]{{0,30}}[:=]\s*{_SCORE}", re.IGNORECASE)
 
 
-def _agreed(found: Iterable[re.Match[str]], scale: Scale, problem: str) -> float:
-    values = {_value(each, scale) for each in found}
+def _agreed(matches: Iterable[re.Match[str]], scale: Scale, problem: str) -> float:
+    values = {_value(each, scale) for each in matches}
     if len(values) > 1:
         raise ReplyError(problem)
     return values.pop()
@@ -186,7 +186,7 @@ def _word(text: str, scale: Scale) -> float:
     longest_first = "|".join(map(re.escape, sorted(worth, key=len, reverse=True)))
     if re.search(rf"(?:\b(?:not|never)|n't|n’t)\s{{1,3}}(?:an?\s)?(?:{longest_first})(?!\w)", text, re.IGNORECASE):
         raise ReplyError("negated")
-    found = {each.lower() for each in re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", text, re.IGNORECASE)}
-    if len(found) != 1:
-        raise ReplyError("ambiguous" if found else "no_label")
-    return worth[found.pop()]
+    labels = {each.lower() for each in re.findall(rf"(?<!\w)(?:{longest_first})(?!\w)", text, re.IGNORECASE)}
+    if len(labels) != 1:
+        raise ReplyError("ambiguous" if labels else "no_label")
+    return worth[labels.pop()]

@@ -69,24 +69,24 @@ def ask(asker: Writer, chats: Sequence[Chat], sampling: Sampling, read: Callable
     *read* turns the text of a reply into a value. If *read* raises `ReplyError`, the chat is sent again with another
     seed, at most `RETRIES` times.
     """
-    found: list[ChatOutcome[T]] = [ChatOutcome(Problem("not_asked", "not asked"), Cost())] * len(chats)
+    outcomes: list[ChatOutcome[T]] = [ChatOutcome(Problem("not_asked", "not asked"), Cost())] * len(chats)
     due = list(range(len(chats)))
     for attempt in range(RETRIES + 1):
         if not due:
             break
         seed = (sampling.seed or 0) + 1000 * attempt
-        said = asker.write([chats[index] for index in due], replace(sampling, seed=seed) if attempt else sampling)
+        replies = asker.write([chats[index] for index in due], replace(sampling, seed=seed) if attempt else sampling)
         again = []
-        for index, reply in zip(due, said, strict=True):
-            one = _asked(reply, read)
-            found[index] = replace(one, cost=found[index].cost + one.cost)
-            if one.cost.unparsable:
+        for index, reply in zip(due, replies, strict=True):
+            outcome = _outcome(reply, read)
+            outcomes[index] = replace(outcome, cost=outcomes[index].cost + outcome.cost)
+            if outcome.cost.unparsable:
                 again.append(index)
         due = again
-    return found
+    return outcomes
 
 
-def _asked(reply: Reply, read: Callable[[str], T]) -> ChatOutcome[T]:
+def _outcome(reply: Reply, read: Callable[[str], T]) -> ChatOutcome[T]:
     cost = Cost(reply.text is not None, 0, reply.prompt_tokens or 0, reply.reply_tokens or 0)
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return ChatOutcome(Problem(reply.outcome, reply.detail or reply.outcome, reply.final), cost)
@@ -98,5 +98,5 @@ def _asked(reply: Reply, read: Callable[[str], T]) -> ChatOutcome[T]:
     try:
         return ChatOutcome(read(text), cost, text)
     except ReplyError as error:
-        what = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
-        return ChatOutcome(Problem("unparsable", what), replace(cost, unparsable=1), text)
+        problem = f"the reply cannot be read ({error}): {' '.join(text.split())[:80]!r}"
+        return ChatOutcome(Problem("unparsable", problem), replace(cost, unparsable=1), text)

@@ -50,9 +50,9 @@ def bin_grades(examiner: Examiner, grades: Sequence[Grade]) -> tuple[list[Grade]
     values = [grade.value for grade in grades if grade.value is not None]
     if examiner.binning is None:
         return list(grades), Binned(values, len(set(values)), len(set(values)))
-    found = binned(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
-    new = iter(found.values)
-    return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], found
+    bins = binned(values, examiner.binning, examiner.form.scale.low, examiner.form.scale.high)
+    new = iter(bins.values)
+    return [grade if grade.value is None else replace(grade, value=next(new)) for grade in grades], bins
 
 
 def _equal_width(values: Sequence[float], bins: int, low: float, high: float) -> list[float]:

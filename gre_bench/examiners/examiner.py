@@ -180,8 +180,8 @@ class Examiner(BaseModel, frozen=True, extra="forbid"):
             yield f"{template} has no task description and steps to vary; human and model have"
         if (self.instructions is None) == (self.template == "generated"):
             yield "instructions belong to template generated, which needs them"
-        if self.instructions is not None and (found := findings(self.instructions)):
-            yield f"the generated instructions are not sound: {found[0]}"
+        if self.instructions is not None and (faults := findings(self.instructions)):
+            yield f"the generated instructions are not sound: {faults[0]}"
         if self.criteria is not None and not (guideline or self.template == "rationale"):
             yield f"{template} has no criteria to vary; human, model and rationale have"
         if self.template == "human" and self.steps == "complex" and self.description != "base":
@@ -197,8 +197,8 @@ def examiner_of(tree: dict[str, Any], origin: str = "examiner") -> Examiner:
     try:
         return Examiner.model_validate(tree)
     except ValidationError as error:
-        what = "; ".join(_line(item) for item in error.errors())
-        raise SettingsError(f"{origin}: {what}") from None
+        problems = "; ".join(_line(item) for item in error.errors())
+        raise SettingsError(f"{origin}: {problems}") from None
 
 
 def _line(error: Any) -> str:

@@ -41,8 +41,8 @@ def sound(reply: str) -> str:
     Raises `ReplyError` if `findings` reports a fault.
     """
     instructions = reply.strip().strip('"“”').strip()
-    if found := findings(instructions):
-        raise ReplyError(found[0])
+    if faults := findings(instructions):
+        raise ReplyError(faults[0])
     return instructions
 
 

@@ -81,15 +81,17 @@ def grade(examiner: Examiner, items: Sequence[Item], asker: Writer | None, base:
         raise SettingsError(f"examiner {examiner.name} needs an LM to ask")
     verdicts = redundant(examiner, items, asker, base)
     results: dict[int, Grade] = {}
-    for index, (item, asked) in enumerate(zip(items, verdicts, strict=True)):
-        if asked is not None and asked.read is not False:
-            results[index] = filtered(examiner, item, asked)
+    for index, (item, filter_outcome) in enumerate(zip(items, verdicts, strict=True)):
+        if filter_outcome is not None and filter_outcome.read is not False:
+            results[index] = filtered(examiner, item, filter_outcome)
     due = [index for index in range(len(items)) if index not in results]
     asking = [chat for index in due for chat in chats(examiner, items[index])]
     each = len(examiner.aspects)
-    said = [ask(asker, asking, sampling, lambda text: _read(examiner, text)) for sampling in samplings(examiner, base)]
+    by_sampling = [
+        ask(asker, asking, sampling, lambda text: _read(examiner, text)) for sampling in samplings(examiner, base)
+    ]
     for turn, index in enumerate(due):
-        mine = [[one[turn * each + part] for one in said] for part in range(each)]
+        mine = [[outcomes[turn * each + part] for outcomes in by_sampling] for part in range(each)]
         before = verdict.cost if (verdict := verdicts[index]) else FREE
         results[index] = _graded(examiner, items[index], mine, before)
     return [results[index] for index in range(len(items))]
@@ -110,15 +112,17 @@ def redundant(
     return list(ask(asker, [filter_chat(examiner, item) for item in items], sampling, answers.yes_or_no))
 
 
-def filtered(examiner: Examiner, item: Item, asked: ChatOutcome[bool]) -> Grade:
+def filtered(examiner: Examiner, item: Item, verdict: ChatOutcome[bool]) -> Grade:
     """Returns the grade of an *item* that did not pass the filter of redundant texts.
 
-    *asked* is the outcome of the filter's chat. If the LM called the text redundant, the grade is the lowest score. If
-    the LM gave no usable answer, the grade holds that problem.
+    *verdict* is the outcome of the filter's chat. If the LM called the text redundant, the grade is the lowest score.
+    If the LM gave no usable answer, the grade holds that problem.
     """
-    if isinstance(asked.read, Problem):
-        return Grade(item.item_id, None, replace(asked.read, message=f"filter: {asked.read.message}"), cost=asked.cost)
-    return Grade(item.item_id, examiner.form.scale.low, filtered=True, cost=asked.cost)
+    if isinstance(verdict.read, Problem):
+        return Grade(
+            item.item_id, None, replace(verdict.read, message=f"filter: {verdict.read.message}"), cost=verdict.cost
+        )
+    return Grade(item.item_id, examiner.form.scale.low, filtered=True, cost=verdict.cost)
 
 
 def _read(examiner: Examiner, text: str) -> dict[str, float]:
@@ -132,16 +136,16 @@ def _read(examiner: Examiner, text: str) -> dict[str, float]:
     return {"": answers.score(text, form.scale)}
 
 
-def _graded(examiner: Examiner, item: Item, said: list[list[ChatOutcome[dict[str, float]]]], before: Cost) -> Grade:
+def _graded(examiner: Examiner, item: Item, outcomes: list[list[ChatOutcome[dict[str, float]]]], before: Cost) -> Grade:
     """Returns the grade of *item* from the outcomes of its chats.
 
-    - *said*: for each aspect, the outcomes of its samples.
+    - *outcomes*: for each aspect, the outcomes of its samples.
     - *before*: the cost of the filter, which is added to the cost of the chats.
     """
-    cost = sum((sample.cost for part in said for sample in part), before)
+    cost = sum((sample.cost for part in outcomes for sample in part), before)
     parts: dict[str, float] = {}
     reasons: dict[str, str] = {}
-    for aspect, samples in zip(examiner.aspects, said, strict=True):
+    for aspect, samples in zip(examiner.aspects, outcomes, strict=True):
         read = [sample.read for sample in samples if isinstance(sample.read, dict)]
         problem = _first_problem(samples, aspect)
         if problem and (not read or not problem.final):

@@ -56,11 +56,11 @@ def identity_with(
     If *lm* is given, the LM is an evaluation LM with the identity *lm*. Otherwise the LM is a writer with the identity
     *writer*, and *base* holds its own sampling options.
     """
-    of = f"examiner {examiner.identity}"
+    description = f"examiner {examiner.identity}"
     if lm is not None:
-        return replace(lm, engine_version=f"{lm.engine_version}, {of}")
-    of += f", sampling {digest([asdict(one) for one in samplings(examiner, base)])[:8]}"
-    return LMIdentity(writer or "none", digest(writer or "none"), of, dtype="none")
+        return replace(lm, engine_version=f"{lm.engine_version}, {description}")
+    description += f", sampling {digest([asdict(sampling) for sampling in samplings(examiner, base)])[:8]}"
+    return LMIdentity(writer or "none", digest(writer or "none"), description, dtype="none")
 
 
 def check_metric(examiner: Examiner) -> None:
@@ -107,13 +107,13 @@ class ExaminerMetric:
             next(graded) if lack is None else Grade(case.name, None, lack)
             for case, lack in zip(cases, lacks, strict=True)
         ]
-        return [self._score(case, found) for case, found in zip(cases, self.grades, strict=True)]
+        return [self._score(case, grade) for case, grade in zip(cases, self.grades, strict=True)]
 
-    def _score(self, case: Case, found: Grade) -> Score:
+    def _score(self, case: Case, grade: Grade) -> Score:
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if found.problem is not None:
-            return Score(*ids, None, replace(found.problem, message=f"{case.name}: {found.problem.message}"))
-        value, scale = found.value, self.examiner.form.scale
+        if grade.problem is not None:
+            return Score(*ids, None, replace(grade.problem, message=f"{case.name}: {grade.problem.message}"))
+        value, scale = grade.value, self.examiner.form.scale
         if self.examiner.binning and value is not None:
             [value] = binned([value], self.examiner.binning, scale.low, scale.high).values
         return Score(*ids, value)

@@ -80,8 +80,8 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
     With *mass* ``normalised``, this is Σ p(s)·s / Σ p(s); with ``raw``, it is Σ p(s)·s. Raises `ReplyError` if the
     tokens show the probability of no declared score.
     """
-    found = probabilities(tokens, scale.spellings)
-    known = [(found[spelling] or 0.0, value) for spelling, value in scale.declared]
+    shares = probabilities(tokens, scale.spellings)
+    known = [(shares[spelling] or 0.0, value) for spelling, value in scale.declared]
     total = math.fsum(share for share, _ in known)
     if total <= 0:
         raise ReplyError("no_declared_score_among_the_likeliest_tokens")
@@ -93,7 +93,7 @@ def weighted(tokens: Sequence[Token], scale: Scale, mass: Mass = "normalised") -
         low, high = ((product + end) / (total + missing) for end in ends)
     else:
         low, high = product + min(0.0, ends[0]), product + max(0.0, ends[1])
-    unseen = tuple(spelling for spelling, share in found.items() if not share)
+    unseen = tuple(spelling for spelling, share in shares.items() if not share)
     return Seen(product / total if mass == "normalised" else product, total, low, high, unseen)
 
 

@@ -50,16 +50,18 @@ def grade_by_lm(examiner: Examiner, items: Sequence[Item], lm: ChatLM) -> list[G
     spellings = scale.spellings
     asking = [(chat, spellings) for item in items for chat in chats(examiner, item)]
     filters = [(filter_chat(examiner, item), YES_NO) for item in items] if examiner.filtering else []
-    found = _spans([*asking, *filters], lm)
+    spans = _spans([*asking, *filters], lm)
     each = len(examiner.aspects)
     grades = []
     for index, item in enumerate(items):
-        said = found[len(asking) + index] if filters else None
-        verdict = ChatOutcome(said if isinstance(said, Problem) else said[0] > said[1], FREE) if said else None
+        answers = spans[len(asking) + index] if filters else None
+        verdict = (
+            ChatOutcome(answers if isinstance(answers, Problem) else answers[0] > answers[1], FREE) if answers else None
+        )
         if verdict is not None and verdict.read is not False:
             grades.append(filtered(examiner, item, verdict))
         else:
-            grades.append(_weighed(examiner, item, found[index * each : (index + 1) * each]))
+            grades.append(_weighed(examiner, item, spans[index * each : (index + 1) * each]))
     return grades
 
 
@@ -86,7 +88,7 @@ def grade_by_endpoint(
         return top_logprobs.weighted(top_logprobs.tokens_of(document), scale, examiner.mass or "normalised")
 
     each = len(examiner.aspects)
-    said = ask(asker, asking, sampling, read)
+    outcomes = ask(asker, asking, sampling, read)
     grades = {
         index: filtered(examiner, items[index], verdict)
         for index, verdict in enumerate(verdicts)
@@ -94,7 +96,7 @@ def grade_by_endpoint(
     }
     showings = []
     for turn, index in enumerate(due):
-        mine = dict(zip(_names(examiner), said[turn * each : (turn + 1) * each], strict=True))
+        mine = dict(zip(_names(examiner), outcomes[turn * each : (turn + 1) * each], strict=True))
         cost = sum((answer.cost for answer in mine.values()), verdict.cost if (verdict := verdicts[index]) else FREE)
         problem = next((answer.read for answer in mine.values() if isinstance(answer.read, Problem)), None)
         if problem is not None:
@@ -131,15 +133,15 @@ def _spans(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[lis
     """
     results: list[list[float] | Problem] = []
     due: list[tuple[Chat, Sequence[str]]] = []
-    for index, one in enumerate(asking, 1):
-        due.append(one)
+    for index, question in enumerate(asking, 1):
+        due.append(question)
         if index == len(asking) or sum(len(replies) for _, replies in due) >= TOGETHER:
-            results += _asked(due, lm)
+            results += _logprobs(due, lm)
             due = []
     return results
 
 
-def _asked(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[list[float] | Problem]:
+def _logprobs(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[list[float] | Problem]:
     scored = [replace(chat, reply=reply) for chat, replies in asking for reply in replies]
     spans = map(checked, lm.logprob(scored))
     results: list[list[float] | Problem] = []
@@ -154,9 +156,9 @@ def _asked(asking: Sequence[tuple[Chat, Sequence[str]]], lm: ChatLM) -> list[lis
     return results
 
 
-def _weighed(examiner: Examiner, item: Item, said: list[list[float] | Problem]) -> Grade:
+def _weighed(examiner: Examiner, item: Item, answers: list[list[float] | Problem]) -> Grade:
     scale, parts, mass = examiner.form.scale, {}, {}
-    for name, logprobs in zip(_names(examiner), said, strict=True):
+    for name, logprobs in zip(_names(examiner), answers, strict=True):
         if isinstance(logprobs, Problem):
             return Grade(item.item_id, None, replace(logprobs, message=f"{name}: {logprobs.message}"))
         weighted_score = logprob(logprobs, scale.values, examiner.mass or "normalised")

@@ -83,7 +83,7 @@ def wording(examiner: Examiner, aspect: str | None) -> Wording:
     parts["demonstration"] = parts["demonstration"] + "\n" if "demonstration" in parts else ""
     named = aspect or f"{', '.join(COARSE[:-1])}, and {COARSE[-1]}"
     parts["aspect"], parts["Aspect"] = named, aspect.capitalize() if aspect else "Overall"
-    several = f"{', '.join(ADJECTIVES[one] for one in COARSE[:-1])} and coherent"
+    several = f"{', '.join(ADJECTIVES[adjective] for adjective in COARSE[:-1])} and coherent"
     parts["adjective"] = ADJECTIVES.get(aspect or "", several)
     user = prompt.user.replace("{description}\n", "{description}")
     for _ in range(2):  # steps and frames name the aspect, so a part may hold a field itself

@@ -53,10 +53,10 @@ def differences(
     for first, second in combinations(ratings, 2):
         common = [paper for paper in ratings[first] if paper in ratings[second] and paper in human]
         if len(common) >= FEWEST:
-            one, other = (
+            own, other = (
                 np.array([ratings[name][paper] - human[paper] for paper in common]) for name in (first, second)
             )
-            results.append(_difference(first, second, one**2, other**2, resamples, seed))
+            results.append(_difference(first, second, own**2, other**2, resamples, seed))
     tested = [index for index, item in enumerate(results) if item.p is not None]
     for index, p in zip(tested, holm([results[index].p for index in tested]) if tested else [], strict=True):
         results[index] = replace(results[index], p_holm=p)

@@ -111,10 +111,10 @@ def yardstick(human: Mapping[str, Sequence[float]]) -> Yardstick | None:
         if len(ratings) > 1
         for index in range(len(ratings))
     ]
-    one = math.sqrt(fmean(errors)) if errors else None
+    rmse = math.sqrt(fmean(errors)) if errors else None
     rounded = Counter(math.ceil(mean - 0.5) for mean in means)
     distribution = {rating: rounded[rating] for rating in range(LOWEST, HIGHEST + 1)}
-    return Yardstick(len(means), fmean(means), pstdev(means), one, len(errors), distribution)
+    return Yardstick(len(means), fmean(means), pstdev(means), rmse, len(errors), distribution)
 
 
 def _outcome(

@@ -108,12 +108,12 @@ def normalised(temporary: int) -> int:
     return -(-(9 * (temporary + 10) + 10) // 20)
 
 
-def _integer(found: re.Match[str], what: str, highest: int) -> int:
-    number, after = found[1].replace("\u2212", "-"), found[2]
+def _integer(match: re.Match[str], field: str, highest: int) -> int:
+    number, after = match[1].replace("\u2212", "-"), match[2]
     if (out_of := _OUT_OF.match(after)) and int(out_of[1]) != highest:
-        raise ReplyError(f"{what}_ambiguous: {number} of {out_of[1]}")
+        raise ReplyError(f"{field}_ambiguous: {number} of {out_of[1]}")
     if _RANGE.match(after) or re.match(r"\d", after):
-        raise ReplyError(f"{what}_ambiguous: {number}{after}".strip())
+        raise ReplyError(f"{field}_ambiguous: {number}{after}".strip())
     if float(number) != int(float(number)):
-        raise ReplyError(f"{what}_not_integer: {number}")
+        raise ReplyError(f"{field}_not_integer: {number}")
     return int(float(number))

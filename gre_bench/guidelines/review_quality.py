@@ -33,7 +33,7 @@ BY_RULE = ("submission_date", "review_length")
 NAMES = (*BY_RULE, *CRITERIA)
 """The five criteria, in the paper's order."""
 
-ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, one.most) for name, one in CRITERIA.items()}
+ENDS = {name: (1, 5) for name in BY_RULE} | {name: (0, criterion.most) for name, criterion in CRITERIA.items()}
 """Criterion → its lowest and its highest points."""
 GROUPS = ("good", "middle", "bad", *(f"{side}.{name}" for name in NAMES for side in ("good", "bad")))
 

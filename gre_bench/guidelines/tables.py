@@ -57,7 +57,7 @@ class RmseRow:
     cells: dict[str, RmseCell]
     published: bool = False
 
-    def place(self, column: str) -> int | None:
+    def best_rank(self, column: str) -> int | None:
         """Returns the rank, 1 or 2, of the RMSE in *column* among the values of the row; 1 is the lowest.
 
         Returns None for all other ranks, or if the row has fewer than two different values.
@@ -121,9 +121,9 @@ def _name(block: str, venue: str) -> str:
     return venue if block == "instruction" else f"{venue}_official"
 
 
-def _conference(block: str, found: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
+def _conference(block: str, outcomes: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
     names = {"none": "No-Guideline"} | {_name(block, venue): title for venue, title in VENUES.items()}
-    own = [RmseRow((model,), _cells(found, model, names)) for model in models]
+    own = [RmseRow((model,), _cells(outcomes, model, names)) for model in models]
     lines = [line for line in own if line.cells]
     prints: dict[str, dict[str, RmseCell]] = {}
     for cell in printed(1):
@@ -134,13 +134,13 @@ def _conference(block: str, found: dict[tuple[str, str], ConditionResult], model
     return Table(f"Table 1: {BLOCKS[block]}", ("Model",), ("No-Guideline", *VENUES.values()), tuple(lines))
 
 
-def _imitating(found: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
+def _imitating(outcomes: dict[tuple[str, str], ConditionResult], models: Sequence[str]) -> Table:
     lines = []
     for model in models:
         for setting in SETTINGS:
             end = "" if setting == SETTINGS[0] else RUBRIC
             names = {f"{group}{end}": title for group, title in GROUPS.items()}
-            cells = _cells(found, model, names, recomputed=setting == SETTINGS[2])
+            cells = _cells(outcomes, model, names, recomputed=setting == SETTINGS[2])
             lines += [RmseRow((model, setting), cells)] if cells else []
     prints: dict[tuple[str, ...], dict[str, RmseCell]] = {}
     for cell in printed(2):
@@ -153,11 +153,11 @@ def _imitating(found: dict[tuple[str, str], ConditionResult], models: Sequence[s
 
 
 def _cells(
-    found: dict[tuple[str, str], ConditionResult], model: str, names: dict[str, str], recomputed: bool = False
+    outcomes: dict[tuple[str, str], ConditionResult], model: str, names: dict[str, str], recomputed: bool = False
 ) -> dict[str, RmseCell]:
     cells = {}
     for condition, column in names.items():
-        outcome = found.get((model, condition))
+        outcome = outcomes.get((model, condition))
         close: Closeness | None = outcome and (outcome.recomputed if recomputed else outcome.closeness)
         if close:
             cells[column] = RmseCell(close.rmse.value, close.rmse.low, close.rmse.high, close.papers)

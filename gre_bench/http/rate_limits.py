@@ -80,7 +80,7 @@ def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | Non
     if isinstance(body, Mapping):
         details = body.get("details")
         reset = _reset(headers, details, now) if isinstance(details, Mapping) else None
-        waits += [None if reset is None else reset - now, _said(str(body.get("message", "")))]
+        waits += [None if reset is None else reset - now, _stated_wait(str(body.get("message", "")))]
     stated = [max(0.0, wait) for wait in waits if wait is not None]
     return max(stated, default=None)
 
@@ -117,7 +117,7 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
     return now + stated - _server_now({name.lower(): text for name, text in headers.items()}, now)
 
 
-def _said(message: str) -> float | None:
+def _stated_wait(message: str) -> float | None:
     """Returns the seconds to wait that *message* states, as in "Please try again in 60 minutes and 13 seconds".
 
     Returns None if it states none.

@@ -86,10 +86,10 @@ def apply(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTraine
         warnings.simplefilter("ignore")  # absent tensors raise an error below; old names are harmless
         adapted = PeftModel.from_pretrained(model, str(adapter.folder), is_trainable=False)
     with safe_open(adapter.folder / WEIGHTS, "pt") as file:
-        there = set(file.keys())
+        present = set(file.keys())
     # With save_embedding_layers=False peft does not ask a model hub about the base.
     expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
-    if absent := sorted(expected ^ there):
+    if absent := sorted(expected ^ present):
         raise LMError(f"{WEIGHTS} does not fit the base {adapter.base}, for example {absent[0]}")
     return adapted.merge_and_unload(safe_merge=True) if merge else adapted.get_base_model()  # pyright: ignore[reportReturnType]
 

@@ -77,7 +77,7 @@ def check_here(settings: EvaluationLMSettings) -> None:
     Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show when the model is
     opened.
     """
-    folder = _found(settings).folder
+    folder = _located(settings).folder
     if settings.backend == "gem-smollm2":
         folder = folder or _GEM_SMOLLM2
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
@@ -86,7 +86,7 @@ def check_here(settings: EvaluationLMSettings) -> None:
         check_files(folder)
 
 
-def _found(settings: EvaluationLMSettings) -> EvaluationLMSettings:
+def _located(settings: EvaluationLMSettings) -> EvaluationLMSettings:
     """Returns *settings* with the model's folder in place of the name of a pretrained model.
 
     Raises `SettingsError` for an unknown backend, or for a backend that cannot open a pretrained model. Raises
@@ -108,7 +108,7 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     The last opened LM is kept, so a repeated call with the same settings returns the same object. Raises
     `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
-    given, settings = settings.folder, _found(settings)
+    given, settings = settings.folder, _located(settings)
     lm = BACKENDS[settings.backend](settings)
     if given is not None and settings.backend == "transformers":
         refuse_changed(given, lm.identity.digest)

@@ -66,7 +66,7 @@ def methods(
     If the trie engine cannot run this model, a remark says why. *budget* is the most tokens in one forward pass of the
     trie engine; None means the default.
     """
-    template = ChatTemplate.of(weights.tokenizer)
+    template = ChatTemplate.from_tokenizer(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
     chosen, remark = engine_for(weights, template, "trie", budget)
     if remark is None:
@@ -129,7 +129,7 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
 
     ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*.
     """
-    template = ChatTemplate.of(weights.tokenizer)
+    template = ChatTemplate.from_tokenizer(weights.tokenizer)
     alone = shared = work.Work(0, 0, 0)
     for paper in papers:
         conversations = list(dict.fromkeys(template.encode(render(prediction)) for prediction in paper))

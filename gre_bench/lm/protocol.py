@@ -37,9 +37,9 @@ def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:
     A remark tells the user how the LM departed from its settings. Returns an empty tuple if there are none.
     """
     remarks = getattr(lm, "remarks", [])
-    taken = tuple(dict.fromkeys(remarks))
+    distinct = tuple(dict.fromkeys(remarks))
     remarks.clear()
-    return taken
+    return distinct
 
 
 def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
@@ -66,5 +66,5 @@ def checked(span: SpanLogprob | SpanError) -> SpanLogprob | SpanError:
     return span
 
 
-def _broken(code: str, what: str) -> SpanError:
-    return SpanError(code, f"the evaluation LM answered with: {what}", broken=True)
+def _broken(code: str, problem: str) -> SpanError:
+    return SpanError(code, f"the evaluation LM answered with: {problem}", broken=True)

@@ -68,7 +68,7 @@ class ChatTemplate:
     pattern: re.Pattern[str] | None
 
     @classmethod
-    def of(cls, tokenizer: PreTrainedTokenizerBase) -> ChatTemplate:
+    def from_tokenizer(cls, tokenizer: PreTrainedTokenizerBase) -> ChatTemplate:
         """Returns the chat template of *tokenizer*; raises `LMError` if replies cannot be scored with it."""
         if not tokenizer.is_fast:
             raise LMError("the tokenizer gives no offsets: a fast tokenizer (tokenizer.json) is needed")
@@ -187,7 +187,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, chat: Chat) -> Conversation:
     To encode many chats, make one `ChatTemplate` and call its method `encode`. Raises `LMError` if no chat can be
     scored with *tokenizer*, and `SpanError` if only this chat cannot be scored.
     """
-    return ChatTemplate.of(tokenizer).encode(chat)
+    return ChatTemplate.from_tokenizer(tokenizer).encode(chat)
 
 
 def _controls(sign: str) -> bool:

@@ -156,22 +156,22 @@ def lacks_nf4(device: str) -> str | None:
     """Returns what this machine lacks to run 4-bit weights on *device*; None if nothing is missing."""
     if device != "cuda":
         return "a CUDA device"
-    there = importlib.util.find_spec("bitsandbytes")
-    return None if there else "bitsandbytes (pip install 'gre-bench[nf4]')"
+    installed = importlib.util.find_spec("bitsandbytes")
+    return None if installed else "bitsandbytes (pip install 'gre-bench[nf4]')"
 
 
 @contextmanager
-def blamed(folder: Path, what: str) -> Iterator[None]:
+def blamed(folder: Path, problem: str) -> Iterator[None]:
     """Turns any exception of the block into an `LMError` of one line.
 
-    The line consists of *folder*, *what* and the exception's message. *what* is a phrase such as "its weights cannot be
-    loaded". Any exception is caught, because the loaders of transformers raise almost anything.
+    The line consists of *folder*, *problem* and the exception's message. *problem* is a phrase such as "its weights
+    cannot be loaded". Any exception is caught, because the loaders of transformers raise almost anything.
     """
     try:
         yield
     except Exception as error:
         reason = " ".join(f"{error or type(error).__name__}".split())[:500]
-        raise LMError(f"evaluation LM {folder}: {what}: {reason}") from error
+        raise LMError(f"evaluation LM {folder}: {problem}: {reason}") from error
 
 
 def folder_digest(folder: Path) -> str:
@@ -196,8 +196,8 @@ def check_files(folder: Path) -> None:
 def _check_base(folder: Path) -> None:
     """Raises `LMError` if *folder* is absent or lacks the config or the weights of a model."""
     if not folder.is_dir():
-        what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
-        raise LMError(f"evaluation LM {folder}: {what}")
+        problem = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
+        raise LMError(f"evaluation LM {folder}: {problem}")
     if not (folder / "config.json").is_file():
         raise LMError(f"evaluation LM {folder}: no config.json; the folder must be that of a transformers model")
     if not any(folder.glob("*.safetensors")):

@@ -84,12 +84,12 @@ class BertScore:
     def _score(self, case: Case, queries: NDArray[np.float32], documents: NDArray[np.float32]) -> Score:
         ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
         if not len(queries) or not len(documents):
-            what = "the reference's text" if len(queries) else "the candidate's text"
-            return Score(*ids, None, Problem("empty_text", f"{case.name}: {what} has no {self.pieces}"))
+            empty = "the reference's text" if len(queries) else "the candidate's text"
+            return Score(*ids, None, Problem("empty_text", f"{case.name}: {empty} has no {self.pieces}"))
         matched = match(queries @ documents.T)
         if not np.isfinite([matched.precision, matched.recall]).all():
-            what = f"{case.name}: the embedder returned numbers that are not finite"
-            return Score(*ids, None, Problem("not_finite", what, broken=True))
+            problem = f"{case.name}: the embedder returned numbers that are not finite"
+            return Score(*ids, None, Problem("not_finite", problem, broken=True))
         if matched.f1 is None:
             numbers = f"precision {matched.precision:.3f}, recall {matched.recall:.3f}"
             return Score(*ids, None, Problem("undefined", f"{case.name}: F1 is undefined for {numbers}"))

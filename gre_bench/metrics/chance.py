@@ -104,21 +104,21 @@ def moved_responses(
     for candidate in candidates:
         if candidate.candidate_id == controls.GENERIC:
             continue
-        there: dict[str, Response] = {}
+        by_paper: dict[str, Response] = {}
         placed = []
         for index, entry in enumerate(entries):
             response, name = response_of(entries, index, candidate), entry.paper.paper_id
             if response is not None and (words := length(response, recipe, writer)):
                 borrowed = candidate.candidate_id == controls.OTHER_PAPER
                 source = controls.other(entries, index).paper.paper_id if borrowed else name
-                there[name] = response
+                by_paper[name] = response
                 placed.append(Placed(name, name, frozenset((name, source)), words))
         chosen = as_human if candidate.kind == "change" else moves(placed, seed)
         as_human = chosen if candidate.candidate_id == HUMAN else as_human
         moved += [
-            Moved(signed_writer(recipe, writer), candidate.candidate_id, move.key, there[move.source], move.swap)
+            Moved(signed_writer(recipe, writer), candidate.candidate_id, move.key, by_paper[move.source], move.swap)
             for move in chosen
-            if move.key in there and move.source in there
+            if move.key in by_paper and move.source in by_paper
         ]
     return moved
 

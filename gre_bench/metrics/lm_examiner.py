@@ -84,10 +84,10 @@ def overall_score(text: str) -> float:
     inside = _TAG.findall(without_thinking(text)[0])
     if not inside:
         raise ReplyError("no <overall_score> in the reply")
-    said = inside[-1].strip()
-    number = _NUMBER.fullmatch(said)
+    content = inside[-1].strip()
+    number = _NUMBER.fullmatch(content)
     if number is None or not LOWEST <= float(number[1]) <= HIGHEST:
-        raise ReplyError(f"<overall_score> must hold a number from 0 to 10, not {said[:40]!r}")
+        raise ReplyError(f"<overall_score> must hold a number from 0 to 10, not {content[:40]!r}")
     return float(number[1])
 
 

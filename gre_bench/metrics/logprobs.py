@@ -136,8 +136,8 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
     """
     ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
     if empty := _empty(recipe, parts):
-        what = f"{case.name}: {empty} is empty after it was cut and folded"
-        return Score(*ids, None, Problem("empty_text", what))
+        problem = f"{case.name}: {empty} is empty after it was cut and folded"
+        return Score(*ids, None, Problem("empty_text", problem))
     totals = []
     for part_address, _ in parts:
         answer = answers[part_address]

@@ -109,19 +109,19 @@ def change_effects(
     A change that is impossible in all pairs has no effect. The result then holds the verdict ``undecided`` for a change
     of Xu et al., and nothing for a change that this project added.
     """
-    tried = {change: _tried(before, rows, words, settings, by_length) for change, rows in after.items()}
-    tried = {
+    trials = {change: _trial(before, rows, words, settings, by_length) for change, rows in after.items()}
+    trials = {
         change: trial
-        for change, trial in tried.items()
+        for change, trial in trials.items()
         if trial.plain or CHANGES[change].source != "ours" or not _by_rule(after[change])
     }
     falls = {
         change: trial.plain.p
-        for change, trial in tried.items()
+        for change, trial in trials.items()
         if trial.plain and CHANGES[change].family == "degradation"
     }
     adjusted = dict(zip(falls, holm(list(falls.values())), strict=True))
-    return {change: _found(change, item, adjusted.get(change), settings) for change, item in tried.items()}
+    return {change: _result(change, item, adjusted.get(change), settings) for change, item in trials.items()}
 
 
 def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
@@ -136,7 +136,7 @@ def _by_rule(rows: Sequence[Row]) -> bool:
     return all(row["state"] == "excluded" for row in rows)
 
 
-def _tried(
+def _trial(
     before: Sequence[Row],
     rows: Sequence[Row],
     words: Mapping[PairKey, int],
@@ -152,13 +152,13 @@ def _tried(
         return _Trial(len(rows), lost, problem=f"no pair has a score both before and after: {why}")
     old, new = ([row["value"] for row in side] for side in zip(*both, strict=True))
     papers = [row["paper_id"] for row, _ in both]
-    tried = {"planned": len(rows), "lost": lost, "before": old, "after": new, "papers": len(set(papers))}
+    fields = {"planned": len(rows), "lost": lost, "before": old, "after": new, "papers": len(set(papers))}
     try:
         plain = effect(old, new, papers, resamples=settings.resamples, seed=settings.seed)
     except ValueError as error:
-        return _Trial(**tried, problem=str(error))
+        return _Trial(**fields, problem=str(error))
     at_length = _at_length(scored.values(), both, words, settings) if by_length else None
-    return _Trial(**tried, plain=plain, at_length=at_length)
+    return _Trial(**fields, plain=plain, at_length=at_length)
 
 
 def _key(row: Row) -> tuple[str, str]:
@@ -189,23 +189,23 @@ def _at_length(
         return None
 
 
-def _found(change: str, tried: _Trial, p_holm: float | None, settings: ValidationSettings) -> ChangeResult:
-    plain, at_length = tried.plain, tried.at_length
+def _result(change: str, trial: _Trial, p_holm: float | None, settings: ValidationSettings) -> ChangeResult:
+    plain, at_length = trial.plain, trial.at_length
     if plain is None:
         nothing: Any = (None,) * 13
-        counts = (len(tried.before), tried.planned, tried.papers)
-        return ChangeResult(*nothing, *counts, None, "undecided", None, tried.problem)  # pyright: ignore[reportCallIssue]
+        counts = (len(trial.before), trial.planned, trial.papers)
+        return ChangeResult(*nothing, *counts, None, "undecided", None, trial.problem)  # pyright: ignore[reportCallIssue]
     family = CHANGES[change].family
     if family == "degradation":
         verdict = degradation_verdict(plain, p_holm if p_holm is not None else 1.0, settings.smallest)
     else:
         verdict = manipulation_verdict(plain, settings.margin)
-    if verdict == "pass" and len(tried.before) < ENOUGH * (len(tried.before) + tried.lost):
+    if verdict == "pass" and len(trial.before) < ENOUGH * (len(trial.before) + trial.lost):
         # Lost pairs are not a random sample: they may be those that the change affects most.
         verdict = "undecided"
     return ChangeResult(
         plain.value, plain.low, plain.high, plain.p, p_holm, plain.flat_low, plain.flat_high, plain.flat_p,
         at_length and at_length.value, at_length and at_length.low, at_length and at_length.high,
-        float(np.mean(tried.before)), float(np.mean(tried.after)),
-        len(tried.before), tried.planned, tried.papers, plain.method, verdict, paper_rule(family, plain), None,
+        float(np.mean(trial.before)), float(np.mean(trial.after)),
+        len(trial.before), trial.planned, trial.papers, plain.method, verdict, paper_rule(family, plain), None,
     )  # fmt: skip

@@ -189,8 +189,8 @@ def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     return {"rows": len(rows), "papers": unknown, "known": len(known), "line": line}
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _write_refusals(store: Store, run_id: str, path: Path, imported: Imported) -> str | None:

@@ -135,10 +135,10 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
             judged[writer] = {row["candidate_id"]: _about(row) for row in store.rows(BOARD_JUDGMENTS, writer=writer)}
             texts[writer] = store.rows(BOARD_TEXTS, writer=writer)
         about = profiles(store, signature, pairs, known, counted, judged[writer], texts[writer])
-        rows["chance"] += [_chance_row(candidate, one) | own for candidate, one in chance.items()]
+        rows["chance"] += [_chance_row(candidate, result) | own for candidate, result in chance.items()]
         rows["differences"] += [row | own for row in to_human(store, name)]
-        rows["rank_statistics"] += [asdict(one) | own | {"board": "clean"} for one in clean]
-        rows["rank_statistics"] += [asdict(one) | own | {"board": "all"} for one in whole]
+        rows["rank_statistics"] += [asdict(result) | own | {"board": "clean"} for result in clean]
+        rows["rank_statistics"] += [asdict(result) | own | {"board": "all"} for result in whole]
         rows["lengths"] += [row | own for row in map(extremes, about) if row]
         rows["profiles"] += [row | own for row in about]
     store.write(
@@ -267,9 +267,9 @@ def profiles(
         counted[read] = {(name, paper): count for name, paper, count in zip(*columns, strict=True)}
     words = counted[read]
     at, scores = (None, {}) if recipe.name.endswith("length") else at_human_length(pairs, words)
-    asked: dict[str, list[BoardTextRow]] = defaultdict(list)
+    texts_of: dict[str, list[BoardTextRow]] = defaultdict(list)
     for row in texts:
-        asked[row["candidate_id"]].append(row)
+        texts_of[row["candidate_id"]].append(row)
     nothing = {"judged": 0, "unparsable": 0, "lines": 0, "strays": 0, "median_lines": None, "covered": None}
     human_lines = judged.get(HUMAN, nothing)["median_lines"]
     counts: dict[str, list[int]] = defaultdict(list)
@@ -284,7 +284,7 @@ def profiles(
             "at_length": scores[name].value if name in scores else None,
             "at_length_low": scores[name].low if name in scores else None,
             "at_length_high": scores[name].high if name in scores else None,
-            **cost(asked[name], known, "review" if kind == "model" else "judgments"),
+            **cost(texts_of[name], known, "review" if kind == "model" else "judgments"),
             **judged.get(name, nothing),
             "human_lines": human_lines,
             "conflict": conflict(name, lms_behind(signature), known) if kind == "model" else None,

@@ -161,12 +161,12 @@ def write(
     Ends early if `DOWN` texts in a row get no reply. The texts that were not requested then are missing, not failed.
     """
     progress.expect(len(due))
-    items, whose, unanswered = iter(due), candidate or name, 0
+    items, owner, unanswered = iter(due), candidate or name, 0
     while unanswered < DOWN and (chunk := list(islice(items, job.settings.writing.chunk))):
         written = step(name, writer_context(store, job), chunk)
         store.write(
             rows([item for item in written if item.text]),
-            ("add_replies", [_reply(task, writer, whose, item, progress.status["run_id"]) for item in written]),
+            ("add_replies", [_reply(task, writer, owner, item, progress.status["run_id"]) for item in written]),
         )
         for item in written:
             if item.outcome != "ok":

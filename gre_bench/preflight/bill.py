@@ -30,29 +30,29 @@ Item = Paper | Case | tuple[str, str]
 class Bill:
     """The planned requests to LMs, with the tokens that the LMs will read and write.
 
-    - *asked*: (kind of text, LM) → number of requests and tokens.
+    - *requested*: (kind of text, LM) → number of requests and tokens.
     - *judge*: the LM that writes judgments; None if a rule writes them. Each added review also adds a request to this
       LM.
     """
 
     judge: str | None = None
-    asked: dict[tuple[str, str], Spent] = field(default_factory=dict)
+    requested: dict[tuple[str, str], Spent] = field(default_factory=dict)
 
-    def add(self, what: str, name: str, items: Sequence[Item]) -> None:
-        """Adds one request to the LM *name* for each of *items*. *what*: the kind of text, a key of `WRITES`."""
-        self._add(what, name, len(items), sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
-        if what == "reviews" and self.judge:
+    def add(self, kind: str, name: str, items: Sequence[Item]) -> None:
+        """Adds one request to the LM *name* for each of *items*. *kind*: the kind of text, a key of `WRITES`."""
+        self._add(kind, name, len(items), sum(_characters(item) for item in items) / CHARACTERS_A_TOKEN)
+        if kind == "reviews" and self.judge:
             self._add("judgments", self.judge, len(items), len(items) * REVIEW_TOKENS)
 
-    def _add(self, what: str, name: str, requests: int, tokens: float) -> None:
+    def _add(self, kind: str, name: str, requests: int, tokens: float) -> None:
         if requests:
             reads = round(tokens) + requests * PROMPT_TOKENS
-            spent = Spent(requests, reads, requests * WRITES[what])
-            self.asked[what, name] = self.asked.get((what, name), Spent()) + spent
+            spent = Spent(requests, reads, requests * WRITES[kind])
+            self.requested[kind, name] = self.requested.get((kind, name), Spent()) + spent
 
     def texts(self) -> dict[str, int]:
         """Returns the numbers of requested texts by kind of text and LM. A key reads like ``reviews by gpt-4o``."""
-        return {f"{what} by {name}": spent.requests for (what, name), spent in self.asked.items()}
+        return {f"{kind} by {name}": spent.requests for (kind, name), spent in self.requested.items()}
 
     def rows(self, settings: Settings) -> list[dict[str, Any]]:
         """Returns one row per model: requests, tokens, and USD (None if the models file states no price).
@@ -60,7 +60,7 @@ class Bill:
         Requests with a guideline and requests without one are added up in the model's row.
         """
         models, by_model = load_models(settings.writing.models), dict[str, Spent]()
-        for (_, name), spent in self.asked.items():
+        for (_, name), spent in self.requested.items():
             model = guided(name)[0]
             by_model[model] = by_model.get(model, Spent()) + spent
         return [

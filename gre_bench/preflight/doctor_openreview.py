@@ -52,13 +52,13 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
             else Finding("OpenReview", "warning", f"{account}; {error}", "or name notes or a snapshot in the settings")
         )
         return
-    yield _tried(settings, state, login, account, "warning" if has_sources and not fetch.host else "problem")
+    yield _login_trial(settings, state, login, account, "warning" if has_sources and not fetch.host else "problem")
 
 
 CHECKS: dict[str, Check] = {"OpenReview": openreview}
 
 
-def _tried(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
+def _login_trial(settings: Settings, state: Path, login: Login, account: str, verdict: Verdict) -> Finding:
     """Sends one request with *login*, and returns the finding.
 
     *verdict*: the verdict if the request is refused. *account*: a description of the login for the finding. If the

@@ -109,18 +109,20 @@ def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
                 f"and none of {', '.join(SHIPPED)}"
             )
     if base in texts:
-        found = _own(base, texts[base])
+        base_condition = _own(base, texts[base])
     elif base == "none":
-        found = Condition("none", "none")
+        base_condition = Condition("none", "none")
     elif base in (*INSTRUCTION, *IMITATING):
-        found = Condition(base, "instruction" if base in INSTRUCTION else "imitating", load(f"guideline_{base}").user)
+        base_condition = Condition(
+            base, "instruction" if base in INSTRUCTION else "imitating", load(f"guideline_{base}").user
+        )
     else:
         raise SettingsError(f"no guideline condition {name!r}; there are: {', '.join((*SHIPPED, *texts))}")
     if not rubric:
-        return found
-    if found.kind != "imitating":
+        return base_condition
+    if base_condition.kind != "imitating":
         raise SettingsError(f"condition {name}: a rubric counts the questions of a checklist, and {base} has none")
-    return Condition(name, "imitating", found.guideline, rubric=True)
+    return Condition(name, "imitating", base_condition.guideline, rubric=True)
 
 
 def _own(name: str, text: str) -> Condition:

@@ -75,20 +75,20 @@ class Beside:
     within: bool | None
 
 
-def consistency(one: Iterable[Figure], other: Iterable[Figure]) -> list[Consistency]:
+def consistency(left: Iterable[Figure], right: Iterable[Figure]) -> list[Consistency]:
     """Returns how well two boards agree on the ranks of models, one row per metric that is on both boards.
 
-    *one*, *other*: the figures of each board, where items are models. Source: Xu et al. 2025, A.2 and A.3.
+    *left*, *right*: the figures of each board, where items are models. Source: Xu et al. 2025, A.2 and A.3.
     """
-    first, second = _by_metric(one), _by_metric(other)
-    found = []
+    first, second = _by_metric(left), _by_metric(right)
+    rows = []
     for metric in (name for name in first if name in second):
         a, b = first[metric], second[metric]
         shared = [model for model in a if model in b]
         rho, p = _spearman([a[model] for model in shared], [b[model] for model in shared])
         apart = tuple(name for name in a if name not in b), tuple(name for name in b if name not in a)
-        found.append(Consistency(metric, len(shared), rho, p, *apart))
-    return found
+        rows.append(Consistency(metric, len(shared), rho, p, *apart))
+    return rows
 
 
 def with_benchmarks(
@@ -98,38 +98,38 @@ def with_benchmarks(
 
     *board*: the figures of the board, where items are models. *benchmarks*: benchmark → model → value.
     """
-    found = []
+    rows = []
     for metric, scores in _by_metric(board).items():
         for name, values in benchmarks.items():
             shared = [model for model in scores if model in values]
             x, y = [scores[model] for model in shared], [values[model] for model in shared]
             rho, left = _spearman(x, y)[0], len(scores) - len(shared)
-            found.append(BenchmarkCorrelation(metric, name, len(shared), left, rho, _pearson(x, y)))
-    return found
+            rows.append(BenchmarkCorrelation(metric, name, len(shared), left, rho, _pearson(x, y)))
+    return rows
 
 
-def beside(printed: Iterable[Figure], found: Iterable[Figure]) -> list[Beside]:
-    """Returns the *printed* figures beside the *found* figures of a run, one row for each metric and item.
+def beside(printed: Iterable[Figure], computed: Iterable[Figure]) -> list[Beside]:
+    """Returns the *printed* figures beside the *computed* figures of a run, one row for each metric and item.
 
     A figure without a counterpart has a row of its own. Rows with a printed figure come first, in printed order.
     """
     left = {(figure.metric, figure.item): figure for figure in printed if figure.metric != SIZE}
-    right = {(figure.metric, figure.item): figure for figure in found}
+    right = {(figure.metric, figure.item): figure for figure in computed}
     return [_beside(key, left.get(key), right.get(key)) for key in dict.fromkeys((*left, *right))]
 
 
-def _beside(key: tuple[str, str], printed: Figure | None, found: Figure | None) -> Beside:
-    if printed is None or found is None:
-        return Beside(*key, printed, found, None, None, None)
+def _beside(key: tuple[str, str], printed: Figure | None, computed: Figure | None) -> Beside:
+    if printed is None or computed is None:
+        return Beside(*key, printed, computed, None, None, None)
     overlap: bool | None = None
-    if printed.low is not None and printed.high is not None and found.low is not None and found.high is not None:
-        overlap = printed.low <= found.high and found.low <= printed.high
+    if printed.low is not None and printed.high is not None and computed.low is not None and computed.high is not None:
+        overlap = printed.low <= computed.high and computed.low <= printed.high
     held = [
-        one.low <= other.value <= one.high
-        for one, other in ((printed, found), (found, printed))
-        if one.low is not None and one.high is not None
+        first.low <= second.value <= first.high
+        for first, second in ((printed, computed), (computed, printed))
+        if first.low is not None and first.high is not None
     ]
-    return Beside(*key, printed, found, found.value - printed.value, overlap, all(held) if held else None)
+    return Beside(*key, printed, computed, computed.value - printed.value, overlap, all(held) if held else None)
 
 
 def _by_metric(figures: Iterable[Figure]) -> dict[str, dict[str, float]]:
@@ -150,8 +150,8 @@ def _spearman(x: Sequence[float], y: Sequence[float]) -> tuple[float | None, flo
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
         return None, None
-    found: Any = spearmanr(x, y)
-    rho, p = float(found.statistic), float(found.pvalue)
+    result: Any = spearmanr(x, y)
+    rho, p = float(result.statistic), float(result.pvalue)
     return rho, p if math.isfinite(p) else None
 
 
@@ -160,5 +160,5 @@ def _pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
 
     if len(x) < FEWEST or len(set(x)) == 1 or len(set(y)) == 1:
         return None
-    found: Any = pearsonr(x, y)
-    return float(found.statistic)
+    result: Any = pearsonr(x, y)
+    return float(result.statistic)

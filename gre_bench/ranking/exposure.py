@@ -92,9 +92,9 @@ def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
     """
     bare = name.split(" · ")[0].partition("+")[0]
     known = known_as(models)
-    for asked in (bare, guided(bare)[0], bare.rpartition("@")[0]):
-        if asked.lower() in known:
-            return models[known[asked.lower()]]
+    for spelling in (bare, guided(bare)[0], bare.rpartition("@")[0]):
+        if spelling.lower() in known:
+            return models[known[spelling.lower()]]
     wanted = bare.rpartition("@")[0] or bare
     same = [
         model
@@ -120,10 +120,10 @@ def conflict(candidate: str, others: Mapping[Role, str], models: Mapping[str, Mo
     return f"of the family of the {' and the '.join(kin)}" if kin else None
 
 
-def _kin(one: Model, other: Model) -> bool:
+def _kin(first: Model, second: Model) -> bool:
     """Returns whether two models have the same maker or family; "Llama 3" and "Llama 3.1" count as one family."""
-    families = [(model.family or "").split(" ")[0].lower() for model in (one, other)]
-    makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (one, other)]
+    families = [(model.family or "").split(" ")[0].lower() for model in (first, second)]
+    makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (first, second)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))
 
 

@@ -63,7 +63,7 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
     """
     leads = _leads(pairs)
     known = sorted(set(position_of.values()))
-    found = []
+    shifts = []
     for position in known if len(known) > 1 else ():
         kept = _kept(pairs, [position_of[reference] != position for reference in pairs.references])
         ranks, new_ranks = _ranks(pairs), _ranks(kept)
@@ -73,10 +73,10 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
             full, rest = _paper_means(shared), _paper_means(left[name])
             change = [rest[paper] - full[paper] for paper in rest]
             lead = float(np.mean(list(_paper_means(leads[name]).values())))
-            found.append(
+            shifts.append(
                 _shift(f"without reviewer {position}", name, lead, change, ranks.get(name), new_ranks.get(name))
             )
-    return found
+    return shifts
 
 
 def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
@@ -85,15 +85,15 @@ def swap(pairs: Pairs, swapped: Pairs, intruder: str) -> list[Shift]:
     *pairs*: the scores against human references. *swapped*: the scores against the intruder's reviews as references.
     """
     full, against = _leads(pairs), _leads(swapped)
-    found = []
+    shifts = []
     for name in against:
         before, after = _paper_means(full.get(name, {})), _paper_means(against[name])
         change = [TENTH * (after[paper] - before[paper]) for paper in after if paper in before]
         if change:
             lead = float(np.mean([before[paper] for paper in after if paper in before]))
             own = name == intruder
-            found.append(_shift(f"a tenth of the references by {intruder}", name, lead, change, None, None, own))
-    return found
+            shifts.append(_shift(f"a tenth of the references by {intruder}", name, lead, change, None, None, own))
+    return shifts
 
 
 def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> list[Shift]:
@@ -105,7 +105,7 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
     In the result, *lead* is the lead on references below *threshold*. *shift* is the lead on LM-written references less
     *lead*. A candidate is left out if all its references are on one side of *threshold*.
     """
-    found = []
+    shifts = []
     for name, leads in _leads(pairs).items():
         rows = [(paper, lead, likelihood[reference] >= threshold) for (paper, reference), lead in leads.items()
                 if reference in likelihood]  # fmt: skip
@@ -119,19 +119,25 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
         half = _t(size) * math.sqrt(size / (size - 1) * float(sums @ sums)) if size > 1 else None
         gap = means[True] - means[False]
         ends = (None, None) if half is None else (gap - half, gap + half)
-        found.append(
+        shifts.append(
             Shift(f"references with likelihood ≥ {threshold:g}", name, means[False], gap, *ends, None, None, size)
         )
-    return found
+    return shifts
 
 
 def _shift(
-    what: str, name: str, lead: float, change: Sequence[float], rank: int | None, new: int | None, bound: bool = False
+    description: str,
+    name: str,
+    lead: float,
+    change: Sequence[float],
+    rank: int | None,
+    new: int | None,
+    bound: bool = False,
 ) -> Shift:
     mean, count = float(np.mean(change)), len(change)
     half = _t(count) * float(np.std(change, ddof=1)) / math.sqrt(count) if count > 1 else None
     ends = (None, None) if half is None else (mean - half, mean + half)
-    return Shift(what, name, lead, mean, *ends, rank, new, count, bound)
+    return Shift(description, name, lead, mean, *ends, rank, new, count, bound)
 
 
 def _t(count: int) -> float:
@@ -147,11 +153,11 @@ def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
     """
     rows = list(zip(*pairs.columns, strict=True))
     human = {(paper, reference): value for name, paper, reference, value in rows if name == HUMAN}
-    found: dict[str, dict[tuple[str, str], float]] = {}
+    leads: dict[str, dict[tuple[str, str], float]] = {}
     for name, paper, reference, value in rows:
         if name != HUMAN and (paper, reference) in human:
-            found.setdefault(name, {})[paper, reference] = value - human[paper, reference]
-    return found
+            leads.setdefault(name, {})[paper, reference] = value - human[paper, reference]
+    return leads
 
 
 def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:

@@ -91,13 +91,13 @@ def load(table: str) -> tuple[Figure, ...]:
         return tuple(map(_figure, csv.DictReader(lines, strict=True)))
 
 
-def printed_consistency(one: str, other: str) -> dict[str, float]:
+def printed_consistency(first: str, second: str) -> dict[str, float]:
     """Returns metric → Spearman's coefficient that the running text prints between two published boards.
 
-    *one*, *other*: the names of the two tables, in any order. The result is empty if the text prints no coefficient for
-    these two.
+    *first*, *second*: the names of the two tables, in any order. The result is empty if the text prints no coefficient
+    for these two.
     """
-    pairs = {f"{one}~{other}", f"{other}~{one}"}
+    pairs = {f"{first}~{second}", f"{second}~{first}"}
     return {figure.metric: figure.value for figure in load("text") if figure.item in pairs}
 
 

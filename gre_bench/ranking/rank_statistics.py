@@ -40,7 +40,7 @@ class Pairs:
     references: Sequence[str]
     values: Sequence[float]
 
-    def of(self, names: Sequence[str]) -> Pairs:
+    def of_candidates(self, names: Sequence[str]) -> Pairs:
         """Returns the scores of the candidates *names*."""
         wanted = set(names)
         kept = [index for index, name in enumerate(self.candidates) if name in wanted]
@@ -116,7 +116,7 @@ def rank_statistics(
             RankStatistics(name, rank, above_p_holm=corrected.get(name), problem="nobody to be compared with")
             for name, rank in ranked.items()
         ]
-    kept = pairs.of(list(ranked))
+    kept = pairs.of_candidates(list(ranked))
     try:
         tests = pair_tests(kept.values, kept.papers, kept.candidates, kept.references)
         tests, adjusted = in_one_family(tests, list(against_chance.values()))
@@ -125,7 +125,7 @@ def rank_statistics(
         )  # fmt: skip
     except ValueError as error:
         return [RankStatistics(name, rank, problem=str(error)) for name, rank in ranked.items()]
-    by_name = {one.candidate: one for one in ranks}
+    by_name = {result.candidate: result for result in ranks}
     between = {(test.first, test.second): test for test in tests}
     between |= {(test.second, test.first): test.flipped() for test in tests}
     corrected = dict(zip(against_chance, adjusted, strict=True))

@@ -71,17 +71,17 @@ def _alone(connection: duckdb.DuckDBPyConnection, table: str, other: str) -> int
     return connection.execute(f"from (from {table} except all from {other}) select count(*)").fetchall()[0][0]
 
 
-def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one row for each value that differs between the manifests *one* and *other*.
+def provenance_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns one row for each value that differs between the manifests *older* and *newer*.
 
     Each row has the keys:
     - ``what``: the value's path in the manifest, such as ``settings.scoring.form``.
-    - ``first``, ``second``: the value in *one* and in *other*; None if absent.
+    - ``first``, ``second``: the value in *older* and in *newer*; None if absent.
 
     Values that differ between any two releases are left out, such as the name and the date.
     """
     first, second = (dict(_flat("", {name: value for name, value in manifest.items() if name not in _OWN}))
-                     for manifest in (one, other))  # fmt: skip
+                     for manifest in (older, newer))  # fmt: skip
     return [
         {"what": name, "first": first.get(name), "second": second.get(name)}
         for name in dict.fromkeys((*first, *second))
@@ -89,13 +89,13 @@ def provenance_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> 
     ]
 
 
-def table_differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns one row for each table whose number of rows differs between the manifests *one* and *other*.
+def table_differences(older: Mapping[str, Any], newer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Returns one row for each table whose number of rows differs between the manifests *older* and *newer*.
 
     Each row has the keys ``table`` (the table's name), ``first`` and ``second``. These two are the numbers of rows in
-    *one* and in *other*; None if the release lacks the table.
+    *older* and in *newer*; None if the release lacks the table.
     """
-    first, second = one["tables"], other["tables"]
+    first, second = older["tables"], newer["tables"]
     return [
         {"table": name, "first": first.get(name), "second": second.get(name)}
         for name in dict.fromkeys((*first, *second))

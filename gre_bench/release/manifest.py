@@ -171,6 +171,6 @@ def packages() -> Mapping[str, str]:
 
     The packages are read once, at the first call.
     """
-    found = (package.metadata for package in distributions())
-    versions = {(metadata["Name"] or "").lower(): metadata["Version"] for metadata in found}
+    metadata_of_all = (package.metadata for package in distributions())
+    versions = {(metadata["Name"] or "").lower(): metadata["Version"] for metadata in metadata_of_all}
     return {name: versions[name] for name in sorted(versions) if name}

@@ -105,7 +105,7 @@ def publish(
                 latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
             )
         at("place")
-        folder = release_store.place(building, name)
+        folder = release_store.move_in(building, name)
         at("log")
         release_store.say("published", name, {"digest": digest}, publication.key)
         at("latest")

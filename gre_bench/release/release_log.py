@@ -45,15 +45,15 @@ class ReleaseLog:
         """Returns the head after each line, oldest first, preceded by `EMPTY`, the head of a log without lines."""
         return [EMPTY, *(head for _, head in self._chain())]
 
-    def add(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
+    def add(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
         """Adds a line about *release* to the log.
 
-        *what*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
+        *event*: ``published``, ``erratum`` or ``retired``. *more*: further fields of the line. *key*: signs the line.
         Raises `SettingsError` if an earlier line is signed and *key* is None.
         """
         self.check_key(key)
         at = now().isoformat(timespec="seconds")
-        entry = {"what": what, "release": release, "at": at, **more, "previous": self.heads()[-1]}
+        entry = {"what": event, "release": release, "at": at, **more, "previous": self.heads()[-1]}
         if key:
             entry["key"] = key.name
             entry["signature"] = b64encode(key.sign(json.dumps(entry).encode())).decode()

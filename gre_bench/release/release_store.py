@@ -94,7 +94,7 @@ class ReleaseStore:
         """Deletes the building *folder* of a release that will not be published."""
         shutil.rmtree(folder)
 
-    def place(self, folder: Path, name: str) -> Path:
+    def move_in(self, folder: Path, name: str) -> Path:
         """Moves the building *folder* to the final path of the release *name* in one step; returns that path.
 
         Makes all files of the release read-only before the move.
@@ -156,7 +156,7 @@ class ReleaseStore:
             _sync(self.folder)
         return name
 
-    def say(self, what: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
+    def say(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
         """Adds a line about *release* to the log, with the parameters and errors of `ReleaseLog.add`.
 
         Raises `SettingsError` if *release* does not exist.
@@ -164,7 +164,7 @@ class ReleaseStore:
         if release not in self.names():
             known = ", ".join(self.names()) or "none yet"
             raise SettingsError(f"no release {release} in {self.folder}; known: {known}")
-        self.log.add(what, release, more, key)
+        self.log.add(event, release, more, key)
 
 
 def _dated(entry: Mapping[str, Any]) -> datetime:

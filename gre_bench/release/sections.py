@@ -20,34 +20,42 @@ def strata(connection: duckdb.DuckDBPyConnection) -> tuple[Stratum, ...]:
 
     A stratum gets tables of scores if its papers have at least two different values.
     """
-    found = []
+    sections = []
     for name, group in groupby(rows(connection, "strata"), key=lambda row: row["stratum"]):
         own = list(group)
         values = dict.fromkeys((row["value"], row["sampled"]) for row in own)
         titles = dict.fromkeys(row["title"] for row in own) if len(values) > 1 else ()
         tables = []
         for title in titles:
-            here = [row for row in own if row["title"] == title]
-            cells = {(row["candidate"], row["value"]): StratumCell(row["mean"], row["high"]) for row in here}
-            names = dict.fromkeys(row["candidate"] for row in here)
-            tables.append((title, tuple((who, tuple(cells.get((who, value)) for value, _ in values)) for who in names)))
-        found.append(Stratum(name, tuple(values), tuple(tables)))
-    return tuple(found)
+            titled = [row for row in own if row["title"] == title]
+            cells = {(row["candidate"], row["value"]): StratumCell(row["mean"], row["high"]) for row in titled}
+            names = dict.fromkeys(row["candidate"] for row in titled)
+            tables.append(
+                (
+                    title,
+                    tuple(
+                        (candidate, tuple(cells.get((candidate, value)) for value, _ in values)) for candidate in names
+                    ),
+                )
+            )
+        sections.append(Stratum(name, tuple(values), tuple(tables)))
+    return tuple(sections)
 
 
-def claim_lines(about: Mapping[str, Any], found: Sequence[Board]) -> tuple[ClaimLine, ...]:
-    """Returns a line for each published claim that was tested under a metric of the boards *found*.
+def claim_lines(about: Mapping[str, Any], boards: Sequence[Board]) -> tuple[ClaimLine, ...]:
+    """Returns a line for each published claim that was tested under a metric of *boards*.
 
     *about*: the release's manifest, which holds the tests. Claims that hold under some metric come first.
     """
-    titles = {board.metric: board.title for board in found}
+    titles = {board.metric: board.title for board in boards}
     lines: dict[str, ClaimLine] = {}
     for row in about.get("claims", ()):
         if row["metric"] not in titles:
             continue
         test = ClaimTest(
             titles[row["metric"]], row["verdict"], row["needed"], row["why"],
-            tuple((one["name"], one["value"], one["low"], one["high"], one["n"]) for one in row["comparisons"]),
+            tuple((contrast["name"], contrast["value"], contrast["low"], contrast["high"], contrast["n"])
+                  for contrast in row["comparisons"]),
         )  # fmt: skip
         line = lines.get(row["claim"])
         source = f"{row['paper']}, {row['where']}"

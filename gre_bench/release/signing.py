@@ -90,15 +90,15 @@ def is_signed(name: object, data: bytes, signature: bytes) -> bool:
     return True
 
 
-def check_signer(what: object, name: object, keys: Sequence[str]) -> None:
+def check_signer(subject: object, name: object, keys: Sequence[str]) -> None:
     """Raises `SourceError` unless the signing key is one of *keys*; does nothing if *keys* is empty.
 
-    *what*: what was signed, such as a release's name, for the error message. *name*: the public key that signed it, as
-    64 hexadecimal digits; None if unsigned. *keys*: the trusted public keys, in the same form.
+    *subject*: what was signed, such as a release's name, for the error message. *name*: the public key that signed it,
+    as 64 hexadecimal digits; None if unsigned. *keys*: the trusted public keys, in the same form.
     """
     if keys and name not in keys:
         by = f"is signed by another key, {name}" if name else "is not signed"
-        raise SourceError(f"{what} {by}; the key given is {' or '.join(keys)}")
+        raise SourceError(f"{subject} {by}; the key given is {' or '.join(keys)}")
 
 
 def _read(path: Path) -> bytes:

@@ -26,9 +26,9 @@ def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
     with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as scratch:
         rebuilt = Path(scratch) / DATABASE
         write_database(edition.file, rebuilt, Additions(), may_publish, manifest["texts"].startswith("all"))
-        found = unlike_tables(folder / DATABASE, rebuilt)
-    if found:
-        first, more = found[0], f", and {len(found) - 1} tables more" if len(found) > 1 else ""
+        unlike = unlike_tables(folder / DATABASE, rebuilt)
+    if unlike:
+        first, more = unlike[0], f", and {len(unlike) - 1} tables more" if len(unlike) > 1 else ""
         raise SourceError(
             f"{folder}: {first['table']} is not as in the store of {store.key} ({first['first']:,} rows in the release "
             f"alone, {first['second']:,} in the store alone{more}); the edition has changed since, or one of the two "

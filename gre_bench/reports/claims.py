@@ -106,28 +106,28 @@ def study_claims(name: str, state: Path, claims: Sequence[Claim]) -> dict[str, A
     return _summary(name, rows)
 
 
-def line_of(found: dict[str, Any]) -> str:
+def line_of(verdicts: dict[str, Any]) -> str:
     """Returns one line that counts the claims that hold, do not hold, and cannot be told.
 
-    *found*: the verdicts as `edition_claims` and `study_claims` return them.
+    *verdicts*: the verdicts as `edition_claims` and `study_claims` return them.
     """
-    counts = found["counts"]
+    counts = verdicts["counts"]
     return ", ".join(f"{counts.get(name, 0)} {words}" for name, words in (
         ("holds", "claims hold"), ("does not hold", "do not"), ("cannot be told", "cannot be told"),
     ))  # fmt: skip
 
 
 def _summary(name: str, rows: Sequence[Row]) -> dict[str, Any]:
-    found = {"of": name, "claims": rows, "counts": dict(Counter(row["verdict"] for row in rows))}
-    return found | {"line": line_of(found)}
+    summary = {"of": name, "claims": rows, "counts": dict(Counter(row["verdict"] for row in rows))}
+    return summary | {"line": line_of(summary)}
 
 
 def _row(claim: Claim, metric: str, answer: ClaimResult | None) -> dict[str, Any]:
     answer = answer or ClaimResult("cannot be told", (), why="the metric was not scored")
-    contrasts = [asdict(one) | dict(zip(("low", "high"), one.interval(), strict=True)) | {"needed": one.needed}
-                 for one in answer.contrasts]  # fmt: skip
-    for one in contrasts:
-        one["freedom"] = None if one["freedom"] == math.inf else one["freedom"]
+    contrasts = [asdict(item) | dict(zip(("low", "high"), item.interval(), strict=True)) | {"needed": item.needed}
+                 for item in answer.contrasts]  # fmt: skip
+    for contrast in contrasts:
+        contrast["freedom"] = None if contrast["freedom"] == math.inf else contrast["freedom"]
     return {
         "claim": claim.name, "paper": claim.paper, "where": claim.where, "says": claim.says, "note": claim.note,
         "metric": metric, "verdict": answer.verdict, "needed": answer.needed, "why": answer.why, "contrasts": contrasts,
@@ -139,13 +139,13 @@ class _Rows:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._found: dict[tuple[str, str], Any] = {}
+        self._kept: dict[tuple[str, str], Any] = {}
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         key = query.name, repr(parameters)
-        if key not in self._found:
-            self._found[key] = self._store.read(query, **parameters)
-        return self._found[key]
+        if key not in self._kept:
+            self._kept[key] = self._store.read(query, **parameters)
+        return self._kept[key]
 
 
 def _on_edition(
@@ -200,19 +200,19 @@ def _on_board(
     return judge_claim(contrasts, claim.quantifier, lacking)
 
 
-def _larger(one: Model, other: Model) -> bool:
-    if not one.parameters or not other.parameters:
+def _larger(first: Model, second: Model) -> bool:
+    if not first.parameters or not second.parameters:
         return False
-    return bool(one.family) and one.family == other.family and one.parameters > SIZES * other.parameters
+    return bool(first.family) and first.family == second.family and first.parameters > SIZES * second.parameters
 
 
-def _newer(one: Model, other: Model) -> bool:
-    makers = [(model.family or "").split(" ")[0] for model in (one, other)]
-    if not makers[0] or makers[0] != makers[1] or not (one.released and other.released):
+def _newer(first: Model, second: Model) -> bool:
+    makers = [(model.family or "").split(" ")[0] for model in (first, second)]
+    if not makers[0] or makers[0] != makers[1] or not (first.released and second.released):
         return False
-    if not one.parameters or not other.parameters or one.released <= other.released:
+    if not first.parameters or not second.parameters or first.released <= second.released:
         return False
-    return 1 / SIZES <= one.parameters / other.parameters <= SIZES
+    return 1 / SIZES <= first.parameters / second.parameters <= SIZES
 
 
 _ORDERS: dict[str, Callable[[Model, Model], bool]] = {"larger": _larger, "newer": _newer}
@@ -245,25 +245,25 @@ def _steady(rows: Sequence[Row]) -> ClaimResult:
     """
     contrasts = tuple(_effect(row, -1) for row in rows)
     # Signs are reversed: d < NO_RISE means −d > −NO_RISE.
-    lows = [one.interval()[0] for one in contrasts]
+    lows = [contrast.interval()[0] for contrast in contrasts]
     together = 1 - 0.05 / max(1, len(contrasts))
-    if any(one.interval(together)[1] < 0 for one in contrasts):
+    if any(contrast.interval(together)[1] < 0 for contrast in contrasts):
         return ClaimResult("does not hold", contrasts)
     if all(low > -NO_RISE for low in lows):
         return ClaimResult("holds", contrasts)
-    needs = [math.ceil(one.n * (2.8 * one.error / (one.value + NO_RISE)) ** 2)
-             for one, low in zip(contrasts, lows, strict=True) if one.n and low <= -NO_RISE < one.value]  # fmt: skip
+    needs = [math.ceil(item.n * (2.8 * item.error / (item.value + NO_RISE)) ** 2)
+             for item, low in zip(contrasts, lows, strict=True) if item.n and low <= -NO_RISE < item.value]  # fmt: skip
     return ClaimResult("cannot be told", contrasts, max(needs, default=None))
 
 
 def _effect(row: Row, sign: int) -> Contrast:
-    what = "falls" if sign < 0 else "rises"
+    verb = "falls" if sign < 0 else "rises"
     low, high = sorted((sign * row["low"], sign * row["high"]))
-    return from_interval(f"{what} with {row['change']}", sign * row["d"], low, high, row["papers"])
+    return from_interval(f"{verb} with {row['change']}", sign * row["d"], low, high, row["papers"])
 
 
-def _difference(name: str, one: Row, other: Row) -> Contrast:
-    return _less(name, _effect(one, 1), _effect(other, 1))
+def _difference(name: str, first: Row, second: Row) -> Contrast:
+    return _less(name, _effect(first, 1), _effect(second, 1))
 
 
 def _on_grades(store: _Rows, claim: Claim, metric: str, signatures: Mapping[str, SignatureRow]) -> ClaimResult:
@@ -278,7 +278,7 @@ def _on_grades(store: _Rows, claim: Claim, metric: str, signatures: Mapping[str,
     if claim.test == "agrees":
         return judge_claim([own])
     others = [_agreement(rows[name], name) for name in claim.than if name in rows]
-    contrasts = [_less(f"{metric} > {one.name}", own, one) for one in others]
+    contrasts = [_less(f"{metric} > {contrast.name}", own, contrast) for contrast in others]
     absent = [name for name in claim.than if name not in rows]
     return _whole(judge_claim(contrasts), not absent, f"not scored: {', '.join(absent)}")
 
@@ -293,10 +293,10 @@ def _of_cell(cell: Figure | None) -> Contrast | None:
     return from_interval("", cell.value, cell.low, cell.high, None)
 
 
-def _less(name: str, one: Contrast, other: Contrast) -> Contrast:
-    """Returns the contrast *name*: *one* less *other*, as if the two were independent."""
-    n = None if one.n is None or other.n is None else min(one.n, other.n)
-    return Contrast(name, one.value - other.value, math.hypot(one.error, other.error), n)
+def _less(name: str, first: Contrast, second: Contrast) -> Contrast:
+    """Returns the contrast *name*: *first* less *second*, as if the two were independent."""
+    n = None if first.n is None or second.n is None else min(first.n, second.n)
+    return Contrast(name, first.value - second.value, math.hypot(first.error, second.error), n)
 
 
 def _whole(answer: ClaimResult, whole: bool, why: str = "not all of its cells are there") -> ClaimResult:

@@ -50,13 +50,13 @@ def history(
     for key in keys:
         store = Store(state, key)
         named = _in_full(store, anchors)
-        found = _of_edition(store, metrics, named)
-        if isinstance(found, str):
-            left_out[key] = found
+        edition_rows = _of_edition(store, metrics, named)
+        if isinstance(edition_rows, str):
+            left_out[key] = edition_rows
         else:
             names += named
-            of = edition_of(key)
-            rows += [row | {"edition": key, "venue": of.venue, "year": of.year} for row in found]
+            edition = edition_of(key)
+            rows += [row | {"edition": key, "venue": edition.venue, "year": edition.year} for row in edition_rows]
     if not rows:
         reasons = "; ".join(f"{key}: {why}" for key, why in left_out.items()) or f"no editions in {state}"
         raise SettingsError(f"there is no history to show ({reasons})")
@@ -78,7 +78,7 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for row in rows:
         sample = edition_of(row["edition"]).sample
         groups.setdefault((row["venue"], sample, row["metric"], row["signature_id"]), []).append(row)
-    found: list[dict[str, Any]] = []
+    compared_lines: list[dict[str, Any]] = []
     for (venue, sample, metric, signature_id), group in sorted(groups.items(), key=lambda item: item[0]):
         editions = list(dict.fromkeys(row["edition"] for row in group))
         cells = {(row["candidate"], row["edition"]): row for row in group}
@@ -86,9 +86,9 @@ def compared(rows: Sequence[Row]) -> list[dict[str, Any]]:
                 for name, _ in cells}  # fmt: skip
         lines = [{"candidate": name, "years": [cells.get((name, key)) for key in editions]}
                  for name in sorted(last, key=lambda name: (-last[name], name))]  # fmt: skip
-        found.append({"venue": venue, "sample": sample, "metric": metric, "signature_id": signature_id,
+        compared_lines.append({"venue": venue, "sample": sample, "metric": metric, "signature_id": signature_id,
                       "editions": editions, "lines": lines})  # fmt: skip
-    return found
+    return compared_lines
 
 
 def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -101,18 +101,23 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     for row in rows:
         sample = edition_of(row["edition"]).sample
         series.setdefault((row["venue"], sample, row["signature_id"], row["candidate"]), []).append(row)
-    found: list[dict[str, Any]] = []
+    found_changes: list[dict[str, Any]] = []
     for line in series.values():
-        for one, other in pairwise(line):
-            if one["kind"] == "control" or one["se"] is None or other["se"] is None or not one["se"] + other["se"] > 0:
+        for earlier, later in pairwise(line):
+            if (
+                earlier["kind"] == "control"
+                or earlier["se"] is None
+                or later["se"] is None
+                or not earlier["se"] + later["se"] > 0
+            ):
                 continue
-            before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (one, other))
-            found.append(
-                {"metric": one["metric"], "signature_id": one["signature_id"], "candidate": one["candidate"],
-                 "from": one["edition"], "to": other["edition"], **asdict(change(before, after))}
+            before, after = (Moment(row["difference"], row["se"], row["papers"]) for row in (earlier, later))
+            found_changes.append(
+                {**{name: earlier[name] for name in ("metric", "signature_id", "candidate")},
+                 "from": earlier["edition"], "to": later["edition"], **asdict(change(before, after))}
             )  # fmt: skip
-    adjusted = holm([row["p"] for row in found])
-    return [row | {"p_holm": p} for row, p in zip(found, adjusted, strict=True)]
+    adjusted = holm([row["p"] for row in found_changes])
+    return [row | {"p_holm": p} for row, p in zip(found_changes, adjusted, strict=True)]
 
 
 def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
@@ -126,8 +131,8 @@ def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[s
     if not signatures:
         return "no scores" + (f" of {', '.join(metrics)}" if metrics else "")
     ids = [row["signature_id"] for row in signatures]
-    found = store.read(ANCHORED, signature_ids=ids, anchors=list(anchors))
-    return found or f"no candidate on the same pairs as {', '.join(anchors)}"
+    rows = store.read(ANCHORED, signature_ids=ids, anchors=list(anchors))
+    return rows or f"no candidate on the same pairs as {', '.join(anchors)}"
 
 
 def _in_full(store: Store, anchors: Sequence[str]) -> list[str]:

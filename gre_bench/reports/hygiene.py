@@ -56,7 +56,7 @@ def hygiene(
         known = ", ".join(models) or "none"
         raise SettingsError(f"edition {store.key} has no model {', '.join(unknown)} on its board; there are: {known}")
     place_of = {row["review_id"]: row["place"] for row in store.rows(SAMPLE) if row["role"] == "reference"}
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "metric": signature["metric"],
         "signature_id": signature["signature_id"],
         "reviewers": [asdict(row) for row in reviewers(pairs, place_of)],
@@ -64,8 +64,8 @@ def hygiene(
         "strata": [],
     }
     if likelihood is not None:
-        found["strata"] = [asdict(row) for row in strata(pairs, read_likelihood(likelihood), threshold)]
-    return found
+        result["strata"] = [asdict(row) for row in strata(pairs, read_likelihood(likelihood), threshold)]
+    return result
 
 
 def board_pairs(store: ReadCopy, signature: SignatureRow) -> Pairs:
@@ -90,17 +90,17 @@ def read_likelihood(file: Path) -> dict[str, float]:
             rows = list(csv.DictReader(lines))
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"cannot read {file}: {error}") from None
-    found: dict[str, float] = {}
+    likelihood: dict[str, float] = {}
     for number, row in enumerate(rows, 2):
         try:
-            found[row["review_id"]] = float(row["likelihood"])
+            likelihood[row["review_id"]] = float(row["likelihood"])
         except (KeyError, TypeError, ValueError):
             raise SourceError(f"{file}, line {number}: needs review_id and a number in likelihood") from None
-        if not math.isfinite(found[row["review_id"]]):
+        if not math.isfinite(likelihood[row["review_id"]]):
             raise SourceError(f"{file}, line {number}: the likelihood is no finite number")
-    if not found:
+    if not likelihood:
         raise SourceError(f"{file} holds no review")
-    return found
+    return likelihood
 
 
 def _swapped(
@@ -126,7 +126,7 @@ def _swapped(
     for name in names:
         own = cases(store, signature, candidate_of(store, name), source)
         texts[name] = {case.paper_id: case for case in reversed(own) if case.paper_id in first}
-    found: list[Shift] = []
+    shifts: list[Shift] = []
     for intruder in intruders:
         due = [
             replace(case, reference=texts[intruder][paper].candidate, reference_id=f"{paper}:{intruder}")
@@ -139,8 +139,8 @@ def _swapped(
             for score in scored_again(run, store, signature, source, due).scores
             if score.value is not None
         ]
-        found += swap(pairs, as_pairs(columns), intruder)
-    return found
+        shifts += swap(pairs, as_pairs(columns), intruder)
+    return shifts
 
 
 def _check_same_lm(store: ReadCopy, signature: SignatureRow, run: Steps, source: Origin) -> None:

@@ -43,5 +43,5 @@ def _papers(store: Store, signature_id: str, name: str) -> list[dict[str, Any]]:
     for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[name]):
         if row["value"] is not None:
             values.setdefault(row["paper_id"], []).append(row["value"])
-    found = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]
-    return sorted(found, key=lambda row: (-row["mean"], row["paper_id"]))
+    papers = [{"paper_id": paper, "mean": sum(scores) / len(scores)} for paper, scores in values.items()]
+    return sorted(papers, key=lambda row: (-row["mean"], row["paper_id"]))

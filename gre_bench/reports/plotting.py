@@ -37,14 +37,14 @@ def plot_table(table: str, out: Path) -> list[Path]:
     """
     if published.kind(table) != "board":
         raise SettingsError(f"{table} is no board; boards are: table6, table7, table10")
-    found = printed_boards(table)
-    pictures = _drawn(found)
+    boards = printed_boards(table)
+    pictures = _drawn(boards)
     written = write_figures(pictures, out, png=True)
     contents = Contents(
         name=table,
         edition="ICLR 2023, as published",
         published=f"Xu et al. 2025, {table.replace('table', 'table ')}",
-        boards=found,
+        boards=boards,
         lead="The scores that Xu et al. print for GRE-bench, drawn by this program.",
         remarks=(
             "The table prints neither intervals nor the human baseline nor dates: none are drawn, and no difference "
@@ -60,9 +60,9 @@ def plot_table(table: str, out: Path) -> list[Path]:
     return [out / "index.html", *written]
 
 
-def _drawn(found: tuple[Board, ...]) -> Drawings:
-    """Returns the figures of the boards *found*; raises `SettingsError` if the drawing packages cannot draw them."""
-    pictures = drawn(found)
+def _drawn(boards: tuple[Board, ...]) -> Drawings:
+    """Returns the figures of the boards *boards*; raises `SettingsError` if the drawing packages cannot draw them."""
+    pictures = drawn(boards)
     if pictures.problem:
         raise SettingsError(pictures.problem)
     return pictures
@@ -79,9 +79,9 @@ def printed_boards(table: str) -> tuple[Board, ...]:
     figures = published.load(table)
     sizes = {figure.item: figure.value for figure in figures if figure.metric == _SIZE}
     known = models.load()
-    found = []
+    boards = []
     for metric in (name for name in METRICS if any(figure.metric == name for figure in figures)):
-        scored = sorted((one for one in figures if one.metric == metric), key=lambda one: -one.value)
+        scored = sorted((item for item in figures if item.metric == metric), key=lambda item: -item.value)
         entries = tuple(
             Entry(
                 figure.item,
@@ -93,5 +93,5 @@ def printed_boards(table: str) -> tuple[Board, ...]:
             )
             for figure in scored
         )
-        found.append(Board(metric, METRICS[metric].title, METRICS[metric].unit, entries, validation=""))
-    return tuple(found)
+        boards.append(Board(metric, METRICS[metric].title, METRICS[metric].unit, entries, validation=""))
+    return tuple(boards)

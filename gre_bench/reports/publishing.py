@@ -110,19 +110,20 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 
     The boards of validated metrics come first.
     """
-    places = {name: place for place, name in enumerate(METRICS)}
+    places = {name: position for position, name in enumerate(METRICS)}
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
     shown = sorted(signatures, key=lambda row: (row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
     named = models.load(settings.writing.models)
     return Additions(
-        metrics=[{"metric": one.name, "title": one.title, "unit": one.unit, "place": places.get(one.name, len(places))}
-                 for one in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
+        metrics=[{"metric": item.name, "title": item.title, "unit": item.unit,
+                  "place": places.get(item.name, len(places))}
+                 for item in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
         models=[_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)],
-        changes=[{"change": one.name, "title": one.title, "family": one.family} for one in CHANGES.values()],
-        shown=[{"signature_id": row["signature_id"], "place": place, "lm_id": _lm_id(row)}
-               for place, row in enumerate(shown)],
+        changes=[{"change": item.name, "title": item.title, "family": item.family} for item in CHANGES.values()],
+        shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": _lm_id(row)}
+               for position, row in enumerate(shown)],
     )  # fmt: skip
 
 
@@ -195,7 +196,7 @@ def release_store_of(release: str, out: Path) -> tuple[ReleaseStore, str]:
     """
     path = Path(release)
     folder = path.parent if path.parent != Path(".") or path.is_dir() else out
-    edition, found, number = path.name.rpartition("-r")
-    if not found or not number.isdigit():
+    edition, separator, number = path.name.rpartition("-r")
+    if not separator or not number.isdigit():
         raise SettingsError(f"{release!r} is not a release, such as ICLR-2025-r1")
     return ReleaseStore(folder, edition), path.name

@@ -83,8 +83,8 @@ def _moved(
     The review is by *candidate*. The paper in the key is the one on which the review is scored, not the one it is
     about.
     """
-    found = (response_of(entries, index, candidate) for index in range(len(entries)))
-    by_id = {response.review_id: response for response in found if response}
+    responses = (response_of(entries, index, candidate) for index in range(len(entries)))
+    by_id = {response.review_id: response for response in responses if response}
     rows = store.rows(MOVED, writer=writer, candidate_id=candidate.candidate_id)
     return {
         (candidate.candidate_id, row["paper_id"]): by_id[row["review_id"]] for row in rows if row["review_id"] in by_id
@@ -100,9 +100,9 @@ def signed_again(run: Steps, store: Store, signature: SignatureRow, source: Orig
     scoring = source.settings.scoring.model_copy(update={"metrics": (signature["metric"],)})
     assw_by = signature["synopsis_writer"] if recipe_of(signature["metric"]).synopsis == "assw" else None
     _, signatures = run.sign_metrics(backends(store, source.job), scoring, signature["writer"], assw_by)
-    found = signatures[signature["metric"]]
-    return {name: getattr(found, name) for name in signature if name != "signature_id"} | {
-        "signature_id": found.signature_id
+    today = signatures[signature["metric"]]
+    return {name: getattr(today, name) for name in signature if name != "signature_id"} | {
+        "signature_id": today.signature_id
     }
 
 
@@ -120,17 +120,19 @@ def compared(pairs: Sequence[dict[str, Any]], scored: Scored) -> list[tuple[dict
     divided by the absolute stored score instead.
     """
     by_pair = {(score.paper_id, score.reference_id): score for score in scored.scores}
-    found = []
+    rows = []
     for row in pairs:
         score = by_pair.get((row["paper_id"], row["reference_id"]))
         row["recount"] = score.value if score else None
         if row["state"] != "scored" or score is None:
             continue
         # A score is a small difference of large log-probabilities; these are what must agree.
-        scale = sum(abs(scored.spans[place].total) for place in score.predictions if place in scored.spans)
+        scale = sum(
+            abs(scored.spans[prediction].total) for prediction in score.predictions if prediction in scored.spans
+        )
         off = math.inf if score.value is None else abs(score.value - row["value"]) / (scale or abs(row["value"]) or 1.0)
-        found.append((row, off))
-    return found
+        rows.append((row, off))
+    return rows
 
 
 def recount_some(store: Store, run: Steps, count: int, seed: int, state: Path) -> int:

@@ -19,17 +19,17 @@ def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureR
     without scores, and `UnfinishedError` for an edition without scores.
     """
     if not metrics:
-        found = store.read(CURRENT_SIGNATURES)
+        current = store.read(CURRENT_SIGNATURES)
     else:
         planned = store.read(PLANNED_SIGNATURES)
         unknown = sorted(set(metrics) - {row["metric"] for row in planned})
         if unknown:
             known = ", ".join(sorted({row["metric"] for row in planned})) or "none yet"
             raise SettingsError(f"edition {store.key} has no scores of {', '.join(unknown)}; there are: {known}")
-        found = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
-    if not found:
+        current = [next(row for row in planned if row["metric"] == metric) for metric in dict.fromkeys(metrics)]
+    if not current:
         raise UnfinishedError(f"edition {store.key} has no scores yet; run: gre-bench refresh --edition {store.key}")
-    return found
+    return current
 
 
 def with_specific(store: Store, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:

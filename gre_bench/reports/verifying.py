@@ -28,11 +28,11 @@ def verify_release(
     - *seen_head*: the hash of the last line of the release log at an earlier time. The log must still contain that
       line.
     """
-    found = manifest.verify(folder)
-    check_signer(folder, found.get(manifest.SIGNED_BY), keys)
+    about = manifest.verify(folder)
+    check_signer(folder, about.get(manifest.SIGNED_BY), keys)
     release_store, name = release_store_of(str(folder.resolve()), folder.parent)
-    if found["release"] != name:
-        raise SourceError(f"{folder} holds the files of {found['release']}; get {name} again from where it came")
+    if about["release"] != name:
+        raise SourceError(f"{folder} holds the files of {about['release']}; get {name} again from where it came")
     digest = manifest.digest_of(folder)
     if seen_head:
         release_store.log.check_holds(seen_head)
@@ -41,12 +41,12 @@ def verify_release(
         _check_logged(release_store, folder, name, digest)
         release_store.log.check_signed(name, keys)
     if state:
-        agree(folder, found, state)
-    said = [entry for entry in release_store.log.entries(name) if entry["what"] != "published"]
-    return {"release": found["release"], "digest": digest, "files": len(found["files"]), "errata": said,
-            "signed_by": found.get(manifest.SIGNED_BY), "log_lines": len(heads) - 1, "log_head": heads[-1],
-            "agrees_with_store": True if state else None, "created_at": found["created_at"],
-            "texts": found["texts"]}  # fmt: skip
+        agree(folder, about, state)
+    later = [entry for entry in release_store.log.entries(name) if entry["what"] != "published"]
+    return {"release": about["release"], "digest": digest, "files": len(about["files"]), "errata": later,
+            "signed_by": about.get(manifest.SIGNED_BY), "log_lines": len(heads) - 1, "log_head": heads[-1],
+            "agrees_with_store": True if state else None, "created_at": about["created_at"],
+            "texts": about["texts"]}  # fmt: skip
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:

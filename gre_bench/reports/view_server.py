@@ -72,8 +72,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._body(json.dumps(self.viewing.overview()).encode(), TYPES[".json"])
             elif parts[0] in ("editions", "releases") and parts[1:] and not any(parts[2:]):
                 self._moved(f"/{parts[0]}/{parts[1]}/index.html")
-            elif found := self.viewing.file(parts):
-                self._file(found)
+            elif file := self.viewing.file(parts):
+                self._file(file)
             else:
                 self._text(HTTPStatus.NOT_FOUND, NOTHING)
         except GreBenchError as error:

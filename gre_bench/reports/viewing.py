@@ -77,8 +77,8 @@ class Viewing:
         else:
             return None
         root = root.resolve()
-        found = root.joinpath(*rest).resolve()
-        return found if found.is_relative_to(root) and found.is_file() else None
+        path = root.joinpath(*rest).resolve()
+        return path if path.is_relative_to(root) and path.is_file() else None
 
     def _edition(self, key: str) -> dict[str, Any]:
         store = Store(self.state, key)
@@ -118,8 +118,8 @@ class Viewing:
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
-            found = store.read_file.stat() if store.read_file.is_file() else None
-            stamp = (found.st_mtime_ns, found.st_size) if found else (0, 0)
+            status = store.read_file.stat() if store.read_file.is_file() else None
+            stamp = (status.st_mtime_ns, status.st_size) if status else (0, 0)
             made = self._made.get(key)
             if made and (made[1] == stamp or time.monotonic() - made[0] < FRESH_S):
                 return made[2]

@@ -58,68 +58,68 @@ def why(
     source = origin(store, signature, candidate_id, state)
     rows = store.rows(LEADERBOARD, signature_ids=[signature["signature_id"]])
     board = next((row for row in rows if row["candidate"] == candidate_id), None)
-    found = Why(store.key, candidate_id, signature, board, source.run, pairs)
-    _check_mean(found)
+    answer = Why(store.key, candidate_id, signature, board, source.run, pairs)
+    _check_mean(answer)
     if paper_id is not None:
-        found.pairs = [row for row in pairs if row["paper_id"] == paper_id]
-        if not found.pairs:
+        answer.pairs = [row for row in pairs if row["paper_id"] == paper_id]
+        if not answer.pairs:
             known = ", ".join(list(dict.fromkeys(row["paper_id"] for row in pairs))[:5])
             raise SettingsError(f"edition {store.key}: no pair of paper {paper_id}; there are: {known}, ...")
     due = cases(store, signature, candidate_of(store, candidate_id), source)
-    wanted = {(row["paper_id"], row["reference_id"]) for row in found.pairs if row["state"] == "scored"}
+    wanted = {(row["paper_id"], row["reference_id"]) for row in answer.pairs if row["state"] == "scored"}
     by_place = {(case.paper_id, case.reference_id): case for case in due}
-    kept = {place: by_place[place] for place in by_place if place in wanted}
-    _check_texts(found, kept, source)
+    kept = {key: by_place[key] for key in by_place if key in wanted}
+    _check_texts(answer, kept, source)
     if paper_id is not None:
-        detail(found, store, kept, source)
-        trace(found, store, paper_id, candidate_id)
+        detail(answer, store, kept, source)
+        trace(answer, store, paper_id, candidate_id)
     if run is not None:
-        _recount(found, store, source, run, kept)
-    return found
+        _recount(answer, store, source, run, kept)
+    return answer
 
 
-def _check_mean(found: Why) -> None:
-    scored = [row["value"] for row in found.pairs if row["state"] == "scored"]
-    stored = found.board and found.board["mean"]
+def _check_mean(answer: Why) -> None:
+    scored = [row["value"] for row in answer.pairs if row["state"] == "scored"]
+    stored = answer.board and answer.board["mean"]
     if stored is None or not scored:
         return
     mean = math.fsum(scored) / len(scored)
-    what = f"the board's {stored:+.6f} is the mean of {counted(len(scored), 'pair')}"
-    found.check(what, same(mean, stored), f"their mean is {mean:+.6f}")
+    claim = f"the board's {stored:+.6f} is the mean of {counted(len(scored), 'pair')}"
+    answer.check(claim, same(mean, stored), f"their mean is {mean:+.6f}")
 
 
-def _check_texts(found: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Checks by digests that the present texts and prompts are those that were scored; records the results in *found*.
+def _check_texts(answer: Why, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
+    """Checks by digests that the present texts and prompts are those that were scored; records the results in *answer*.
 
     *kept*: the cases rebuilt from the present texts, by (paper, reference).
     """
-    scored = [row for row in found.pairs if row["state"] == "scored"]
+    scored = [row for row in answer.pairs if row["state"] == "scored"]
     lost = [row for row in scored if (row["paper_id"], row["reference_id"]) not in kept]
-    recipe, scoring = recipe_of(found.signature["metric"]), source.settings.scoring
+    recipe, scoring = recipe_of(answer.signature["metric"]), source.settings.scoring
 
     def places(row: Row) -> list[str]:
         return [address(term) for term in terms(recipe, kept[row["paper_id"], row["reference_id"]], scoring)]
 
     changed = [row for row in scored if recipe.formula and row not in lost and places(row) != list(row["predictions"])]
-    what = "texts and prompts are those that were scored" if recipe.formula else "the texts of all pairs are there"
+    claim = "texts and prompts are those that were scored" if recipe.formula else "the texts of all pairs are there"
     example = next((f"paper {row['paper_id']}, reference {row['reference_id']}" for row in (*lost, *changed)), "")
     detail = (
         f"{len(lost)} gone, {len(changed)} changed, first {example}" if example else f"{counted(len(scored), 'pair')}"
     )
-    found.check(what, not lost and not changed, detail)
+    answer.check(claim, not lost and not changed, detail)
 
 
-def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
-    """Scores the cases *kept* again, and records in *found* whether the scores and the signature are unchanged.
+def _recount(answer: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapping[tuple[str, str], Case]) -> None:
+    """Scores the cases *kept* again, and records in *answer* whether the scores and the signature are unchanged.
 
     *kept*: the cases rebuilt from the present texts, by (paper, reference).
     """
-    today = signed_again(run, store, found.signature, source)
-    different = [name for name in today if name != "signature_id" and today[name] != found.signature[name]]
-    detail = "; ".join(f"{name}: {found.signature[name]} then, {today[name]} now" for name in different)
-    found.check("the evaluation LM and engine are those that scored", not different, detail)
-    scored = scored_again(run, store, found.signature, source, list(kept.values()))
-    off = compared(found.pairs, scored)
+    today = signed_again(run, store, answer.signature, source)
+    different = [name for name in today if name != "signature_id" and today[name] != answer.signature[name]]
+    detail = "; ".join(f"{name}: {answer.signature[name]} then, {today[name]} now" for name in different)
+    answer.check("the evaluation LM and engine are those that scored", not different, detail)
+    scored = scored_again(run, store, answer.signature, source, list(kept.values()))
+    off = compared(answer.pairs, scored)
     worst, unlike = max((far for _, far in off), default=0.0), [row for row, far in off if far > TOLERANCE]
     detail = (
         f"largest difference {worst:.1e}, relative to the log-probabilities of a score, or to the score if it has none"
@@ -130,4 +130,6 @@ def _recount(found: Why, store: ReadCopy, source: Origin, run: Steps, kept: Mapp
             f"; {len(unlike)} differ, first paper {first['paper_id']}, reference {first['reference_id']}: "
             f"{first['value']:+.6f} then, {first['recount'] if first['recount'] is not None else 'none'} now"
         )
-    found.check(f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, detail)
+    answer.check(
+        f"a recount of {counted(len(scored.scores), 'pair')} agrees within {TOLERANCE:.0e}", not unlike, detail
+    )

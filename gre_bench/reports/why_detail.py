@@ -57,21 +57,21 @@ class Why:
     def holds(self) -> bool:
         return all(row["holds"] for row in self.checks)
 
-    def check(self, what: str, holds: bool, detail: str = "") -> None:
-        """Records the result of one check: *what* was checked, whether it *holds*, and a *detail* for readers."""
-        self.checks.append({"what": what, "holds": holds, "detail": detail})
+    def check(self, claim: str, holds: bool, detail: str = "") -> None:
+        """Records the result of one check: *claim* was checked, whether it *holds*, and a *detail* for readers."""
+        self.checks.append({"what": claim, "holds": holds, "detail": detail})
 
 
-def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
-    """Adds the evidence for each pair of *found* to ``found.details``, and checks the sums in this evidence.
+def detail(answer: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], source: Origin) -> None:
+    """Adds the evidence for each pair of *answer* to ``found.details``, and checks the sums in this evidence.
 
     The evidence is the pair's texts, prompts, log-probabilities, and how much each token gains from the candidate's
     review. The checks: tokens add up to the log-probabilities, and these give the score. *kept*: the cases by (paper,
     reference). A pair without a case is left out. Raises `SettingsError` if log-probabilities are missing in *store*.
     """
-    recipe = recipe_of(found.signature["metric"])
+    recipe = recipe_of(answer.signature["metric"])
     split = pieces_of(source.settings.evaluation_lm) if recipe.formula else None
-    for row in found.pairs:
+    for row in answer.pairs:
         case = kept.get((row["paper_id"], row["reference_id"]))
         if case is None:
             continue
@@ -89,13 +89,13 @@ def detail(found: Why, store: ReadCopy, kept: Mapping[tuple[str, str], Case], so
                      "pieces": pieces, "logprobs": span["logprobs"]}
                 )  # fmt: skip
             summed = all(math.isclose(math.fsum(s["logprobs"]), s["total"], rel_tol=1e-5) for s in spans)
-            found.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
+            answer.check(f"reference {row['reference_id']}: tokens add up to the log-probabilities", summed)
             whole = value(recipe, [span["total"] for span in spans])
-            what = f"reference {row['reference_id']}: the log-probabilities give the score"
-            found.check(what, same(whole, row["value"]), f"{whole:+.6f}")
+            claim = f"reference {row['reference_id']}: the log-probabilities give the score"
+            answer.check(claim, same(whole, row["value"]), f"{whole:+.6f}")
             if recipe.formula in ("pmi", "specific"):
                 item["tokens"] = _gains(item["terms"])
-        found.details.append(item)
+        answer.details.append(item)
 
 
 def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
@@ -108,8 +108,8 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     by_lm: dict[str, dict[str, WhySpanRow]] = defaultdict(dict)
     for span in store.rows(WHY_SPANS, predictions=list(row["predictions"])):
         by_lm[span["lm_id"]][span["prediction"]] = span
-    whole = [spans for spans in by_lm.values() if all(place in spans for place in row["predictions"])]
-    made = [[spans[place] for place in row["predictions"]] for spans in whole]
+    whole = [spans for spans in by_lm.values() if all(prediction in spans for prediction in row["predictions"])]
+    made = [[spans[prediction] for prediction in row["predictions"]] for spans in whole]
     fitting = [spans for spans in made if same(value(recipe, [span["total"] for span in spans]), row["value"])]
     if not made:
         raise SettingsError(f"paper {row['paper_id']}: its log-probabilities are not here; refresh the edition")
@@ -127,21 +127,21 @@ def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
     if len(given["logprobs"]) != len(alone["logprobs"]):
         return []
     return [
-        {"token": piece, "given": one, "alone": other, "gain": one - other}
-        for piece, one, other in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
+        {"token": piece, "given": first, "alone": second, "gain": first - second}
+        for piece, first, second in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
     ]
 
 
-def trace(found: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
-    """Adds to *found* where the texts come from: the paper's row, and the version and hash of each review."""
-    found.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
-    ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in found.pairs)}
+def trace(answer: Why, store: ReadCopy, paper_id: str, candidate_id: str) -> None:
+    """Adds to *answer* where the texts come from: the paper's row, and the version and hash of each review."""
+    answer.paper = (store.rows(WHY_PAPER, paper_id=paper_id) or [None])[0]
+    ids = {f"{paper_id}:{candidate_id}", *(row["reference_id"] for row in answer.pairs)}
     if candidate_id == HUMAN:
         roles = [row for row in store.rows(SAMPLE) if row["paper_id"] == paper_id]
         ids |= {row["review_id"] for row in roles if row["role"] == "candidate"}
-    found.reviews = store.rows(WHY_REVIEWS, review_ids=sorted(ids), writer=found.signature["writer"])
+    answer.reviews = store.rows(WHY_REVIEWS, review_ids=sorted(ids), writer=answer.signature["writer"])
 
 
-def same(one: float, other: float) -> bool:
+def same(first: float, second: float) -> bool:
     """Returns whether two numbers that should be equal differ by no more than rounding."""
-    return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=1e-9)
+    return math.isclose(first, second, rel_tol=TOLERANCE, abs_tol=1e-9)

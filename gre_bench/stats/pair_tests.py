@@ -169,7 +169,7 @@ def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
     *differences* (units,) may contain NaN, which is ignored. *of_unit* (units,) holds the index of each unit's paper,
     and *size* is the number of papers.
     """
-    there = ~np.isnan(differences)
-    counts = np.bincount(of_unit[there], minlength=size)
-    sums = np.bincount(of_unit[there], weights=differences[there], minlength=size)
+    present = ~np.isnan(differences)
+    counts = np.bincount(of_unit[present], minlength=size)
+    sums = np.bincount(of_unit[present], weights=differences[present], minlength=size)
     return np.asarray(sums[counts > 0] / counts[counts > 0])

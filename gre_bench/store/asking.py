@@ -60,7 +60,7 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
         text.encode()
     except UnicodeEncodeError:
         raise SettingsError(f"edition {key}: the query is not Unicode; write it in UTF-8") from None
-    asked = {
+    request = {
         "text": text, "file": str(copy), "folder": str(copy.parent), "seconds": bounds.seconds,
         "memory": int(bounds.memory * MB), "spill": int(bounds.spill * MB), "result": int(bounds.result * MB),
         "parsing": statement("queries", PARSED_QUERY.name), "threads": min(THREADS, os.cpu_count() or 1),
@@ -68,16 +68,16 @@ def ask(key: str, copy: Path, text: str, bounds: QuerySettings) -> tuple[list[st
     names: list[str] = []
     rows: list[list[Any]] = []
     with _started(copy.parent) as process:
-        for said in _lines(process, asked, bounds):
-            match said:
+        for answer in _lines(process, request, bounds):
+            match answer:
                 case {"names": found}:
                     names = distinct(found)
                 case {"rows": found}:
                     rows += found
                 case {"coded": places}:
                     for row in rows:
-                        for place in places:
-                            row[place] = decoded(row[place])
+                        for index in places:
+                            row[index] = decoded(row[index])
                     return names, [dict(zip(names, row, strict=True)) for row in rows]
                 case {"refused": reason}:
                     raise SettingsError(f"edition {key}: {_cut(reason)}")
@@ -106,7 +106,7 @@ def decoded(cell: Any) -> Any:
     A cell is plain JSON, or ``{type: coded value}`` for a type that JSON lacks (see `CODES`).
     """
     if isinstance(cell, list):
-        return [decoded(one) for one in cell]
+        return [decoded(item) for item in cell]
     if not isinstance(cell, dict):
         return cell
     ((code, value),) = cell.items()
@@ -135,8 +135,10 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
                 pipe.close()
 
 
-def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: QuerySettings) -> Iterator[dict[str, Any]]:
-    """Sends the request *asked* to the process and yields its replies, one parsed line of JSON at a time.
+def _lines(
+    process: subprocess.Popen[bytes], request: dict[str, Any], bounds: QuerySettings
+) -> Iterator[dict[str, Any]]:
+    """Sends the request *request* to the process and yields its replies, one parsed line of JSON at a time.
 
     If the process takes longer than *bounds* allow, yields ``{"bound": "seconds"}``. If its replies are too large,
     yields ``{"bound": "result"}``.
@@ -144,19 +146,19 @@ def _lines(process: subprocess.Popen[bytes], asked: dict[str, Any], bounds: Quer
     until = time.monotonic() + bounds.seconds
     assert process.stdin is not None and process.stdout is not None
     try:
-        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
         return
-    answer, left, said = process.stdout.fileno(), b"", 0
+    answer, left, received = process.stdout.fileno(), b"", 0
     while True:
         if not select.select([answer], [], [], max(0.0, until - time.monotonic()))[0]:
             yield {"bound": "seconds"}
         some = os.read(answer, 2**20)
         if not some:
             return
-        said += len(some)
-        if said > 4 * asked["result"] + 2**20:
+        received += len(some)
+        if received > 4 * request["result"] + 2**20:
             yield {"bound": "result"}
         *whole, left = (left + some).split(b"\n")
         yield from map(json.loads, whole)

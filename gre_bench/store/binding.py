@@ -36,7 +36,7 @@ def as_arrow(values_of: Mapping[str, list[Any]]) -> Any:
     import pyarrow
 
     def flat(lists: list[Any]) -> Any:
-        if not all(isinstance(one, list | tuple) for one in lists):
+        if not all(isinstance(item, list | tuple) for item in lists):
             return pyarrow.array(lists)
         ends = pyarrow.array(accumulate(map(len, lists), initial=0), pyarrow.int32())
         return pyarrow.ListArray.from_arrays(ends, pyarrow.array(list(chain.from_iterable(lists))))
@@ -59,14 +59,14 @@ def distinct(names: Sequence[str]) -> list[str]:
 
     The second occurrence of ``name`` becomes ``name_2``; if that name is taken, it gets the next free number.
     """
-    taken, last = set(names), dict.fromkeys(names, 0)
-    found = []
+    used, last = set(names), dict.fromkeys(names, 0)
+    results = []
     for name in names:
         last[name] += 1
         own = name
-        while last[name] > 1 and own in taken:
+        while last[name] > 1 and own in used:
             own = f"{name}_{last[name]}"
-            last[name] += own in taken
-        taken.add(own)
-        found.append(own)
-    return found
+            last[name] += own in used
+        used.add(own)
+        results.append(own)
+    return results

@@ -40,10 +40,10 @@ SAMPLE_EDITION = "SAMPLE-2026"
 def no_edition(state: Path, key: str) -> SettingsError:
     """Returns the error for a missing edition *key*; its message names the folder *state* and similar keys."""
     folder = Path(state).absolute()
-    what = f"no edition {key}" + (" (gre-bench demo makes it)" if key == SAMPLE_EDITION else "")
+    problem = f"no edition {key}" + (" (gre-bench demo makes it)" if key == SAMPLE_EDITION else "")
     if not folder.is_dir():
-        return SettingsError(f"{what}: there is no folder {folder}; name the right one: --state FOLDER")
-    return SettingsError(f"{what} in {folder}; {did_you_mean(key, find_editions(state))}")
+        return SettingsError(f"{problem}: there is no folder {folder}; name the right one: --state FOLDER")
+    return SettingsError(f"{problem} in {folder}; {did_you_mean(key, find_editions(state))}")
 
 
 def now() -> datetime:
@@ -180,8 +180,8 @@ class Store:
         This is faster than `rows` for many rows. No column may hold a null.
         """
         with self.transaction() as run:
-            found = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
-            return [column.tolist() for column in found.values()]
+            arrays = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
+            return [column.tolist() for column in arrays.values()]
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers, without waiting for the writer.

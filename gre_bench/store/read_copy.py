@@ -232,5 +232,5 @@ def clone(source: BinaryIO, target: BinaryIO) -> None:
         shutil.copyfileobj(source, target, 2**20)
 
 
-def _stamp_of(found: os.stat_result) -> Stamp:
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _stamp_of(status: os.stat_result) -> Stamp:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

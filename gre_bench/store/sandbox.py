@@ -59,18 +59,18 @@ def main() -> None:
 
     The request is one line of JSON; `gre_bench.store.asking.ask` sets its keys.
     """
-    asked = json.loads(sys.stdin.readline())
-    signal.alarm(int(asked["seconds"]) + 5)
-    confine(asked["folder"])
-    threading.Thread(target=_end_with_the_asker, args=[asked["folder"]], daemon=True).start()
+    request = json.loads(sys.stdin.readline())
+    signal.alarm(int(request["seconds"]) + 5)
+    confine(request["folder"])
+    threading.Thread(target=_end_with_the_asker, args=[request["folder"]], daemon=True).start()
     try:
-        connection = opened(asked)
+        connection = opened(request)
     except duckdb.Error as error:
         say(damaged=_line(error))
         return
-    limit(asked)
+    limit(request)
     try:
-        answer(connection, asked)
+        answer(connection, request)
     except Refused as refusal:
         say(refused=str(refusal))
     except (duckdb.Error, MemoryError, RuntimeError, ValueError, OverflowError) as error:
@@ -81,18 +81,18 @@ def main() -> None:
         say(bound=met[0]) if met else say(refused=_line(error))
 
 
-def limit(asked: dict[str, Any]) -> None:
+def limit(request: dict[str, Any]) -> None:
     """Sets the operating system's limits on the memory of this process and on the size of files it writes.
 
-    *asked*: the request; its keys ``memory`` and ``spill`` hold the limits in bytes.
+    *request*: the request; its keys ``memory`` and ``spill`` hold the limits in bytes.
     """
-    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: asked["spill"] + SLACK}
+    bounds = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: request["spill"] + SLACK}
     if sys.platform == "linux":
         with open("/proc/self/statm") as statm:
-            taken = int(statm.read().split()[0]) * resource.getpagesize()
-        bounds[resource.RLIMIT_AS] = taken + asked["memory"] + SLACK
-    for what, most in bounds.items():
-        resource.setrlimit(what, (most, most))
+            in_use = int(statm.read().split()[0]) * resource.getpagesize()
+        bounds[resource.RLIMIT_AS] = in_use + request["memory"] + SLACK
+    for resource_kind, most in bounds.items():
+        resource.setrlimit(resource_kind, (most, most))
 
 
 def confine(folder: str) -> None:
@@ -108,9 +108,9 @@ def confine(folder: str) -> None:
     files = (1 << (13 + min(version - 1, 2))) - 1
     handled = (ctypes.c_uint64 * 2)(files, TCP)
     rules = call(RULESET, handled, 16 if version > 3 else 8, 0)
-    for place in filter(os.path.exists, (folder, sys.prefix, sys.base_prefix, *MACHINE)):
-        rights = files if place == folder else READING if os.path.isdir(place) else READ_FILE
-        handle = os.open(place, os.O_PATH)
+    for path in filter(os.path.exists, (folder, sys.prefix, sys.base_prefix, *MACHINE)):
+        rights = files if path == folder else READING if os.path.isdir(path) else READ_FILE
+        handle = os.open(path, os.O_PATH)
         beneath = rights.to_bytes(8, sys.byteorder) + handle.to_bytes(4, sys.byteorder)
         call(RULE, rules, 1, beneath, 0)
         os.close(handle)
@@ -119,26 +119,26 @@ def confine(folder: str) -> None:
     os.close(rules)
 
 
-def opened(asked: dict[str, Any]) -> duckdb.DuckDBPyConnection:
-    """Opens the private copy that the request *asked* names, deletes its file name and returns the connection.
+def opened(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    """Opens the private copy that *request* names, deletes its file name and returns the connection.
 
     Through this connection DuckDB can open no other file, and no statement can change its settings.
     """
-    folder = asked["folder"]
+    folder = request["folder"]
     config = {
         "autoload_known_extensions": "false", "autoinstall_known_extensions": "false",
         "allow_community_extensions": "false", "allow_persistent_secrets": "false",
         "python_enable_replacements": "false", "home_directory": folder, "extension_directory": folder,
         "secret_directory": folder,
-        "temp_directory": os.path.join(folder, "spill") if asked["spill"] else "",
-        "max_temp_directory_size": f"{asked['spill']}B", "memory_limit": f"{asked['memory']}B",
-        "threads": str(asked["threads"]),
+        "temp_directory": os.path.join(folder, "spill") if request["spill"] else "",
+        "max_temp_directory_size": f"{request['spill']}B", "memory_limit": f"{request['memory']}B",
+        "threads": str(request["threads"]),
     }  # fmt: skip
-    connection = duckdb.connect(asked["file"], read_only=True, config=config)
+    connection = duckdb.connect(request["file"], read_only=True, config=config)
     for setting in ("timezone = 'UTC'", "enable_progress_bar = false", "enable_external_access = false",
                     "lock_configuration = true"):  # fmt: skip
         connection.execute(f"set {setting}")
-    os.unlink(asked["file"])
+    os.unlink(request["file"])
     return connection
 
 
@@ -148,10 +148,12 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
     Raises `Refused` if *text* holds no statement, several statements, or one that does more than read.
     *parsing*: the SQL by which DuckDB returns the syntax tree of a statement, as JSON.
     """
-    found = connection.extract_statements(text)
-    if len(found) != 1:
-        raise Refused(f"{len(found)} statements; give one query at a time" if found else "there is no query; give one")
-    (statement,) = found
+    statements = connection.extract_statements(text)
+    if len(statements) != 1:
+        raise Refused(
+            f"{len(statements)} statements; give one query at a time" if statements else "there is no query; give one"
+        )
+    (statement,) = statements
     try:
         kind = statement.type
     except ValueError:
@@ -172,23 +174,23 @@ def the_statement(connection: duckdb.DuckDBPyConnection, text: str, parsing: str
     return statement
 
 
-def answer(connection: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> None:
-    """Runs the statement of the request *asked* and writes its result as lines of JSON.
+def answer(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> None:
+    """Runs the statement of *request* and writes its result as lines of JSON.
 
     The lines hold the columns' names, the rows, and the indices of columns with coded cells. If the result exceeds the
     allowed number of bytes, writes ``{"bound": "result"}`` and stops. Raises `Refused` as `the_statement` does.
     """
-    found = connection.execute(the_statement(connection, asked["text"], asked["parsing"]))
-    columns = found.description or []
-    said = say(names=[str(column[0]) for column in columns])
+    result = connection.execute(the_statement(connection, request["text"], request["parsing"]))
+    columns = result.description or []
+    written = say(names=[str(column[0]) for column in columns])
     # The caller keeps each row as a dictionary, so the column names count for each row.
     beside = sum(len(str(column[0])) + 16 for column in columns)
-    coded = [place for place, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
-    while rows := found.fetchmany(ROWS):
+    coded = [index for index, column in enumerate(columns) if str(column[1]).replace("[]", "") not in PLAIN]
+    while rows := result.fetchmany(ROWS):
         if coded:
             rows = [[coded_cell(cell) if k in coded else cell for k, cell in enumerate(row)] for row in rows]
-        said += say(rows=rows) + len(rows) * beside
-        if said > asked["result"]:
+        written += say(rows=rows) + len(rows) * beside
+        if written > request["result"]:
             say(bound="result")
             return
     say(coded=coded)
@@ -199,9 +201,9 @@ def coded_cell(cell: Any) -> Any:
     if cell is None or isinstance(cell, bool | int | float | str):
         return cell
     if isinstance(cell, list | tuple):
-        return [coded_cell(one) for one in cell]
+        return [coded_cell(item) for item in cell]
     if isinstance(cell, dict):
-        return {"dict": [[coded_cell(one) for one in pair] for pair in cell.items()]}
+        return {"dict": [[coded_cell(item) for item in pair] for pair in cell.items()]}
     if isinstance(cell, bytes | bytearray | memoryview):
         return {"bytes": base64.b64encode(cell).decode()}
     if type(cell).__name__ == "timedelta":
@@ -209,9 +211,9 @@ def coded_cell(cell: Any) -> Any:
     return {type(cell).__name__: str(cell)}
 
 
-def say(**what: Any) -> int:
+def say(**fields: Any) -> int:
     """Writes the keyword arguments as one line of JSON to standard output; returns the line's length in characters."""
-    line = json.dumps(what, separators=(",", ":"), ensure_ascii=False)
+    line = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
     return len(line)

@@ -44,25 +44,25 @@ def read_statements(folder: Path, kind: str) -> Mapping[str, str]:
 
     Raises the same errors as `statements`.
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     place_of: dict[str, Path] = {}
     for file in _files(folder, kind):
-        place = file.relative_to(folder.parent)
+        path = file.relative_to(folder.parent)
         for name, text in _split(file):
             if not NAME.fullmatch(name):
-                raise StoreError(f"{place}: a statement is named {name!r}; use lower-case letters, digits and _")
-            if name in found:
-                raise StoreError(f"{place}: the name {name!r} is already used in {place_of[name]}; rename one of them")
+                raise StoreError(f"{path}: a statement is named {name!r}; use lower-case letters, digits and _")
+            if name in texts:
+                raise StoreError(f"{path}: the name {name!r} is already used in {place_of[name]}; rename one of them")
             if not re.sub(r"(?m)^\s*--.*$", "", text).strip():
-                raise StoreError(f"{place}: the statement {name!r} is empty; write it, or delete its name")
-            found[name], place_of[name] = text, place
-    return MappingProxyType(found)
+                raise StoreError(f"{path}: the statement {name!r} is empty; write it, or delete its name")
+            texts[name], place_of[name] = text, path
+    return MappingProxyType(texts)
 
 
 def _files(folder: Path, kind: str) -> list[Path]:
     """Returns the SQL files of a *kind*, sorted; raises `StoreError` if there are none."""
-    one = folder / f"{kind}.sql"
-    files = [one] if one.is_file() else sorted((folder / kind).glob("*.sql"))
+    single = folder / f"{kind}.sql"
+    files = [single] if single.is_file() else sorted((folder / kind).glob("*.sql"))
     if not files:
         raise StoreError(f"{folder} has no SQL of the kind {kind!r}; install the program again")
     return files

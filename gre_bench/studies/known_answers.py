@@ -48,7 +48,7 @@ def known_answers(
     seeds = range(seed * 1_000_000, seed * 1_000_000 + simulations)
     chunks = [(seeds[start : start + CHUNK], papers) for start in range(0, simulations, CHUNK)]
     due = lessons(seeds.start) if learn else []
-    jobs = [*((taught, lesson) for lesson in due), *((tried, *chunk) for chunk in chunks)]
+    jobs = [*((taught, lesson) for lesson in due), *((trials_of, *chunk) for chunk in chunks)]
     taught_rows, trials = [], []
     # Long lessons first, so that none runs alone at the end.
     for done, (index, result) in enumerate(_run(jobs, processes or os.cpu_count() or 1), 1):
@@ -82,7 +82,7 @@ def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[fl
     return [score.value for score in scores if score.value is not None]
 
 
-def tried(seeds: Sequence[int], papers: int) -> list[Trial]:
+def trials_of(seeds: Sequence[int], papers: int) -> list[Trial]:
     """Returns one trial, of *papers* papers, for each of *seeds*."""
     return [try_simulation(seed, papers, score_cases) for seed in seeds]
 

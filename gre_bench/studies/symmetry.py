@@ -45,7 +45,7 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         rows = store.rows(PAIR_LOGPROBS, signature_id=signature.signature_id, lm_id=work.lm_id)
         validation = job.settings.validation
         planned = {(pair.paper_id, pair.candidate_id, pair.reference_id) for _, pair in work.planned}
-        pairs = both_ways([row for row in rows if _place(row) in planned])
+        pairs = both_ways([row for row in rows if _place_of(row) in planned])
         if len(pairs) < 3:
             raise SourceError(
                 f"edition {store.key}: {len(pairs)} pairs are scored in both orders; symmetry needs three"
@@ -71,7 +71,7 @@ def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
         }
 
 
-def _place(row: PairLogprobsRow) -> tuple[str, str, str]:
+def _place_of(row: PairLogprobsRow) -> tuple[str, str, str]:
     return row["paper_id"], row["candidate_id"], row["reference_id"]
 
 

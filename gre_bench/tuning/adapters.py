@@ -118,7 +118,9 @@ def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
     if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]
         return
     for name, module in weights.model.named_modules():
-        if module in ends and (target := next((one for one in targets if f".{name}".endswith(f".{one}")), None)):
+        if module in ends and (
+            target := next((suffix for suffix in targets if f".{name}".endswith(f".{suffix}")), None)
+        ):
             raise LMError(
                 f"evaluation LM {weights.folder}: its input and output embeddings are one matrix, which an adapter "
                 f"cannot train; leave {target} out of lora_targets"

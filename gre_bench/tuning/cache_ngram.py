@@ -98,8 +98,8 @@ def train(
     alphabet = alphabet or alphabet_of_python()
     config, vocabulary, arrays = _count(papers, recipe, alphabet)
     configs = [{**config, "idf_exponent": exponent} for exponent in recipe.exponents]
-    models = [fit_sources(CacheNgram(one, vocabulary, arrays, alphabet), validation) for one in configs]
-    model = max(models, key=lambda one: mean_logprob(one, validation))
+    models = [fit_sources(CacheNgram(config, vocabulary, arrays, alphabet), validation) for config in configs]
+    model = max(models, key=lambda model: mean_logprob(model, validation))
     for _ in range(recipe.rounds):
         model = fit_sources(fit_boosts(model, validation, recipe.penalty, recipe.steps), validation)
     return model, held_out(model, validation)
@@ -126,7 +126,7 @@ def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
         strangers = known[(index + len(papers) // 2) % len(papers)]
         for x, y in permutations(range(len(paper)), 2):
             given = None, known[index][x], strangers[x % len(strangers)]
-            marginal, same, other = (float(model.token_logprobs(replies[index][y], one).sum()) for one in given)
+            marginal, same, other = (float(model.token_logprobs(replies[index][y], context).sum()) for context in given)
             logs.append((marginal, same, other))
     marginal, same, other = np.array(logs).T
     above = (same - marginal)[:, None] - (other - marginal)

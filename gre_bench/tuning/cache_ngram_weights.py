@@ -35,7 +35,9 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     given another review of the same paper.
     """
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
-    terms = [_chances(one, *model.marginal_terms(one.text, one.trigram, one.unknown)) for one in replies.values()]
+    terms = [
+        _chances(reply, *model.marginal_terms(reply.text, reply.trigram, reply.unknown)) for reply in replies.values()
+    ]
     model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
     replies = {text: model.read_reply(text) for text in replies}
     known = {text: model.read_known(text) for text in replies}
@@ -123,8 +125,8 @@ def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) ->
         return float(value), slope
 
     start = np.array([model.config["boosts"][feature] for feature in FEATURES])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
-    return _with(model, boosts=dict(zip(FEATURES, found.tolist(), strict=True)))
+    fitted = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+    return _with(model, boosts=dict(zip(FEATURES, fitted.tolist(), strict=True)))
 
 
 def _other_sources(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:

@@ -95,10 +95,10 @@ def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapp
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    found = _finished(folder / FOLDER)
-    if not found:
+    finished = _finished(folder / FOLDER)
+    if not finished:
         return None
-    last = found[-1]
+    last = finished[-1]
     try:
         state = json.loads((last / "state.json").read_text(encoding="utf-8"))
         differ(state["rests_on"], rests_on, folder)

@@ -40,19 +40,19 @@ def fine_tune(
     """
     with record.claimed(folder):
         weights = open_base(base, settings)
-        asked = {"base": weights.digest, **data, **settings.model_dump(mode="json"), "metrics": list(metrics)}
-        del asked["save_every"]
-        if done := record.finished(folder, asked):
+        request = {"base": weights.digest, **data, **settings.model_dump(mode="json"), "metrics": list(metrics)}
+        del request["save_every"]
+        if done := record.finished(folder, request):
             return done
         learnt, held_out = _lessons(weights, papers, kept, metrics, settings)
         model = trainable(weights, settings)
         options = asdict(settings.training)
-        rests_on = {name: value for name, value in asked.items() if name not in options}
+        rests_on = {name: value for name, value in request.items() if name not in options}
         rests_on["quantisation"] = weights.quantisation
         past = train(model, learnt.examples, settings.training, folder, held_out=held_out.examples, about=rests_on)
         save(model, weights.tokenizer, base, folder, settings.dtype)
         picture.draw(past, folder, f"{base.resolve().name}: {settings.method} on {len(papers)} papers")
-        made = _record(weights, base, asked, settings, learnt, held_out, past)
+        made = _record(weights, base, request, settings, learnt, held_out, past)
         record.write(made, folder)
         return made
 
@@ -70,13 +70,13 @@ def _lessons(
     together.
     """
     with blamed(weights.folder, "its chats cannot be written"):
-        template = ChatTemplate.of(weights.tokenizer)
+        template = ChatTemplate.from_tokenizer(weights.tokenizer)
     limit = min(settings.max_tokens, weights.context or settings.max_tokens)
     how = (template, settings.learnt, limit, settings.seed, settings.form, settings.ascii_fold)
     learnt, held_out = lessons(papers, metrics, *how), lessons(kept, metrics, *how)
-    for name, given, found in (("train on", papers, learnt), ("measure the loss on", kept, held_out)):
-        if given and not found.examples:
-            reasons = ", ".join(f"{count} {reason}" for reason, count in found.excluded.items())
+    for name, given, used in (("train on", papers, learnt), ("measure the loss on", kept, held_out)):
+        if given and not used.examples:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in used.excluded.items())
             raise SourceError(f"none of the {len(given)} papers to {name} is usable: {reasons}")
     rows = weights.model.get_input_embeddings().num_embeddings
     if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:  # pyright: ignore[reportOperatorIssue]
@@ -87,7 +87,7 @@ def _lessons(
 def _record(
     weights: Weights,
     base: Path,
-    asked: Mapping[str, Any],
+    request: Mapping[str, Any],
     settings: TuningSettings,
     learnt: Lessons,
     held_out: Lessons,
@@ -101,7 +101,7 @@ def _record(
             "dtype": weights.dtype,
             "quantisation": weights.quantisation,
         },
-        "asked": dict(asked),
+        "asked": dict(request),
         "conversations": {"learnt": len(learnt.examples), "held out": len(held_out.examples)},
         "excluded": {"learnt": dict(learnt.excluded), "held out": dict(held_out.excluded)},
         "steps": past.steps,

@@ -40,8 +40,8 @@ def chart(history: History, title: str) -> altair.LayerChart:
         raise LMError("altair is not installed: pip install 'gre-bench[lm]'") from error
     each = means(history.training, max(1, -(-len(history.training) // _MOST)))
     lines = {"training": each, "training, smoothed": smoothed(each), "held out": history.held_out}
-    rows = [{"step": step, "loss": loss, "what": what} for what, points in lines.items() for step, loss in points]
-    shown = [what for what, points in lines.items() if points]
+    rows = [{"step": step, "loss": loss, "what": curve} for curve, points in lines.items() for step, loss in points]
+    shown = [curve for curve, points in lines.items() if points]
     colours = {"training": "#c6d3e3", "training, smoothed": "#31639c", "held out": "#c2571a"}
     drawn = (
         altair.Chart(altair.Data(values=rows))
@@ -53,7 +53,7 @@ def chart(history: History, title: str) -> altair.LayerChart:
                 "what:N",
                 title=None,
                 sort=shown,
-                scale=altair.Scale(domain=shown, range=[colours[what] for what in shown]),
+                scale=altair.Scale(domain=shown, range=[colours[curve] for curve in shown]),
                 legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, labelLimit=300),
             ),
         )

@@ -40,22 +40,22 @@ def claimed(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+def once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
     """Trains a model into *folder* by calling *work*, unless the model is already trained; returns the training record.
 
-    *asked*: the settings and data of the training. If *folder* holds a finished training with equal *asked*, *work* is
-    not called, and the existing record is returned. If an earlier training was killed, *work* is called again. Before
-    any work, raises `LockedError` if another process is training there, and `SettingsError` if *folder* holds something
-    else.
+    *request*: the settings and data of the training. If *folder* holds a finished training with equal *request*,
+    *work* is not called, and the existing record is returned. If an earlier training was killed, *work* is called
+    again. Before any work, raises `LockedError` if another process is training there, and `SettingsError` if *folder*
+    holds something else.
     """
     with claimed(folder):
-        if done := finished(folder, asked):
+        if done := finished(folder, request):
             return done
         mark = folder / checkpoint.FOLDER
         with writing(folder):
             mark.mkdir(exist_ok=True)  # without a record, other files here are an unfinished model of ours
         try:
-            made = {"asked": dict(asked), **work(), "versions": versions()}
+            made = {"asked": dict(request), **work(), "versions": versions()}
         except Exception:
             if list(folder.iterdir()) == [mark]:
                 checkpoint.forget(folder)
@@ -64,23 +64,23 @@ def once(folder: Path, asked: Mapping[str, Any], work: Callable[[], Mapping[str,
         return made
 
 
-def finished(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
-    *asked*: the settings and data of the training. Raises `SettingsError`, which names the differences, if the record
+    *request*: the settings and data of the training. Raises `SettingsError`, which names the differences, if the record
     has others. Raises `SettingsError` also if the folder holds other files.
     """
     record = read(folder)
     if record is not None:
         then = record.get("asked", {})
-        changed = [name for name in {**then, **asked} if then.get(name) != asked.get(name)]
+        changed = [name for name in {**then, **request} if then.get(name) != request.get(name)]
         if not changed:
             checkpoint.forget(folder)  # needed if the training was killed between writing its record and this step
             return record
-        shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(asked.get(name))}" for name in changed)
+        shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(request.get(name))}" for name in changed)
         raise SettingsError(f"{folder} holds a model from another training ({shown}); choose another folder")
-    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if checkpoint.FOLDER not in there and (other := there - {history.FILE}):
+    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if checkpoint.FOLDER not in files and (other := files - {history.FILE}):
         raise SettingsError(f"{folder} holds something else ({min(other)}); choose an empty folder or a new one")
     return None
 
@@ -94,12 +94,12 @@ def read(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        tree = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} cannot be read: {error}; choose another folder") from None
-    if not isinstance(found, dict):
+    if not isinstance(tree, dict):
         raise SettingsError(f"{path} is no training record; choose another folder")
-    return found
+    return tree
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:

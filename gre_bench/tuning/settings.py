@@ -112,8 +112,8 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
         except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
             raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     for override in overrides:
-        key, found, value = override.partition("=")
-        if not found:
+        key, sign, value = override.partition("=")
+        if not sign:
             raise SettingsError(f"--set {override}: write it as key=value, such as epochs=1")
         tree[key.strip()] = _value(value)
     try:

@@ -184,13 +184,15 @@ def _attention() -> Any:
             grouped, slopes, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
             for own, weights in zip(ctx.layout, kept, strict=True):
                 count = own.stop - own.start
-                here = slice(own.start, own.stop)
+                segment = slice(own.start, own.stop)
                 keys, values = _seen(key, own), _seen(value, own)
-                queries, outer = (each[:, :, here].reshape(heads, groups * count, size) for each in (grouped, slopes))
+                queries, outer = (
+                    each[:, :, segment].reshape(heads, groups * count, size) for each in (grouped, slopes)
+                )
                 by_weight = torch.bmm(outer, values.transpose(1, 2)).float()
-                by_weight.sub_(inner[:, :, here].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
+                by_weight.sub_(inner[:, :, segment].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
                 by_score = by_weight.to(query.dtype)
-                written[:, :, here] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
+                written[:, :, segment] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
                 _spread(slope_k, own, torch.bmm(by_score.transpose(1, 2), queries))
                 _spread(slope_v, own, torch.bmm(weights.transpose(1, 2), outer))
             return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None

@@ -36,12 +36,15 @@ def shared_topics(
     row_of[chosen] = np.arange(len(chosen))
     together = np.zeros((len(chosen), len(chosen)), dtype=np.float32)
     for paper in papers:
-        rows = [np.bincount(found[found >= 0], minlength=len(chosen)) for found in (row_of[ids] for ids in paper)]
+        rows = [
+            np.bincount(rows_of_words[rows_of_words >= 0], minlength=len(chosen))
+            for rows_of_words in (row_of[ids] for ids in paper)
+        ]
         for row, first in enumerate(rows):
             for other, second in enumerate(rows):
                 if row != other:
-                    here, there = np.flatnonzero(first), np.flatnonzero(second)
-                    together[np.ix_(here, there)] += second[there]
+                    in_first, in_second = np.flatnonzero(first), np.flatnonzero(second)
+                    together[np.ix_(in_first, in_second)] += second[in_second]
     np.fill_diagonal(together, 0)
     random = np.random.default_rng(seed)
     known = random.uniform(0.5, 1.5, (len(chosen), topics)).astype(np.float32)

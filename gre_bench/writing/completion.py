@@ -95,18 +95,18 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
     if isinstance(body, bytes):
         body = _parsed(body)
     error = _error(body)
-    code, said = str(error.get("code")), str(error.get("message") or "")
+    code, message = str(error.get("code")), str(error.get("message") or "")
     status = status if isinstance(status, int) and not isinstance(status, bool) else 0
-    detail = f"endpoint error {status or 'without a number'}: {said or body}"
+    detail = f"endpoint error {status or 'without a number'}: {message or body}"
     if code in _POLICY or (status == 403 and "flagged_input" in (_part(error, "metadata") or {})):
-        return CompletionResult(Reply("refused", None, one_line(f"the prompt was refused: {said}")))
-    too_long = status in (400, 422) and any(words in said.lower() for words in _TOO_LONG_SAID)
+        return CompletionResult(Reply("refused", None, one_line(f"the prompt was refused: {message}")))
+    too_long = status in (400, 422) and any(words in message.lower() for words in _TOO_LONG_SAID)
     if status == 413 or code in _TOO_LONG or too_long:
-        return CompletionResult(Reply("failed", None, one_line(f"the prompt is too long for the model: {said}")))
+        return CompletionResult(Reply("failed", None, one_line(f"the prompt is too long for the model: {message}")))
     if code == _NO_QUOTA:
         return trouble("the account has no quota left (429)", stop=True, outcome="rate_limited")
     if status in STOPPING:
-        return trouble(f"{STOPPING[status]}{': ' if said else ''}{said}", stop=True)
+        return trouble(f"{STOPPING[status]}{': ' if message else ''}{message}", stop=True)
     if 300 <= status < 400:
         return trouble(f"endpoint redirects ({status}): correct its base URL", stop=True)
     if status == 429:

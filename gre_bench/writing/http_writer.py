@@ -286,8 +286,8 @@ class HttpWriter:
             ) as response:
                 body = _read(response.iter_bytes(), until)
         except openai.APIStatusError as error:
-            said = self._keyless(error.response.content)
-            return read_problem(error.status_code, said, retry_after(error.response.headers))
+            keyless_body = self._keyless(error.response.content)
+            return read_problem(error.status_code, keyless_body, retry_after(error.response.headers))
         except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError):
             return trouble(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
         except (openai.APIConnectionError, httpx2.HTTPError) as error:

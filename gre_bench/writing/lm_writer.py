@@ -142,13 +142,13 @@ class LMTextWriter:
     def _written(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]]
     ) -> list[Written]:
-        results = self._asked(items, chats, reads, self.sampling)
+        results = self._replies_to(items, chats, reads, self.sampling)
         for attempt in range(1, RETRIES + 1):
             again = [index for index, written in enumerate(results) if written.outcome == "unparsable"]
             if not again:
                 break
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
-            some = self._asked(
+            some = self._replies_to(
                 [items[index] for index in again],
                 [chats[index] for index in again],
                 [reads[index] for index in again],
@@ -158,7 +158,7 @@ class LMTextWriter:
                 results[index] = answer if answer.text or answer.outcome == "unparsable" else results[index]
         return results
 
-    def _asked(
+    def _replies_to(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[Written]:
         """Sends *chats* to the LM and returns the parsed replies, in the same order.

@@ -102,8 +102,8 @@ class SpendLog:
         """Returns what *account* has spent on each model. The keys of the result are the models' names."""
         with self._own:
             self._catch_up()
-            return {model: Spent() + spent for (whose, model), spent in sorted(self._known.items(), key=repr)
-                    if whose == account and model is not None}  # fmt: skip
+            return {model: Spent() + spent for (owner, model), spent in sorted(self._known.items(), key=repr)
+                    if owner == account and model is not None}  # fmt: skip
 
     def add(self, event: str, account: str, model: str | None, allowed: Callable[[], None] | None = None,
             **more: Any) -> None:  # fmt: skip

@@ -23,6 +23,7 @@ COINED = re.compile(
     r"take_for|takes_of|whereof|thereof)(?![a-z])",
     re.I,
 )
+VAGUE = {"found", "one", "said", "asked", "told", "tried", "there", "here", "of", "got", "those", "whose", "taken"}
 MOST_WORDS = 25
 TABLE = re.compile(r"^(?: {2,}.*|\S+ {2,}\S.*)$", re.M)
 ENDS = re.compile(r"(?<! al)(?<! vs)[.:;?]\)?\s+(?=\S)")
@@ -50,6 +51,34 @@ def test_no_name_comment_or_docstring_uses_a_coined_word(room):
         for path in FILES[room]
         for text in words(path)
         for match in COINED.finditer(text)
+    }
+    assert not found
+
+
+def bound(path: Path) -> list[str]:
+    """The names that *path* gives to variables, parameters, attributes, functions and classes; not fields of records."""
+    fields = {
+        id(node.target)
+        for record in nodes(path) if isinstance(record, ast.ClassDef)
+        for node in record.body if isinstance(node, ast.AnnAssign)
+    }  # fmt: skip
+    names = []
+    for node in nodes(path):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in fields:
+            names.append(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.append(node.attr)
+        elif isinstance(node, ast.arg):
+            names.append(node.arg)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+    return names
+
+
+@pytest.mark.parametrize("room", FILES)
+def test_a_name_says_what_it_holds(room):
+    found = {
+        f"{path.relative_to(ROOT)}: {name}" for path in FILES[room] for name in bound(path) if name.strip("_") in VAGUE
     }
     assert not found
 

@@ -114,7 +114,7 @@ def main() -> None:
                   f"p {p:.2g} (Holm), {test['n']:.0f} papers could show {test['least']:.2f}")  # fmt: skip
     rng = np.random.default_rng(0)
     for split in ("papers", "references"):
-        rho = stability([pairs.of(names)][0], names, split, rng)
+        rho = stability([pairs.of_candidates(names)][0], names, split, rng)
         print(
             f"split {split}: rho {np.mean(rho):.3f} (5% to 95% of splits: {np.quantile(rho, 0.05):.3f} to {np.quantile(rho, 0.95):.3f})"
         )

@@ -60,7 +60,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def by_trie(weights: Weights, budget: int) -> tuple[list[float], list[float]]:
     """The log-probabilities of all tokens by the engine, and one text at a time."""
-    template = ChatTemplate.of(weights.tokenizer)
+    template = ChatTemplate.from_tokenizer(weights.tokenizer)
     conversations = [template.encode(render(prediction)) for prediction in PREDICTIONS]
     found, right = (engine.logprobs(conversations) for engine in (Trie(weights, budget), OneByOne(weights)))
     return list(chain.from_iterable(found)), list(chain.from_iterable(right))

@@ -30,7 +30,7 @@ def weights(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def conversations(weights: Weights) -> list[Conversation]:
-    template = ChatTemplate.of(weights.tokenizer)
+    template = ChatTemplate.from_tokenizer(weights.tokenizer)
     xs = [None, "", *(f"The reviewer {line}." * n for n, line in enumerate(LINES, 1))]
     ys = ["", *("\n".join(f"The reviewer {line}." for line in LINES[:n]) for n in (1, 2, 3))]
     return [template.encode(render(Prediction(x, None, y))) for x in xs for y in ys]

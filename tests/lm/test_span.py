@@ -134,7 +134,7 @@ HOSTILE_TEXT = st.lists(ANY_TEXT | st.sampled_from(SIGNS)).map("".join)
 @settings(max_examples=60)
 @given(reply=HOSTILE_TEXT, x=HOSTILE_TEXT)
 def test_the_span_spells_the_reply_without_its_outer_blanks(template: str, reply: str, x: str) -> None:
-    rules = ChatTemplate.of(TOKENIZERS[template])
+    rules = ChatTemplate.from_tokenizer(TOKENIZERS[template])
     conversation = rules.encode(chat(reply, x))
     expected = reply
     while rules.pattern.search(expected):
@@ -226,14 +226,23 @@ def test_the_span_of_an_empty_reply_may_be_the_end_of_turn_alone() -> None:
 
 
 def test_the_digest_tells_templates_and_the_place_of_the_system_text_apart() -> None:
-    chatml = ChatTemplate.of(TOKENIZERS["chatml"])
-    refusing = ChatTemplate.of(templated(REFUSES + TOKENIZERS["chatml"].chat_template))
+    chatml = ChatTemplate.from_tokenizer(TOKENIZERS["chatml"])
+    refusing = ChatTemplate.from_tokenizer(templated(REFUSES + TOKENIZERS["chatml"].chat_template))
     assert not chatml.merged
     assert refusing.merged
-    assert ChatTemplate.of(TOKENIZERS["mistral"]).merged
-    assert len({chatml.digest, refusing.digest, *(ChatTemplate.of(TOKENIZERS[name]).digest for name in TEMPLATES)}) == 4
+    assert ChatTemplate.from_tokenizer(TOKENIZERS["mistral"]).merged
+    assert (
+        len(
+            {
+                chatml.digest,
+                refusing.digest,
+                *(ChatTemplate.from_tokenizer(TOKENIZERS[name]).digest for name in TEMPLATES),
+            }
+        )
+        == 4
+    )
     assert replace(chatml, merged=True).digest != chatml.digest
-    assert chatml.digest == ChatTemplate.of(build_tokenizer("chatml")).digest
+    assert chatml.digest == ChatTemplate.from_tokenizer(build_tokenizer("chatml")).digest
 
 
 @pytest.mark.parametrize(
@@ -278,7 +287,7 @@ def test_a_lone_surrogate_is_bad_text(place: str) -> None:
 
 def test_a_reply_that_the_template_rewrites_is_refused_not_scored() -> None:
     body = TOKENIZERS["chatml"].chat_template.replace("message.content", "message.content.split('---')[-1]")
-    template = ChatTemplate.of(templated(body))
+    template = ChatTemplate.from_tokenizer(templated(body))
     template.encode(Chat("S", "U", "kept"))
     with pytest.raises(SpanError, match="changes the reply") as refusal:
         template.encode(Chat("S", "U", "lost --- kept"))

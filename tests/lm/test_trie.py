@@ -39,7 +39,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Weights:
 
 @pytest.fixture(scope="module")
 def conversations(weights: Weights) -> list[Conversation]:
-    template = ChatTemplate.of(weights.tokenizer)
+    template = ChatTemplate.from_tokenizer(weights.tokenizer)
     return [template.encode(render(prediction)) for prediction in PREDICTIONS]
 
 

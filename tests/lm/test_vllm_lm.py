@@ -48,7 +48,7 @@ def opened(server: ScriptedVLLM | str, folder: Path, **options: Any) -> VLLM:
 def expected(folder: Path, prediction: Prediction) -> SpanLogprob:
     """What the scripted server's rule gives for the span."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    conversation = ChatTemplate.of(tokenizer).encode(render(prediction))
+    conversation = ChatTemplate.from_tokenizer(tokenizer).encode(render(prediction))
     logprobs = tuple(rule(conversation.ids)[conversation.first - 1 :])
     return SpanLogprob(sum(logprobs), conversation.ids[conversation.first :], logprobs)
 
@@ -273,7 +273,7 @@ def test_a_conversation_too_long_for_the_server_is_finally_refused(folder: Path)
 
 def test_the_server_needs_room_for_one_token_more(folder: Path) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    length = len(ChatTemplate.of(tokenizer).encode(render(PREDICTIONS[0])).ids)
+    length = len(ChatTemplate.from_tokenizer(tokenizer).encode(render(PREDICTIONS[0])).ids)
     for context, right in ((length + 1, True), (length, False)):
         with scripted_vllm(served={"tiny": context}) as server:
             (answer,) = opened(server, folder).logprob(PREDICTIONS[:1])

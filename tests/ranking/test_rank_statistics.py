@@ -24,7 +24,7 @@ def board(means: dict[str, float], papers: int = 40, seed: int = 0, noise: float
 
 
 def ranked(pairs: Pairs) -> dict[str, int]:
-    names = sorted(set(pairs.candidates), key=lambda name: -np.mean(pairs.of([name]).values))
+    names = sorted(set(pairs.candidates), key=lambda name: -np.mean(pairs.of_candidates([name]).values))
     return {name: place for place, name in enumerate(names, 1)}
 
 
@@ -79,7 +79,7 @@ def test_a_score_that_length_alone_explains_is_the_same_at_the_human_length():
     at, scores = at_human_length(pairs, words)
     human = [count for (name, _), count in words.items() if name == "human"]
     assert at == pytest.approx(stats.gmean(human))
-    assert np.mean(pairs.of(["a"]).values) - np.mean(pairs.of(["human"]).values) > 10
+    assert np.mean(pairs.of_candidates(["a"]).values) - np.mean(pairs.of_candidates(["human"]).values) > 10
     assert scores["a"].value == pytest.approx(scores["human"].value, abs=0.3)
 
 

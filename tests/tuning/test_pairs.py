@@ -20,7 +20,7 @@ PAPER = JudgedPaper("p1", (R1, R2, R3), {"abstract": "We study how a model learn
 
 @pytest.fixture(scope="module")
 def template() -> ChatTemplate:
-    return ChatTemplate.of(build_tokenizer("llama3"))
+    return ChatTemplate.from_tokenizer(build_tokenizer("llama3"))
 
 
 def test_three_reviews_give_nine_predictions_in_the_order_of_the_paper() -> None:

@@ -68,7 +68,7 @@ def _table(name: str, rows: list[Row], summary: dict[str, Any]) -> Table:
             continue
         table.add_row(
             title, _cell(row, "value", "low", "high"), f"{row['p']:.1e}",
-            *(_cell(row, what, f"{what}_low", f"{what}_high") for what in ("within", "at_length", "over_length")),
+            *(_cell(row, kind, f"{kind}_low", f"{kind}_high") for kind in ("within", "at_length", "over_length")),
             str(row["reviews"]),
         )  # fmt: skip
     return table

@@ -225,8 +225,8 @@ def _basis(
     )
     for row in exposures:
         if row["role"] in ROLES and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
-            what = f"{ROLES[row['role']]} {row['name']}"
-            _warn(f"{what} is contaminated: learnt until {row['cutoff']}, reviews of {row['released']}")
+            subject = f"{ROLES[row['role']]} {row['name']}"
+            _warn(f"{subject} is contaminated: learnt until {row['cutoff']}, reviews of {row['released']}")
     clean = {row["group_name"] for row in rows if row["kind"] == "model" and row["contamination"] != "contaminated"}
     if seen := sum(row["contamination"] == "contaminated" and row["group_name"] not in clean for row in rows):
         _warn(f"all {seen} models are contaminated, so they are ranked all the same: they may have read these reviews")

@@ -82,12 +82,12 @@ def _differing(title: str, key: str, rows: list[Row]) -> None:
     if rows:
         screen.say(f"\n{title}")
     for row in rows[:SHOWN]:
-        screen.say(f"  {row[key]}: {_said(row['first'])} | {_said(row['second'])}")
+        screen.say(f"  {row[key]}: {_shown(row['first'])} | {_shown(row['second'])}")
     if len(rows) > SHOWN:
         screen.say(f"  and {len(rows) - SHOWN} more; --json has all")
 
 
-def _said(value: Any) -> str:
+def _shown(value: Any) -> str:
     return "–" if value is None else str(value)
 
 

@@ -18,7 +18,7 @@ def show_counts(counts: dict[str, int]) -> None:
 
 def show_changes(report: dict[str, Any]) -> None:
     """Prints what changed in a snapshot since another one: the counts, and the first `SHOWN` changes."""
-    counts = ", ".join(f"{count} {what}" for what, count in report["counts"].items()) or "nothing"
+    counts = ", ".join(f"{count} {kind}" for kind, count in report["counts"].items()) or "nothing"
     screen.say(f"changed since {report['since'][:12]}: {counts}")
     for line in report["lines"][:SHOWN]:
         screen.say(line)
@@ -39,8 +39,8 @@ def show_plan(plan: dict[str, Any]) -> None:
     else:
         screen.say(f"fetch: from {plan['fetch']['host']}")
         for kind, count in plan["fetch"]["requests"].items():
-            what = "request" if count == 1 else "requests"
-            screen.say(f"fetch: {count} {what} for {kind}; allowed: {plan['fetch']['limits'][kind]}")
+            noun = "request" if count == 1 else "requests"
+            screen.say(f"fetch: {count} {noun} for {kind}; allowed: {plan['fetch']['limits'][kind]}")
         wait = screen.duration(plan["fetch"]["seconds"])
         screen.say(f"fetch: {plan['fetch']['pdfs']} PDFs, {wait} at these limits")
     for row in plan["writing"]:

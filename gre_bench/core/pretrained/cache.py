@@ -131,14 +131,14 @@ def located(folder: Path, kind: Kind) -> Path:
     if entry is None:
         return folder
     if entry.kind != kind:
-        what = f"{entry.name} is an {KINDS[entry.kind]}, not an {KINDS[kind]}"
-        raise LMError(f"{what}; it belongs into {SETTINGS[entry.kind]}")
-    found = held(entry)
-    if found is None:
+        problem = f"{entry.name} is an {KINDS[entry.kind]}, not an {KINDS[kind]}"
+        raise LMError(f"{problem}; it belongs into {SETTINGS[entry.kind]}")
+    model = held(entry)
+    if model is None:
         raise LMError(f"{KINDS[kind]} {entry.name} is not on this machine ({cache()}); run: {entry.to_get}")
-    if fault := found.fault():
-        raise LMError(f"{entry.name} in {found.folder} is not whole: {fault}; run: {entry.to_get}")
-    return found.folder
+    if fault := model.fault():
+        raise LMError(f"{entry.name} in {model.folder} is not whole: {fault}; run: {entry.to_get}")
+    return model.folder
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
@@ -147,9 +147,9 @@ def refuse_changed(folder: Path, digest: str) -> None:
     *folder*: a result of `placed`. *digest*: the digest of the model's files now.
     """
     entry = named(folder)
-    found = held(entry) if entry else None
-    if entry and found and found.digest != digest:
-        raise LMError(f"{entry.name} in {found.folder} was changed since it was fetched; run: {entry.to_get}")
+    model = held(entry) if entry else None
+    if entry and model and model.digest != digest:
+        raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.to_get}")
 
 
 def hint(folder: Path) -> str:

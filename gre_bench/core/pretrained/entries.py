@@ -88,10 +88,10 @@ def _read(path: Path) -> dict[str, Pretrained]:
     if tree or not isinstance(listed, list):
         raise SettingsError(f"file of pretrained models {path}: write every entry as [[model]], nothing else")
     known: dict[str, Pretrained] = {}
-    for index, one in enumerate(listed, start=1):
+    for index, fields in enumerate(listed, start=1):
         where = f"{path.name}, entry {index}"
         try:
-            entry = Pretrained.model_validate(one)
+            entry = Pretrained.model_validate(fields)
         except ValidationError as error:
             faults = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
             raise SettingsError(f"{where}: " + "; ".join(faults)) from None

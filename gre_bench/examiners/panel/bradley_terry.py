@@ -114,12 +114,14 @@ def _refuse_unsettled(wins: Array, players: list[str]) -> None:
     """
     if len(players) < 2:
         raise SettingsError("Bradley-Terry needs games between at least two players")
-    for way, what in ((wins > 0, "never lost to"), (wins.T > 0, "never beat")):
+    for way, relation in ((wins > 0, "never lost to"), (wins.T > 0, "never beat")):
         reached, edge = {0}, [0]
         while edge:
-            edge = [other for one in edge for other in np.flatnonzero(way[one]).tolist() if other not in reached]
+            edge = [other for player in edge for other in np.flatnonzero(way[player]).tolist() if other not in reached]
             reached |= set(edge)
         if missing := [name for index, name in enumerate(players) if index not in reached]:
             some = ", ".join(missing[:5]) + (" and others" if len(missing) > 5 else "")
             inside = ", ".join(players[index] for index in sorted(reached)[:5])
-            raise SettingsError(f"the games do not determine strengths: {some} {what} any of {inside}; play more games")
+            raise SettingsError(
+                f"the games do not determine strengths: {some} {relation} any of {inside}; play more games"
+            )

@@ -11,7 +11,6 @@ strengths (`gre_bench.examiners.panel.bradley_terry`) do not depend on the order
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,27 +64,11 @@ def elo_spread(games: Sequence[Game], orders: int = 1000, seed: int = 0, k: floa
     shuffler = random.Random(seed)
     games = list(games)
     players = sorted({name for game in games for name in (game.first, game.second)})
-    found = np.empty((orders, len(players)))
+    results = np.empty((orders, len(players)))
     for turn in range(orders):
         shuffler.shuffle(games)
         ratings = elo(games, k)
-        found[turn] = [ratings[name] for name in players]
-    low, high = np.quantile(found, [0.025, 0.975], axis=0)
-    rows = zip(players, found.mean(axis=0), low, high, strict=True)
+        results[turn] = [ratings[name] for name in players]
+    low, high = np.quantile(results, [0.025, 0.975], axis=0)
+    rows = zip(players, results.mean(axis=0), low, high, strict=True)
     return sorted((Rating(name, *map(float, numbers)) for name, *numbers in rows), key=lambda rating: -rating.value)
-
-
-def full_round(players: Sequence[str], seed: int = 0) -> list[tuple[str, str]]:
-    """Returns every pair of *players* once, in an order shuffled with *seed*."""
-    pairs = list(itertools.combinations(players, 2))
-    random.Random(seed).shuffle(pairs)
-    return pairs
-
-
-def sampled_round(players: Sequence[str], games: int, seed: int = 0) -> list[tuple[str, str]]:
-    """Returns as many random pairs of *players* as *games* says; a pair may occur several times.
-
-    The number of comparisons, and thus their cost, is known beforehand.
-    """
-    sampler = random.Random(seed)
-    return [(one, other) for one, other in (sampler.sample(list(players), 2) for _ in range(games))]

@@ -57,11 +57,6 @@ class Preference:
     problem: Problem | None = None
     cost: Cost = FREE
 
-    @property
-    def consistent(self) -> bool:
-        """Whether the LM chose the same text in both orders."""
-        return self.positions is not None and self.positions[0] != self.positions[1]
-
 
 @dataclass(frozen=True, slots=True)
 class PositionBias:
@@ -91,8 +86,8 @@ def prefer(
 
     *item* is the kind of the compared texts. *base* replaces the default sampling options, `SAMPLING`.
     """
-    said = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
-    return [_preference(pair, said[index], said[len(pairs) + index]) for index, pair in enumerate(pairs)]
+    outcomes = ask(asker, chats(pairs, item), base or SAMPLING, answers.choice)
+    return [_preference(pair, outcomes[index], outcomes[len(pairs) + index]) for index, pair in enumerate(pairs)]
 
 
 def chats(pairs: Sequence[Pair], item: ItemKind) -> list[Chat]:

@@ -109,8 +109,8 @@ def convene(
         try:
             out.weights[rule] = weights(exams, rule, alpha)
             grades = [
-                Grade(name, one.value, one.problem)
-                for name, one in zip(due, decide(given, out.weights[rule]), strict=True)
+                Grade(name, decision.value, decision.problem)
+                for name, decision in zip(due, decide(given, out.weights[rule]), strict=True)
             ]
         except SettingsError as error:
             out.weights[rule] = {}
@@ -124,5 +124,5 @@ def convene(
 
 def _given(column: Column, examiner: Examiner, names: Sequence[str], measure: Measure) -> list[float | None]:
     values = column.values
-    found = [values.get(name) for name in names]
-    return stretched(found, examiner.form.scale) if measure == "squared_error" else found
+    column_values = [values.get(name) for name in names]
+    return stretched(column_values, examiner.form.scale) if measure == "squared_error" else column_values

@@ -53,7 +53,7 @@ def agreement(given: Sequence[float | None], wanted: Sequence[float | None], mea
     """
     if len(given) != len(wanted) or not wanted:
         raise ValueError(f"{len(given)} answers to {len(wanted)} questions")
-    return math.fsum(_alike(one, other, measure) for one, other in zip(given, wanted, strict=True)) / len(wanted)
+    return math.fsum(_alike(answer, right, measure) for answer, right in zip(given, wanted, strict=True)) / len(wanted)
 
 
 def stretched(values: Sequence[float | None], scale: Scale) -> list[float | None]:
@@ -87,7 +87,7 @@ def exam(
     return Exam(examiner, reference, consistency, len(given), unanswered, all(part >= threshold for part in parts))
 
 
-def _alike(one: float | None, other: float | None, measure: Measure) -> float:
-    if one is None or other is None:
+def _alike(answer: float | None, right: float | None, measure: Measure) -> float:
+    if answer is None or right is None:
         return 0.0
-    return float(one == other) if measure == "exact" else 1.0 - (one - other) ** 2
+    return float(answer == right) if measure == "exact" else 1.0 - (answer - right) ** 2

@@ -27,7 +27,7 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
     *grades* are the grades of *items*, in the same order. If there are fewer rationales than *rows*, the sheet has all
     of them.
     """
-    found = [
+    rows_of_items = [
         {
             "item_id": item.item_id,
             "aspect": aspect,
@@ -41,7 +41,7 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
         if grade.value is not None
         for aspect, why in grade.rationales.items()
     ]
-    return random.Random(seed).sample(found, min(rows, len(found)))
+    return random.Random(seed).sample(rows_of_items, min(rows, len(rows_of_items)))
 
 
 def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:

@@ -96,7 +96,7 @@ def outcome(
     return ExaminerResult(
         column.name, column.by, column.kind,
         planned=len(column.grades) + len(column.excluded), scored=len(values), excluded=len(column.excluded),
-        failed=sum(one.final for one in problems), missing=sum(not one.final for one in problems),
+        failed=sum(item.final for item in problems), missing=sum(not item.final for item in problems),
         reasons=dict(reasons), groups=len({groups[name] for name in values}),
         kendall=coefficients.get("kendall"), spearman=coefficients.get("spearman"),
         pearson=coefficients.get("pearson"), problem=problem,

@@ -106,7 +106,7 @@ def error_table(shares: Mapping[str, Mapping[str, float]]) -> Table:
     """
     lines = [
         NumberRow(_labels("001_table9", row),
-                  {name: NumberCell(100 * found[error], digits=0) for name, found in shares.items()}
+                  {name: NumberCell(100 * by_error[error], digits=0) for name, by_error in shares.items()}
                   | _printed("001_table9", row))
         for row, error in _ERROR_ROWS.items()
     ]  # fmt: skip
@@ -123,7 +123,7 @@ def _table(table: str, title: str, own: tuple[str, ...], lines: Sequence[NumberR
 
 def _labels(table: str, row: str) -> tuple[str, ...]:
     if table == "003_table9":
-        [examiner] = [one for name, one in layout(table).examiners().items() if name == row]
+        [examiner] = [known for name, known in layout(table).examiners().items() if name == row]
         scale = examiner.form.scale
         steps = f"{len(scale.declared)} of " if scale.declared else ""
         ends = (scale.spellings[0], scale.spellings[-1]) if scale.declared else (f"{scale.low:g}", f"{scale.high:g}")

@@ -70,11 +70,11 @@ def graded_from(
     Raises `SourceError` if no layout fits, or if some rows name a grade and others give a number.
     """
     imported = Imported()
-    rows, there = read_rows(path, imported)
-    columns = set(there)
+    rows, present = read_rows(path, imported)
+    columns = set(present)
     layout = layout_of(columns, path.name, grade_column)
     domain = domain or domain_of(layout.domain)
-    found = Graded(layout.name, domain.name, layout.grade, imported)
+    graded = Graded(layout.name, domain.name, layout.grade, imported)
     names = domain.grades if grades is None else tuple(grades)
     if are_mixed((row.get(layout.grade) for _, row in rows), names):
         raise SourceError(f"{path.name}: some grades are names and some are numbers; write all of them one way")
@@ -87,15 +87,15 @@ def graded_from(
             review = _review(row, layout, domain, names, f"{paper.paper_id}:{numbers[paper.paper_id]}")
             _check_grade(known_reviews.get(review.review_id), review)
             review, _ = merge_index.whole(review, None, named=True)
-            group = _group(row, layout, paper.paper_id, found.groups)
+            group = _group(row, layout, paper.paper_id, graded.groups)
             changed = papers.put(paper)
             merge_index.papers.add(paper.paper_id)
             imported.count(merge_index.put(imported, review, None, None) or changed)
-            found.groups |= group
+            graded.groups |= group
         except RefusedError as reason:
             imported.refusals.append(Refusal(number, f"review {shown(row.get(layout.item))}", str(reason)))
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
-    return found
+    return graded
 
 
 def _item(row: Row, layout: ColumnLayout) -> Paper:

@@ -84,14 +84,14 @@ def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> 
     *grade*, if given, names the column of grades in place of the layout's own. *file* is the file's name for messages.
     Raises `SourceError` if no layout fits or the column of grades is missing.
     """
-    found = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
-    there = ", ".join(sorted(columns)) or "none"
-    if found is None:
+    fitting = next((layout for layout in LAYOUTS if layout.fits(columns)), None)
+    listed = ", ".join(sorted(columns)) or "none"
+    if fitting is None:
         raise SourceError(
             f"{file}: there is no item_id with a review (or {', '.join(OWN.sections)}), "
-            f"nor the columns of RottenReviews; columns there: {there}"
+            f"nor the columns of RottenReviews; columns there: {listed}"
         )
-    found = replace(found, grade=grade) if grade else found
-    if found.grade not in columns:
-        raise SourceError(f"{file}: there is no column {found.grade}; name the grades' with --grade-column: {there}")
-    return found
+    fitting = replace(fitting, grade=grade) if grade else fitting
+    if fitting.grade not in columns:
+        raise SourceError(f"{file}: there is no column {fitting.grade}; name the grades' with --grade-column: {listed}")
+    return fitting

@@ -43,13 +43,13 @@ def restaurants_from(
     imported = Imported()
     restaurants = read_restaurants(businesses, terms, imported)
     read_reviews(reviews, restaurants, terms, imported)
-    eligible = [one for one in restaurants.values() if one.long >= terms.min_reviews]
+    eligible = [restaurant for restaurant in restaurants.values() if restaurant.long >= terms.min_reviews]
     if not eligible:
         raise SourceError(
             f"none of the {len(restaurants)} restaurants of {businesses.name} has {terms.min_reviews} reviews of "
             f"{terms.min_characters} characters in {reviews.name}; ask for fewer or shorter ones"
         )
-    sampled = nsmallest(terms.restaurants, eligible, key=lambda one: rank(terms, one.paper.paper_id))
+    sampled = nsmallest(terms.restaurants, eligible, key=lambda restaurant: rank(terms, restaurant.paper.paper_id))
     _left_out(imported, terms, restaurants, eligible, sampled)
     refused = _add_restaurants(sampled, Papers(known_papers), known_categories or {}, imported)
     _add_reviews(reviews, sampled, refused, known_reviews, imported)
@@ -64,14 +64,14 @@ def _add_restaurants(
     A restaurant is refused if it is already known with other categories or another name.
     """
     refused: dict[str, str] = {}
-    for one in sampled:
-        name = one.paper.paper_id
+    for restaurant in sampled:
+        name = restaurant.paper.paper_id
         try:
-            if known_categories.get(name, one.categories) != one.categories:
+            if known_categories.get(name, restaurant.categories) != restaurant.categories:
                 raise RefusedError("this restaurant is already there with other categories")
-            papers.put(one.paper)
+            papers.put(restaurant.paper)
             if name not in known_categories:
-                imported.synopses.append(Synopsis(name, "categories", one.categories))
+                imported.synopses.append(Synopsis(name, "categories", restaurant.categories))
         except RefusedError as reason:
             refused[name] = str(reason)
     imported.papers = list(papers.new.values())
@@ -90,8 +90,8 @@ def _add_reviews(
     *refused* is {id of a refused restaurant: the reason}. The reviews of these restaurants are refused for the same
     reason.
     """
-    merge_index = MergeIndex(known_reviews, {}, [one.paper.paper_id for one in sampled])
-    chosen = sorted((offset, number) for one in sampled for _, number, offset in one.chosen)
+    merge_index = MergeIndex(known_reviews, {}, [restaurant.paper.paper_id for restaurant in sampled])
+    chosen = sorted((offset, number) for restaurant in sampled for _, number, offset in restaurant.chosen)
     with opened(path) as file:
         for offset, number in chosen:
             file.seek(offset)
@@ -118,13 +118,13 @@ def _left_out(
     *restaurants* holds all restaurants, and *eligible* those with enough long reviews.
     """
     few = f"with fewer than {terms.min_reviews} reviews of {terms.min_characters} characters"
-    enough = sum(one.long for one in eligible)
-    in_sampled = sum(one.long for one in sampled)
+    enough = sum(restaurant.long for restaurant in eligible)
+    in_sampled = sum(restaurant.long for restaurant in sampled)
     imported.left_out |= {
         f"restaurants {few}": len(restaurants) - len(eligible),
-        f"reviews of restaurants {few}": sum(one.long for one in restaurants.values()) - enough,
+        f"reviews of restaurants {few}": sum(restaurant.long for restaurant in restaurants.values()) - enough,
         "restaurants asked for that are not there": terms.restaurants - len(sampled),
         "restaurants not drawn": len(eligible) - len(sampled),
         "reviews of restaurants not drawn": enough - in_sampled,
-        "further reviews of drawn restaurants": in_sampled - sum(len(one.chosen) for one in sampled),
+        "further reviews of drawn restaurants": in_sampled - sum(len(restaurant.chosen) for restaurant in sampled),
     }

@@ -152,10 +152,10 @@ def rank(terms: Terms, item: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{terms.seed}:{item}".encode()).digest()[:8])
 
 
-def _refuse(imported: Imported, path: Path, number: int, what: str, reason: str) -> None:
-    imported.refusals.append(Refusal(number, f"{what} on line {number}", reason))
+def _refuse(imported: Imported, path: Path, number: int, kind: str, reason: str) -> None:
+    imported.refusals.append(Refusal(number, f"{kind} on line {number}", reason))
     if len(imported.refusals) > MOST_REFUSED:
         raise SourceError(
             f"{path.name}: more than {MOST_REFUSED} lines cannot be used (line {number}: {reason}); "
-            f"give the unpacked {what}.json of Yelp's data set"
+            f"give the unpacked {kind}.json of Yelp's data set"
         )

@@ -143,11 +143,11 @@ class OpenReview:
         transport = self._session.transport
         transport.last = None
         try:
-            found = self._guarded(ask, **missing)
+            answer = self._guarded(ask, **missing)
         except (KeyError, TypeError, AttributeError, ValueError, IndexError):
             # openreview-py builds objects from the answer and fails on unexpected content; we keep the JSON.
-            found = None
-        tree = found if missing and found is missing["missing"] else transport.last
+            answer = None
+        tree = answer if missing and answer is missing["missing"] else transport.last
         if not isinstance(tree, Mapping):
             raise SourceError(f"{self.host} returned no JSON object for notes; is it the API's address?")
         return tree
@@ -167,10 +167,10 @@ class OpenReview:
             try:
                 return ask(client)
             except TokenExpired as error:
-                said = self._session.said(error)
+                message = self._session.masked_message(error)
                 if attempt or not self._session.renew():
                     raise SourceError(
-                        f"{self.host}: the login is not valid (any more) ({said}); set a new OPENREVIEW_TOKEN, "
+                        f"{self.host}: the login is not valid (any more) ({message}); set a new OPENREVIEW_TOKEN, "
                         "or OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD"
                     ) from None
             except OpenReviewException as error:
@@ -178,7 +178,7 @@ class OpenReview:
                 if missing and status == 404:
                     return missing["missing"]
                 kind = Forbidden if status == 403 else SourceError
-                raise kind(f"{self.host}: {self._session.said(error)}") from None
+                raise kind(f"{self.host}: {self._session.masked_message(error)}") from None
         raise AssertionError("two attempts return or raise")
 
 
@@ -186,11 +186,11 @@ def _ask_forum(client: Any, **query: Any) -> Any:
     return client.get_notes(**query)
 
 
-def _listed(tree: Mapping[str, Any], name: str, what: str) -> list[Note]:
-    found = tree.get(name)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise SourceError(f"{what}: an answer without a list of {name}")
-    return found
+def _listed(tree: Mapping[str, Any], name: str, subject: str) -> list[Note]:
+    listed = tree.get(name)
+    if not isinstance(listed, list) or not all(isinstance(note, dict) for note in listed):
+        raise SourceError(f"{subject}: an answer without a list of {name}")
+    return listed
 
 
 def _status(error: Exception) -> int | None:

@@ -100,9 +100,9 @@ def _page_after(client: OpenReview, listing: _Listing, after: str | None, listed
             return Page(page.notes, count)
     if listing.short:
         return Page([], count)
-    what = f"listed {listed} of {count} under {listing.invitation}, then {EMPTY_PAGES} empty pages"
+    problem = f"listed {listed} of {count} under {listing.invitation}, then {EMPTY_PAGES} empty pages"
     raise ServiceDown(
-        f"{client.host}: {what}; run it again later, or accept the shorter listing: --set fetch.short_listing=true"
+        f"{client.host}: {problem}; run it again later, or accept the shorter listing: --set fetch.short_listing=true"
     )
 
 
@@ -114,6 +114,6 @@ def fetch_forums(journal: Journal, client: OpenReview, forums: Collection[str], 
     """
     due = [forum for forum in forums if forum not in journal.forums]
     for done, forum in enumerate(due, start=len(forums) - len(due) + 1):
-        found = client.forum(forum)
-        journal.add_forum(forum, found.notes, found.count)
+        replies = client.forum(forum)
+        journal.add_forum(forum, replies.notes, replies.count)
         advance(done, len(forums))

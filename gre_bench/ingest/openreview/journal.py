@@ -198,13 +198,13 @@ class Journal:
         due = [entry] if self.origin else [{"asked": asdict(self.expected)}, entry]
         whole = os.fstat(self._file).st_size
         try:
-            _write_all(self._file, "".join(json.dumps(one) + "\n" for one in due).encode())
+            _write_all(self._file, "".join(json.dumps(line) + "\n" for line in due).encode())
             os.fsync(self._file)
         except OSError as error:
             os.ftruncate(self._file, whole)
             raise unwritten(self.folder / JOURNAL, error) from None
-        for one in due:
-            self._take(one)
+        for line in due:
+            self._take(line)
 
     def _replay(self) -> int:
         """Loads all complete lines of the journal's file and cuts off an incomplete last line.
@@ -233,8 +233,8 @@ class Journal:
         except OSError as error:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from None
         except (ValueError, KeyError, TypeError):
-            what = f"{path}: line {lines} is damaged and nothing was changed"
-            raise SourceError(f"{what}; restore a copy, or move the folder away to start again") from None
+            problem = f"{path}: line {lines} is damaged and nothing was changed"
+            raise SourceError(f"{problem}; restore a copy, or move the folder away to start again") from None
         return whole
 
     def _take(self, entry: Mapping[str, Any]) -> None:
@@ -254,9 +254,9 @@ class Journal:
         elif "seal" in entry:
             self.sealed.append(entry["seal"])
         elif "pdf" in entry:
-            found = entry["pdf"]
-            self.pdfs[found["paper"]] = Fetched(found["stated"], found["sha256"], found["problem"])
-            self.refused.pop(("pdf", found["paper"]), None)
+            pdf = entry["pdf"]
+            self.pdfs[pdf["paper"]] = Fetched(pdf["stated"], pdf["sha256"], pdf["problem"])
+            self.refused.pop(("pdf", pdf["paper"]), None)
         else:
             raise ValueError("an entry of no known kind")
 

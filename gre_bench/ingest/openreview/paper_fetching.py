@@ -50,7 +50,7 @@ def fetch_histories(
 
     def ask(note_id: str) -> None:
         journal.add_history(note_id, client.history(note_id))
-        advance(sum(one in journal.histories for one in note_ids), len(note_ids))
+        advance(sum(known_id in journal.histories for known_id in note_ids), len(note_ids))
 
     refusals = Refusals(journal, "history")
     refusals.each(due(journal, "history", note_ids, began), ask)
@@ -82,14 +82,14 @@ def fetch_pdfs(
 
     def keep(paper_id: str, data: bytes | None) -> None:
         journal.add_pdf(paper_id, known[paper_id][1], data, None if data is not None else MISSING)
-        advance(sum(one in journal.pdfs for one in known), len(known))
+        advance(sum(paper in journal.pdfs for paper in known), len(known))
 
     def ask(paper_id: str) -> None:
         keep(paper_id, _longer(archive.files.get(paper_id), client.pdf(paper_id)))
 
     refused = {paper_id for paper_id in known if ("pdf", paper_id) in journal.refused}
-    asked = due(journal, "pdf", known, began)
-    new = [paper_id for paper_id in asked if paper_id not in refused]
+    lacking = due(journal, "pdf", known, began)
+    new = [paper_id for paper_id in lacking if paper_id not in refused]
     for some in batches(new, min(batch, BATCH) if client.api == 2 else 1):
         numbers = {paper_id: known[paper_id][0] for paper_id in some}
         # An archive of one paper is the PDF itself.
@@ -102,7 +102,7 @@ def fetch_pdfs(
             keep(paper_id, None)
         refusals.each([name for name in some if name not in journal.pdfs], ask)
     refusals.end()
-    refusals.each([paper_id for paper_id in asked if paper_id in refused], ask)
+    refusals.each([paper_id for paper_id in lacking if paper_id in refused], ask)
 
 
 def _add_known(journal: Journal, paper_id: str, stated: str | None, old: Fetched | None) -> None:
@@ -123,17 +123,17 @@ def _archive(client: OpenReview, numbers: Mapping[str, object], refusals: Refusa
     Returns an empty archive if the service refuses the request or has none of the PDFs.
     *numbers*: paper id → submission number at the venue.
     """
-    found: Archive | None = None
+    archive: Archive | None = None
     for _ in range(2):
         try:
-            found = client.pdfs(numbers)
+            archive = client.pdfs(numbers)
         except Forbidden as error:
             # A single refused PDF may refuse the whole archive; the others are then requested one by one.
             refusals.add(error)
             break
-        if found is None or not found.damaged:
+        if archive is None or not archive.damaged:
             break
-    return found or NONE
+    return archive or NONE
 
 
 def _is_cut(data: bytes) -> bool:

@@ -66,6 +66,6 @@ def _owner(name: str, numbers: Mapping[str, object]) -> str | None:
     stem = name.rpartition("/")[2].removesuffix(".pdf")
     if stem in numbers:
         return stem
-    found = _NUMBER.match(stem)
-    owners = [paper_id for paper_id, number in numbers.items() if found and str(number) == found[1]]
+    match = _NUMBER.match(stem)
+    owners = [paper_id for paper_id, number in numbers.items() if match and str(number) == match[1]]
     return owners[0] if len(owners) == 1 else None

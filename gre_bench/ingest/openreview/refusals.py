@@ -79,8 +79,8 @@ class Refusals:
         self._count += 1
         self._items += [item] if item is not None else []
         if self._count >= IN_A_ROW:
-            what = f"{self._count} requests in a row were refused, the last with {error}"
-            raise ServiceDown(f"{what}; see what the account may read{ADVICE[self.kind]}, and run it again later")
+            problem = f"{self._count} requests in a row were refused, the last with {error}"
+            raise ServiceDown(f"{problem}; see what the account may read{ADVICE[self.kind]}, and run it again later")
 
     def end(self) -> None:
         """Ends the current series of refusals, and records each refused item in the journal."""

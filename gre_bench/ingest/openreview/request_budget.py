@@ -71,13 +71,13 @@ class RequestBudget:
 
         Raises `Paused`, with the next allowed time, if no request of *kind* is allowed now.
         """
-        with self._changing(kind) as found:
+        with self._changing(kind) as allowances:
             now = self.clock()
-            limits = {name: _rolled(limit, now) for name, limit in found[kind].limits.items()}
-            if until := _blocked_until(found[kind].not_before, limits, now):
+            limits = {name: _rolled(limit, now) for name, limit in allowances[kind].limits.items()}
+            if until := _blocked_until(allowances[kind].not_before, limits, now):
                 raise Paused(f"no request for {kind} is allowed before then", until)
-            taken = {name: _taken(limit, now) for name, limit in limits.items()}
-            found[kind] = replace(found[kind], limits=taken, sent=found[kind].sent + 1)
+            limits_after = {name: _less_one(limit, now) for name, limit in limits.items()}
+            allowances[kind] = replace(allowances[kind], limits=limits_after, sent=allowances[kind].sent + 1)
 
     def learn(self, kind: str, status: int, headers: Mapping[str, str], body: object = None) -> None:
         """Records the limits that a response to a request of *kind* states.
@@ -86,25 +86,25 @@ class RequestBudget:
         *status*, *headers*: those of the response. *body*: its parsed JSON; None if it has none.
         """
         now = self.clock()
-        with self._changing(kind) as found:
-            limits, refused = dict(found[kind].limits), status == 429
+        with self._changing(kind) as allowances:
+            limits, refused = dict(allowances[kind].limits), status == 429
             for name, stated in (("headers", from_headers(headers, now)), ("body", from_body(headers, body, now))):
                 if stated is not None:
                     stated = replace(stated, remaining=0) if refused else stated
                     limits[name] = _merged(limits.get(name), _whole_window(stated, limits, name))
             if len(limits) > 1:
                 limits.pop("guess", None)
-            not_before, refusals = found[kind].not_before, 0
+            not_before, refusals = allowances[kind].not_before, 0
             wait = wait_of(headers, body, now) if refused or status == 503 else None
             if refused:
-                refusals = found[kind].refusals + 1
+                refusals = allowances[kind].refusals + 1
                 # A stated wait is believed only a few times: a wait of zero would otherwise cause a storm of requests.
                 doubted = refusals if wait is None else refusals - BELIEVED
                 if doubted > 0:
                     wait = max(wait or 0.0, min(LONGEST_WAIT_S, FIRST_WAIT_S * 2 ** (doubted - 1)))
             if wait is not None:
                 not_before = max(not_before, now + wait + MARGIN_S)
-            found[kind] = replace(found[kind], limits=limits, not_before=not_before, refusals=refusals)
+            allowances[kind] = replace(allowances[kind], limits=limits, not_before=not_before, refusals=refusals)
 
     def allowance(self, kind: str) -> Allowance:
         """Returns the limits of *kind* as known now. A limit whose time window has ended counts as unused."""
@@ -133,10 +133,10 @@ class RequestBudget:
         The allowances are a mapping: "host kind" → `Allowance`. It has an entry for *kind*.
         """
         with self._lock():
-            found = self._read()
-            found.setdefault(kind, _guess(kind))
-            yield found
-            self._write(found)
+            allowances = self._read()
+            allowances.setdefault(kind, _guess(kind))
+            yield allowances
+            self._write(allowances)
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
@@ -165,15 +165,15 @@ class RequestBudget:
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             raise SourceError(f"request budget {self.path} is damaged; delete it to start from guesses") from None
 
-    def _write(self, found: Mapping[str, Allowance]) -> None:
-        tree = {"at": self.clock(), "kinds": {kind: asdict(found[kind]) for kind in sorted(found)}}
+    def _write(self, allowances: Mapping[str, Allowance]) -> None:
+        tree = {"at": self.clock(), "kinds": {kind: asdict(allowances[kind]) for kind in sorted(allowances)}}
         # Written before and after each request, so it is not synced to disk.
         put(self.path, (json.dumps(tree, indent=1) + "\n").encode(), keep=False)
 
 
 def _guess(kind: str) -> Allowance:
-    host, _, what = kind.rpartition(" ")
-    return Allowance({"guess": GUESSES.get(what, OTHER_GUESS)} if host.endswith(GUESSED_HOSTS) else {})
+    host, _, operation = kind.rpartition(" ")
+    return Allowance({"guess": GUESSES.get(operation, OTHER_GUESS)} if host.endswith(GUESSED_HOSTS) else {})
 
 
 def _allowance(entry: Mapping[str, Any]) -> Allowance:
@@ -199,7 +199,7 @@ def _blocked_until(not_before: float, limits: Mapping[str, Limit], now: float) -
     return max(ends, default=None)
 
 
-def _taken(limit: Limit, now: float) -> Limit:
+def _less_one(limit: Limit, now: float) -> Limit:
     opens = limit.resets_at if limit.resets_at is not None else now + limit.window_s + MARGIN_S
     return replace(limit, remaining=limit.remaining - 1, resets_at=opens)
 

@@ -54,10 +54,10 @@ def sample_of(journal: Journal, venue: Venue, edition: EditionSettings, everythi
 
     *everything*: fetch the versions and PDFs of all papers, not only of the sampled ones.
     """
-    found = read_notes(received(journal), venue)
-    drawn = draw(found.papers, found.reviews, edition)
+    records = read_notes(received(journal), venue)
+    drawn = draw(records.papers, records.reviews, edition)
     papers = frozenset(role.paper_id for role in drawn.roles)
-    wanted = frozenset(paper.paper_id for paper in found.papers) if everything else papers
+    wanted = frozenset(paper.paper_id for paper in records.papers) if everything else papers
     return Sampled(papers, wanted, drawn.known, drawn.eligible, tuple(drawn.notes))
 
 
@@ -69,14 +69,14 @@ def needs_of(journal: Journal, venue: Venue, sampled: Sampled, histories: bool =
     """
     notes = [note for note in received(journal) if note.get("forum") in sampled.wanted]
     rebuttal, released = _dates(venue)
-    asked = [
+    history_ids = [
         note["id"]
         for note in notes
         if (_is_review(note, venue) and review_versions.is_due(note, rebuttal))
         or (note["id"] == note["forum"] and pdf_versions.is_due(note, released))
     ]
     papers = tuple(sorted(numbers_of(notes, sampled.wanted, venue.api)))
-    return Needs(lacking(journal), tuple(asked) if histories else (), papers)
+    return Needs(lacking(journal), tuple(history_ids) if histories else (), papers)
 
 
 def seal(
@@ -101,8 +101,8 @@ def seal(
     rebuttal, released = _dates(venue)
     reviews = [_review(note, journal, rebuttal) for note in notes if _is_review(note, venue)]
     papers = _papers(notes, journal, venue, sampled, released)
-    files = {name: journal.pool.file(found.sha256) for name, found in journal.pdfs.items() if found.sha256}
-    asked = {note["id"] for note in notes}
+    files = {name: journal.pool.file(fetched.sha256) for name, fetched in journal.pdfs.items() if fetched.sha256}
+    note_ids = {note["id"] for note in notes}
     beside, folder = root / f".sealing-{uuid.uuid4().hex}", root
     try:
         root.mkdir(parents=True, exist_ok=True)
@@ -112,7 +112,7 @@ def seal(
             notes,
             pdfs={name: file for name, file in files.items() if name in sampled.wanted},
             papers=papers,
-            histories={name: list(found) for name, found in journal.histories.items() if name in asked},
+            histories={name: list(fetched) for name, fetched in journal.histories.items() if name in note_ids},
             reviews=reviews,
             source=source,
             previous=previous,
@@ -139,11 +139,11 @@ def seal(
 def _sound(folder: Path) -> Snapshot:
     """Returns the snapshot in *folder*; raises `SourceError` if any part of it is damaged."""
     try:
-        found = Snapshot.open(folder)
-        found.verify()
+        snapshot = Snapshot.open(folder)
+        snapshot.verify()
     except SourceError as error:
         raise SourceError(f"{error}: move that folder away, and the same command makes it anew") from None
-    return found
+    return snapshot
 
 
 def _review(note: Note, journal: Journal, rebuttal: int | None) -> dict[str, Any]:
@@ -169,10 +169,10 @@ def _papers(
         if note["id"] != note.get("forum"):
             continue
         fetched = journal.pdfs.get(note["id"])
-        asked = journal.histories.get(note["id"])
+        history = journal.histories.get(note["id"])
         rows[note["id"]] = {
             "pdf_problem": fetched.problem if fetched else REFUSED if ("pdf", note["id"]) in journal.refused else None,
-            "pdf_version_status": pdf_versions.pdf_version_status(note, asked, released, decided.get(note["id"])),
+            "pdf_version_status": pdf_versions.pdf_version_status(note, history, released, decided.get(note["id"])),
             "licence": _licence(note),
             "sampled": note["id"] in sampled.papers,
         }
@@ -211,9 +211,9 @@ def _is_review(note: Note, venue: Venue) -> bool:
 
 def _kind(note: Note, venue: Venue) -> str | None:
     listed = [note.get("invitation")] if venue.api == 1 else note.get("invitations")
-    if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
+    if not isinstance(listed, list) or not listed or not all(isinstance(entry, str) for entry in listed):
         return None
-    invitation = creating([one for one in listed if isinstance(one, str)])
+    invitation = creating([entry for entry in listed if isinstance(entry, str)])
     return kind_of(invitation) if invitation.startswith(f"{venue.group}/") else None
 
 

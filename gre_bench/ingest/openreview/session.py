@@ -83,7 +83,7 @@ class Session:
         self._client, self._spent = None, True
         return bool(self.login.password)
 
-    def said(self, error: Exception) -> str:
+    def masked_message(self, error: Exception) -> str:
         """Returns the message of an openreview-py error in one line, with all secrets masked."""
         token = str(getattr(self._client, "token", None) or "")
         return masked(_line(error), [*asdict(self.login).values(), token])[:SAID]
@@ -107,7 +107,7 @@ class Session:
                 f"{self.host}: the account asks for a second factor; set OPENREVIEW_TOTP_SECRET or OPENREVIEW_MFA_CODE"
             ) from None
         except (OpenReviewException, TokenExpired) as error:
-            raise SourceError(f"{self.host}: the login was refused: {self.said(error)}") from None
+            raise SourceError(f"{self.host}: the login was refused: {self.masked_message(error)}") from None
         except (KeyError, TypeError, AttributeError):
             raise SourceError(f"{self.host}: the login returned no token; is it the API's address?") from None
         return str(client.token)

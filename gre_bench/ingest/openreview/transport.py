@@ -106,7 +106,7 @@ class Transport(HTTPAdapter):
                 f"{parts.scheme}://{parts.netloc}: a login goes out by https only, or to this machine; name a host "
                 "with https://, or fetch without OPENREVIEW_USERNAME, OPENREVIEW_PASSWORD and OPENREVIEW_TOKEN"
             )
-        began, host, tried = time.monotonic(), parts.netloc, 0
+        began, host, tries = time.monotonic(), parts.netloc, 0
         if host not in self.answered:
             how = "to log in" if request.body else "logged in" if secret else "without a login"
             NOTICES.info(f"contacting {parts.scheme}://{host} {how}")
@@ -119,7 +119,7 @@ class Transport(HTTPAdapter):
                 again = f"try {attempt + 1} of {self.attempts} in {wait:g} s"
                 NOTICES.warning(f"{host} {state} ({fault}); {again}; {STOP}")
                 self.sleep(wait)
-            tried, lost = attempt + 1, False
+            tries, lost = attempt + 1, False
             self.budget.take(f"{parts.netloc} {kind}")
             self.sent[kind] += 1
             try:
@@ -134,13 +134,13 @@ class Transport(HTTPAdapter):
             fault = self._judge(response, f"{parts.netloc} {kind}", request)
             if not fault:
                 return response
-        what = f"{parts.netloc}{parts.path}{_identifying_part(parts.query)}"
+        address = f"{parts.netloc}{parts.path}{_identifying_part(parts.query)}"
         if host not in self.answered:
             raise ServiceDown(
-                f"nothing answers at {host}: {tried} tries of {parts.path} failed, the last with {fault}; "
+                f"nothing answers at {host}: {tries} tries of {parts.path} failed, the last with {fault}; "
                 "check the network and the host's name, and run it again later"
             )
-        raise ServiceDown(f"{what}: {tried} tries failed, the last with {fault}; run it again later")
+        raise ServiceDown(f"{address}: {tries} tries failed, the last with {fault}; run it again later")
 
     @contextmanager
     def _watched(self, host: str) -> Iterator[None]:
@@ -230,10 +230,10 @@ def _cause(error: BaseException) -> str:
     chain: list[BaseException] = [error]
     while (inner := _inner(chain[-1])) is not None and inner not in chain:
         chain.append(inner)
-    stated = next((one for one in reversed(chain) if isinstance(one, OSError) and one.strerror), None)
+    stated = next((link for link in reversed(chain) if isinstance(link, OSError) and link.strerror), None)
     if stated is not None:
         return f"{type(stated).__name__}: {stated.strerror}"
-    last = next((one for one in reversed(chain) if isinstance(one, HTTPError | RequestException)), error)
+    last = next((link for link in reversed(chain) if isinstance(link, HTTPError | RequestException)), error)
     return f"{type(last).__name__}: {last}".splitlines()[0][:SAID]
 
 

@@ -58,15 +58,15 @@ def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> se
     *out* holds indices of *rows* that are about to be removed. *text_type* is the font size and leading of the running
     text.
     """
-    found: set[int] = set()
+    indices: set[int] = set()
     block: list[int] = []
     for index in [*sorted(out), -1]:
         if block and (index != block[-1] + 1 or not follows(rows[index], rows[block[-1]], text_type)):
             if reads_as_prose([rows[inside] for inside in block], text_type):
-                found |= set(block)
+                indices |= set(block)
             block = []
         block.append(index)
-    return found
+    return indices
 
 
 def _stops(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:

@@ -71,7 +71,7 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
     has the same key on all pages. Captions are left out, and so is type larger than the running text, as in titles of
     slides. *text_size* is the size of the running text in points.
     """
-    found = []
+    edges = []
     from_top = sorted(page.rows, key=lambda row: row.y0)
     for zone, rows in (("top", from_top), ("bottom", sorted(page.rows, key=lambda row: -row.y1))):
         heights: list[float] = []
@@ -86,8 +86,8 @@ def _edge_rows(page: Page, text_size: float) -> list[tuple[tuple[str, str], Row]
                 break
             if row.size > LARGER * text_size or CAPTION.match(row.text.strip()):
                 continue
-            found.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
-    return found
+            edges.append(((zone, re.sub(r"\d+|\W+", " ", row.text.lower()).strip()), row))
+    return edges
 
 
 def _stands_alone(number: Row, zone: str, page: Page) -> bool:
@@ -107,11 +107,11 @@ def _line_numbers(page: Page) -> set[Row]:
     Line numbers are five or more numbers in one margin, outside the text, that rise from top to bottom.
     """
     left, right = extent(page.rows)
-    found: set[Row] = set()
+    number_rows: set[Row] = set()
     numbers = [row for row in page.rows if re.fullmatch(r"\s*\d{1,4}\s*", row.text)]
     for side in ([row for row in numbers if row.x1 < left], [row for row in numbers if row.x0 > right]):
         side.sort(key=lambda row: row.y0)
         rising = all(int(above.text) < int(below.text) for above, below in pairwise(side))
         if len(side) >= 5 and rising:
-            found |= set(side)
-    return found
+            number_rows |= set(side)
+    return number_rows

@@ -46,22 +46,22 @@ def body_of(text: str) -> Body:
     begin at their first heading that is followed by text.
     """
     introduction, abstract = _opening(_FIRST, text), _opening(_ABSTRACT, text)
-    found = None
+    summary = None
     if abstract and introduction and abstract.end() < introduction.start():
-        found = _CONTENTS.split(text[abstract.end() : introduction.start()])[0].strip() or None
+        summary = _CONTENTS.split(text[abstract.end() : introduction.start()])[0].strip() or None
     start = introduction.start() if introduction else abstract.end() if abstract else 0
-    lists = [one for one in _LIST.finditer(text, start + 1) if open_references(_lines(text, one.end()))]
+    lists = [match for match in _LIST.finditer(text, start + 1) if open_references(_lines(text, match.end()))]
     appendix = _opening(_APPENDIX, text, start + 1)
     end = min(lists[-1].start() if lists else len(text), appendix.start() if appendix else len(text))
     # Appendices may have references of their own, after those of the paper.
-    if appendix and lists and end == appendix.start() and (before := [one for one in lists if one.start() < end]):
+    if appendix and lists and end == appendix.start() and (before := [match for match in lists if match.start() < end]):
         end = before[-1].start()
     body = text[start:end].strip()
-    cut = "references" if any(one.start() == end for one in lists) else "appendices"
-    counts = {"kept": len(body.split()) + len((found or "").split()), cut: len(text[end:].split())}
+    cut = "references" if any(match.start() == end for match in lists) else "appendices"
+    counts = {"kept": len(body.split()) + len((summary or "").split()), cut: len(text[end:].split())}
     counts["front matter"] = len(text.split()) - sum(counts.values())
     words = PageWords(0, {fate: count for fate, count in counts.items() if count})
-    return Body(found, body, words, tuple(doubts([words])))
+    return Body(summary, body, words, tuple(doubts([words])))
 
 
 def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[str] | None:
@@ -69,9 +69,9 @@ def _opening(heading: re.Pattern[str], text: str, start: int = 0) -> re.Match[st
 
     If no match is followed by text, returns the first match; None if there is no match.
     """
-    found = list(heading.finditer(text, start))
-    followed = [one for one in found if any(len(line) >= LONG_LINE for line in _lines(text, one.end())[:NEAR])]
-    return next(iter(followed or found), None)
+    matches = list(heading.finditer(text, start))
+    followed = [match for match in matches if any(len(line) >= LONG_LINE for line in _lines(text, match.end())[:NEAR])]
+    return next(iter(followed or matches), None)
 
 
 def _lines(text: str, start: int) -> list[str]:

@@ -105,15 +105,15 @@ def words_of(rows: Sequence[Row]) -> Counter[str]:
 
     A word with a hyphen counts as a whole, and so does each of its parts.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     cut = False
     for row in rows:
         text = _plain(row.text).lower()
         for word in WORD.findall(BROKEN.sub("", WORD.sub("", text, count=1) if cut else text)):
-            found[word] += 1
-            found.update(word.split("-") if "-" in word else ())
+            counts[word] += 1
+            counts.update(word.split("-") if "-" in word else ())
         cut = BROKEN.search(text) is not None
-    return found
+    return counts
 
 
 def joined(rows: Sequence[Row], words: Counter[str]) -> str:

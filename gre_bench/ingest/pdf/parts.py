@@ -136,8 +136,8 @@ def starts_caption(row: Row, above: Row | None, text_type: Type) -> bool:
 
     A sentence that only mentions a figure or table does not. *above* is the row before *row*, if any.
     """
-    found = CAPTION.match(row.text)
-    if not found or not row.text[0].isupper() or found[0][-1].islower():
+    match = CAPTION.match(row.text)
+    if not match or not row.text[0].isupper() or match[0][-1].islower():
         return False
     runs_on = (
         follows(row, above, text_type) and above is not None and above.filled > 0.85 and above.text[-1] not in ".!?:"
@@ -165,7 +165,7 @@ def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) ->
     columns: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
         columns[row.page_and_column].append(index)
-    found = set()
+    notes = set()
     for indices in columns.values():
         indices.sort(key=lambda index: rows[index].y0)
         start = len(indices)
@@ -185,5 +185,5 @@ def footnotes(rows: Sequence[Row], text_type: Type, heights: Sequence[float]) ->
                 start,
             ),
         )
-        found |= {index for index in indices[start:] if rows[index].y0 > 0.5 * heights[rows[index].page]}
-    return found
+        notes |= {index for index in indices[start:] if rows[index].y0 > 0.5 * heights[rows[index].page]}
+    return notes

@@ -30,7 +30,7 @@ def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -
     Running text is a row that fills its column, a row directly under such text, or the last row of an interrupted
     paragraph. *captions* holds the indices of rows in captions; no later row continues a caption.
     """
-    found: list[bool] = []
+    marks: list[bool] = []
     last: Row | None = None
     for index, row in enumerate(rows):
         dense = row.text.replace(" ", "")
@@ -39,14 +39,14 @@ def prose(rows: Sequence[Row], text_type: Type, captions: Container[int] = ()) -
         above = rows[index - 1] if index else None
         runs_on = (
             above is not None
-            and found[-1]
+            and marks[-1]
             and row.gap < 1.6
             and follows(row, above, text_type)
             and (abs(row.x0 - above.x0) < 2 or abs(row.x0 - row.left) < 2)
         )
-        found.append(full or runs_on or _ends(last, row, text_type))
-        last = row if found[-1] and index not in captions else last
-    return found
+        marks.append(full or runs_on or _ends(last, row, text_type))
+        last = row if marks[-1] and index not in captions else last
+    return marks
 
 
 def reads_as_prose(rows: Sequence[Row], text_type: Type) -> bool:

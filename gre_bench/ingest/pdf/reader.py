@@ -133,11 +133,11 @@ class PdfReader:
             child = self._take()
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
             answer = child.ask(request, data, self.limits.wall_s)
-            if isinstance(answer, PdfText) and answer.status == "crashed" and child.asked > 1:
+            if isinstance(answer, PdfText) and answer.status == "crashed" and child.requests > 1:
                 continue  # an earlier file may have harmed the child, so try a new one
             if isinstance(answer, PdfText):
                 return answer, []
-            if child.asked >= FILES or answer["held_bytes"] > self.limits.memory_bytes / 2:
+            if child.requests >= FILES or answer["held_bytes"] > self.limits.memory_bytes / 2:
                 child.end()
             else:
                 self._idle.put(child)
@@ -169,7 +169,7 @@ class _Child:
     def __init__(self, memory: int):
         keep = {name: os.environ[name] for name in SHARED if name in os.environ}
         threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self.asked = 0
+        self.requests = 0
         self.memory = memory
         self.process = subprocess.Popen(
             [sys.executable, "-m", "gre_bench.ingest.pdf.worker", str(memory)],
@@ -200,7 +200,7 @@ class _Child:
         If the process dies or takes more than *wall* seconds, returns a `PdfText` that has the matching status and no
         text.
         """
-        self.asked += 1
+        self.requests += 1
         deadline = time.monotonic() + wall
         try:
             with suppress(BrokenPipeError):  # the child may have given the reason before it ended

@@ -108,9 +108,9 @@ class PdfText:
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> PdfText:
         """Returns the object whose method `to_json` returned *fields*."""
-        found = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
+        findings = [Finding(**finding | {"box": tuple(finding["box"])}) for finding in fields["findings"]]
         words = tuple(PageWords(**page) for page in fields["words"])
-        return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(found)})
+        return cls(**{**fields, "words": words, "notes": tuple(fields["notes"]), "findings": tuple(findings)})
 
 
 @dataclass(slots=True)
@@ -250,10 +250,10 @@ def _put_together(status: Status, read: _Pages) -> PdfText:
     if any(page.rows for page in read.pages):
         parts = _parts(read.pages, word_fates, notes)
     words = word_fates.pages()
-    found = doubts(words)
+    doubtful = doubts(words)
     return PdfText(
-        "doubtful" if found and status in ("ok", "repaired") else status, parts.title, parts.abstract, parts.text,
-        len(read.pages), words, read.characters, read.hidden, (*notes, *found), tuple(findings[:MOST_FINDINGS]),
+        "doubtful" if doubtful and status in ("ok", "repaired") else status, parts.title, parts.abstract, parts.text,
+        len(read.pages), words, read.characters, read.hidden, (*notes, *doubtful), tuple(findings[:MOST_FINDINGS]),
     )  # fmt: skip
 
 

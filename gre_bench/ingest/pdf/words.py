@@ -102,11 +102,11 @@ class WordFates:
 
         Words that neither `kept` nor `out` received are counted as ``unaccounted``.
         """
-        found = []
+        page_words = []
         for page, fates in zip(self._pages, self._fates, strict=True):
             fates["unaccounted"] += page.words - fates.total()
-            found.append(PageWords(page.number, {fate: fates[fate] for fate in MEANING if fates[fate]}))
-        return tuple(found)
+            page_words.append(PageWords(page.number, {fate: fates[fate] for fate in MEANING if fates[fate]}))
+        return tuple(page_words)
 
 
 def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
@@ -114,10 +114,10 @@ def totals(pages: Iterable[PageWords]) -> dict[Fate, int]:
 
     The fate of a word is that it was kept, hidden, or dropped by a named rule.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for page in pages:
-        found.update(page.words)
-    return {fate: found[fate] for fate in MEANING if found[fate]}
+        counts.update(page.words)
+    return {fate: counts[fate] for fate in MEANING if counts[fate]}
 
 
 def doubts(pages: Sequence[PageWords]) -> list[str]:
@@ -129,19 +129,19 @@ def doubts(pages: Sequence[PageWords]) -> list[str]:
     kept, every = words.get("kept", 0), _text(words)
     before = every - words.get("references", 0) - words.get("appendices", 0)
     left = 0.5 * SHORT_BODY if every <= 2 * SHORT_BODY else SHORT_BODY
-    found = []
+    reasons = []
     if words.get("unaccounted"):
-        found.append(f"{words['unaccounted']} words are in no count: a fault of the program")
+        reasons.append(f"{words['unaccounted']} words are in no count: a fault of the program")
     if before >= FULL_PAGE and kept < 0.5 * before:
-        found.append(f"most words are dropped: {kept:,} of the {before:,} before references and appendices are kept")
+        reasons.append(f"most words are dropped: {kept:,} of the {before:,} before references and appendices are kept")
     elif every >= FULL_PAGE and kept < 0.5 * every and (kept < LEAST_SHARE * every or kept < left):
-        found.append(f"most words are dropped: {kept:,} of {every:,} are kept; the rest is references and appendices")
+        reasons.append(f"most words are dropped: {kept:,} of {every:,} are kept; the rest is references and appendices")
     for page in pages:
         worst = max(page.words, key=page.words.__getitem__, default="kept")
         explained = sum(page.words.get(fate, 0) for fate in EXPLAINED)
         if not page.words.get("kept") and _text(page.words) >= max(FULL_PAGE, 2 * explained + 1):
-            found.append(f"page {page.page} lost all of its {page.total:,} words ({worst}: {page.words[worst]:,})")
-    return found
+            reasons.append(f"page {page.page} lost all of its {page.total:,} words ({worst}: {page.words[worst]:,})")
+    return reasons
 
 
 def _text(words: Mapping[Any, int]) -> int:

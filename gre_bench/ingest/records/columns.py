@@ -59,16 +59,16 @@ def rows_of(
     Raises `SourceError` for a missing required column. The message names the column that was probably meant.
     """
     if "review" in columns and is_log(path):
-        table, found = read_logs(path, imported, epoch), set(LOG_COLUMNS)
+        table, present_columns = read_logs(path, imported, epoch), set(LOG_COLUMNS)
     elif path.is_dir() and "review" in columns:
-        table, found = read_folder(path, imported), {"paper_id", "review"}
+        table, present_columns = read_folder(path, imported), {"paper_id", "review"}
     else:
         table, present = read_rows(path, imported)
-        table, found = _with_known_names(table, present, columns)
-    imported.columns = tuple(sorted(found))
-    imported.ignored_columns = tuple(sorted(found - columns.keys()))
-    lacking = [name for name, needed in columns.items() if needed and name not in found]
-    if "review" in columns and not found & {"review", "judgments"}:
+        table, present_columns = _with_known_names(table, present, columns)
+    imported.columns = tuple(sorted(present_columns))
+    imported.ignored_columns = tuple(sorted(present_columns - columns.keys()))
+    lacking = [name for name, needed in columns.items() if needed and name not in present_columns]
+    if "review" in columns and not present_columns & {"review", "judgments"}:
         lacking.append("review")
     if lacking and table:
         renamed = [f"{meant} to {name}" for name in lacking if (meant := likely(name, imported.ignored_columns))]
@@ -76,9 +76,9 @@ def rows_of(
         known = "" if len(renamed) == len(lacking) else f"; columns read: {', '.join(columns)}"
         raise SourceError(
             f"{path.name} has no column {' and no column '.join(lacking)}{hints}; columns there: "
-            f"{', '.join(sorted(found)) or 'none'}{known}"
+            f"{', '.join(sorted(present_columns)) or 'none'}{known}"
         )
-    if keep is not None and "row" not in found:
+    if keep is not None and "row" not in present_columns:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
     written = path.name.removesuffix(".gz").endswith(".csv")
     for number, row in table:
@@ -124,7 +124,13 @@ def rows_of_one(path: Path, table: Sequence[tuple[int, Row]], by: str) -> list[t
     """
     named = dict.fromkeys(name for _, row in table for name in row if has(row, name))
     column = next(
-        (one for meant in ("candidate", *SURELY_MEANT) for one in named if one.strip().lower() == meant), None
+        (
+            column_name
+            for meant in ("candidate", *SURELY_MEANT)
+            for column_name in named
+            if column_name.strip().lower() == meant
+        ),
+        None,
     )
     names = list(dict.fromkeys(str(row[column]) for _, row in table if has(row, column))) if column else []
     if len(names) > 1 and by not in names:
@@ -151,6 +157,6 @@ def likely(name: str, unread: Collection[str]) -> str | None:
 
     Upper and lower case count as equal.
     """
-    spelt = {one.strip().lower(): one for one in unread}
+    spelt = {column.strip().lower(): column for column in unread}
     near = difflib.get_close_matches(name, spelt, n=1, cutoff=0.7)
-    return next((one for low, one in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)
+    return next((column for low, column in spelt.items() if low in (*OFTEN_MEANT.get(name, ()), *near)), None)

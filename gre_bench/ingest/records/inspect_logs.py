@@ -119,9 +119,9 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
     _check_configurations(path, logs)
     samples = [sample for file, log in logs for sample in _samples(file, log)]
     if epoch is not None:
-        there = sorted({sample.epoch for sample in samples})
-        if epoch not in there:
-            raise SourceError(f"{path.name} has no sample of epoch {epoch}; its epochs: {listed(map(str, there))}")
+        epochs = sorted({sample.epoch for sample in samples})
+        if epoch not in epochs:
+            raise SourceError(f"{path.name} has no sample of epoch {epoch}; its epochs: {listed(map(str, epochs))}")
         samples = [sample for sample in samples if sample.epoch == epoch]
     return choose(samples, imported)
 
@@ -210,12 +210,12 @@ def _samples(file: Path, log: EvalLog) -> Iterator[LoggedSample]:
     papers = {}
     for sample in log.samples or ():
         papers[sample.id] = paper_id = paper_of(sample.id, sample.metadata)
-        found = LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
-        yield found
-    there = {(sample.id, sample.epoch) for sample in log.samples or ()}
+        logged = LoggedSample(candidate, paper_id, sample.epoch, started, file.name, *_review(log, sample))
+        yield logged
+    present = {(sample.id, sample.epoch) for sample in log.samples or ()}
     for name in log.eval.dataset.sample_ids or ():
         for epoch in range(1, (log.eval.config.epochs or 1) + 1):
-            if (name, epoch) not in there:
+            if (name, epoch) not in present:
                 paper_id = papers.get(name, str(name))
                 why = f"it has no sample in {file.name}, whose status is {log.status}"
                 yield LoggedSample(candidate, paper_id, epoch, started, file.name, None, why, log.status != "success")
@@ -226,8 +226,8 @@ def _review(log: EvalLog, sample: EvalSample) -> tuple[str | None, str, bool, bo
     if log.invalidated or sample.invalidation is not None:
         return None, "it was invalidated", False, False
     if sample.error is not None:
-        said = (sample.error.message.splitlines() or [""])[0][:200]
-        return None, f"its sample ended with an error: {said}", True, False
+        message = (sample.error.message.splitlines() or [""])[0][:200]
+        return None, f"its sample ended with an error: {message}", True, False
     stop = stop_of(sample.output)
     review, problem = read_output(sample.output.completion, stop)
     if review is None:
@@ -263,8 +263,8 @@ def choose(samples: Iterable[LoggedSample], imported: Imported) -> list[tuple[in
         counts["of a later epoch"] += sum(other.epoch != best.epoch for other in others)
         counts["of an earlier log"] += sum(other.epoch == best.epoch for other in others)
     imported.notes += [
-        f"reviews {what}{'' if what.startswith('cut') else ', not taken'}: {count}"
-        for what, count in counts.items()
+        f"reviews {reason}{'' if reason.startswith('cut') else ', not taken'}: {count}"
+        for reason, count in counts.items()
         if count
     ]
     if unfinished := sum(refusal.code == UNFINISHED for refusal in imported.refusals):

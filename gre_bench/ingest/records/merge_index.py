@@ -114,10 +114,10 @@ class MergeIndex:
         old = self.reviews.get(review.review_id)
         if old is None:
             return review, judgments
-        found = filled(old, review if named else replace(review, candidate=old.candidate))
-        if found is None:
+        merged = filled(old, review if named else replace(review, candidate=old.candidate))
+        if merged is None:
             raise RefusedError(f"review id {review.review_id} is already there with other content", CONFLICT)
-        return found, judgments
+        return merged, judgments
 
     def check(self, review: Review, make_papers: bool) -> None:
         """Raises `RefusedError` if the paper of *review* is unknown, or if another review holds the same position.

@@ -80,14 +80,14 @@ def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
     return _Reading(venue).read(notes)
 
 
-def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
-    """Returns the new records among *found*, compared with the known *papers* and *reviews* by id.
+def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str, Review]) -> Imported:
+    """Returns the new records among *notes*, compared with the known *papers* and *reviews* by id.
 
     A record that differs from the known one is refused. Of papers, only title and abstract are compared, because a
     known paper may have a text and a row that notes lack.
     """
     imported = Imported()
-    for number, paper in enumerate(found.papers, start=1):
+    for number, paper in enumerate(notes.papers, start=1):
         old = papers.get(paper.paper_id)
         if old is None:
             imported.papers.append(paper)
@@ -96,7 +96,7 @@ def new_records(found: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
             imported.refusals.append(Refusal(number, f"paper {paper.paper_id}", reason))
         else:
             imported.unchanged += 1
-    for number, review in enumerate(found.reviews, start=1):
+    for number, review in enumerate(notes.reviews, start=1):
         if review.review_id not in reviews:
             imported.reviews.append(review)
         elif reviews[review.review_id] != review:
@@ -146,7 +146,7 @@ class _Reading:
     def __init__(self, venue: Venue):
         self.venue = venue
         self.counts: Counter[str] = Counter()
-        self.found: dict[str, list[str]] = defaultdict(list)
+        self.problems: dict[str, list[str]] = defaultdict(list)
         self.papers: dict[str, Paper] = {}
         self.reviews: list[Review] = []
         self.decisions: dict[str, str] = {}
@@ -170,10 +170,10 @@ class _Reading:
             raise SourceError(f"no submission of {self.venue.name} is among {self.counts['notes']} notes{first}")
         for note in replies:
             self.counts[self._reply(note)] += 1
-        strange = [self._line(what, ids) for what, ids in self.found.items()]
-        self.counts["unclear"] = sum(len(ids) for ids in self.found.values())
+        strange = [self._line(problem, ids) for problem, ids in self.problems.items()]
+        self.counts["unclear"] = sum(len(ids) for ids in self.problems.values())
         counts = {name: self.counts[name] for name in ("notes", *OUTCOMES, "no_rating", "unclear")}
-        papers, unclear = [*self.papers.values()], dict(self.found)
+        papers, unclear = [*self.papers.values()], dict(self.problems)
         return Notes(papers, self.reviews, self.decisions, counts, strange, unclear, self.strata)
 
     def _envelope(self, raw: Mapping[str, Any], seen: set[str]) -> _Note | str:
@@ -191,9 +191,13 @@ class _Reading:
             self.left_out |= {note_id} if note_id == forum else set()
             return "deleted"
         invitations = [raw.get("invitation")] if self.venue.api == 1 else raw.get("invitations")
-        if not isinstance(invitations, list) or not invitations or not all(isinstance(one, str) for one in invitations):
+        if (
+            not isinstance(invitations, list)
+            or not invitations
+            or not all(isinstance(entry, str) for entry in invitations)
+        ):
             return self._strange(f"no invitation as notes of API v{self.venue.api} have it", note_id, "unreadable")
-        invitation = creating([one for one in invitations if isinstance(one, str)])
+        invitation = creating([entry for entry in invitations if isinstance(entry, str)])
         if not invitation.startswith(f"{self.venue.group}/"):
             return self._strange(f"its invitation does not begin with {self.venue.group}/", note_id, "other_venue")
         if not isinstance(forum, str) or not isinstance(raw.get("content"), Mapping):
@@ -302,18 +306,18 @@ class _Reading:
         self._strange(f"field {field!r} has not the form of API v{self.venue.api}", note.note_id)
         return None
 
-    def _strange(self, what: str, item: str, outcome: str = "") -> str:
-        """Records that the note *item* has the unexpected content *what*.
+    def _strange(self, problem: str, item: str, outcome: str = "") -> str:
+        """Records that the note *item* has the unexpected content *problem*.
 
         Returns *outcome*, so that the caller can return it as the note's outcome.
         """
-        self.found[what].append(item)
+        self.problems[problem].append(item)
         return outcome
 
     def _first_strange(self) -> str:
-        return next((f"; {self._line(what, ids)}" for what, ids in self.found.items()), "")
+        return next((f"; {self._line(problem, ids)}" for problem, ids in self.problems.items()), "")
 
     @staticmethod
-    def _line(what: str, items: list[str]) -> str:
+    def _line(problem: str, items: list[str]) -> str:
         more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-        return f"{what}: {', '.join(items[:_SHOWN])}{more}"
+        return f"{problem}: {', '.join(items[:_SHOWN])}{more}"

@@ -48,7 +48,7 @@ def is_due(note: Note, released_ms: int | None) -> bool:
 
 
 def _by_history(history: Sequence[Note], released_ms: int | None, decided_ms: int | None) -> Status:
-    by_id = {str(one.get("id")): one for one in history}
+    by_id = {str(edit.get("id")): edit for edit in history}
     last, previous = None, None
     for version in versions_of(history):
         stated = version.content.get("pdf")

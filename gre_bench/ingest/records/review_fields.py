@@ -36,18 +36,18 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fiel
     """
     raw = [note for note in notes if isinstance(note, Mapping)]
     kept = {review.review_id: review.paper_id for review in read_notes(raw, venue).reviews}
-    found: dict[str, Fields] = {}
+    by_review: dict[str, Fields] = {}
     for note in raw:
         review_id = note.get("id")
-        if review_id in kept and review_id not in found:
-            found[review_id] = Fields(review_id, kept[review_id], _fields(note["content"], venue), _date(note))
-    return list(found.values())
+        if review_id in kept and review_id not in by_review:
+            by_review[review_id] = Fields(review_id, kept[review_id], _fields(note["content"], venue), _date(note))
+    return list(by_review.values())
 
 
 def _fields(content: Mapping[str, Any], venue: Venue) -> dict[str, str]:
     texts = {name: (_value(content, name, venue) or "").strip() for name, _ in venue.text}
-    asked = [name for name in SCORES if name in venue.other_fields]
-    scores = {name: _value(content, name, venue) for name in asked}
+    names = [name for name in SCORES if name in venue.other_fields]
+    scores = {name: _value(content, name, venue) for name in names}
     scores |= {"rating": _value(content, venue.rating, venue) if venue.rating else None}
     scores |= {"confidence": _value(content, venue.confidence, venue) if venue.confidence else None}
     return texts | {name: score.strip() for name, score in scores.items() if score and score.strip()}

@@ -58,14 +58,14 @@ def versions_of(history: Sequence[Note]) -> list[Version]:
 
     Deleted entries and entries that change no content are skipped.
     """
-    entries = [(_written_at(one), index, one) for index, one in enumerate(history) if one.get("ddate") is None]
+    entries = [(_written_at(note), index, note) for index, note in enumerate(history) if note.get("ddate") is None]
     versions: list[Version] = []
     content: dict[str, Any] = {}
-    for written_at, _, one in sorted(entries, key=lambda entry: entry[:2]):
-        set_here = _content(one)
+    for written_at, _, note in sorted(entries, key=lambda entry: entry[:2]):
+        set_here = _content(note)
         before, content = content, _applied(content, set_here)
         if set_here and (not versions or content != before):
-            versions.append(Version(str(one.get("id")), written_at, content))
+            versions.append(Version(str(note.get("id")), written_at, content))
     return versions
 
 
@@ -109,14 +109,14 @@ def choose(note: Note, history: Sequence[Note] | None, rebuttal_ms: int | None) 
     return Chosen(chosen.version_id, chosen.written_at, len(versions), "before_rebuttal" if before else "late")
 
 
-def _written_at(one: Note) -> int:
-    edit = isinstance(one.get("note"), Mapping)
-    dates = [date for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")) if (date := _date(one, name))]
+def _written_at(note: Note) -> int:
+    edit = isinstance(note.get("note"), Mapping)
+    dates = [date for name in (("tcdate", "cdate") if edit else ("tmdate", "tcdate")) if (date := _date(note, name))]
     return dates[0] if dates else 0
 
 
-def _content(one: Note) -> Mapping[str, Any]:
-    inner = one["note"] if isinstance(one.get("note"), Mapping) else one
+def _content(note: Note) -> Mapping[str, Any]:
+    inner = note["note"] if isinstance(note.get("note"), Mapping) else note
     content = inner.get("content")
     return content if isinstance(content, Mapping) else {}
 

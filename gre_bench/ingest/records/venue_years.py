@@ -75,21 +75,21 @@ def newest_year(venue: str, on: date, path: Path | None = None) -> int:
     return known[venue].newest(on)
 
 
-def confirm_form(venue: Venue, found: Notes) -> None:
-    """Raises `SourceError` if the notes *found* do not have the form that *venue* assumes.
+def confirm_form(venue: Venue, notes: Notes) -> None:
+    """Raises `SourceError` if the notes *notes* do not have the form that *venue* assumes.
 
     The message names each difference. A difference is unexpected content in more than one review in a hundred, a
     section that no review has, or too few ratings.
     """
-    reviews = len(found.reviews)
+    reviews = len(notes.reviews)
     if not reviews:
         raise SourceError(_unfit(venue, [f"no note is a {' or '.join(venue.reviews)}"]))
-    wrong = [f"{what} ({len(ids)} notes)" for what, ids in found.unclear.items() if len(ids) > ODD * reviews]
+    wrong = [f"{problem} ({len(ids)} notes)" for problem, ids in notes.unclear.items() if len(ids) > ODD * reviews]
     for heading in venue.headings:
-        if not any(f"{heading}\n" in (review.text or "") for review in found.reviews):
+        if not any(f"{heading}\n" in (review.text or "") for review in notes.reviews):
             wrong.append(f"no review has the section {heading.removesuffix(':')!r}")
-    if venue.rating and found.counts["no_rating"] > reviews / 2:
-        wrong.append(f"{found.counts['no_rating']} of {reviews} reviews have no usable {venue.rating}")
+    if venue.rating and notes.counts["no_rating"] > reviews / 2:
+        wrong.append(f"{notes.counts['no_rating']} of {reviews} reviews have no usable {venue.rating}")
     if wrong:
         raise SourceError(_unfit(venue, wrong))
 

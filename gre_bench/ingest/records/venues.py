@@ -120,9 +120,9 @@ class Venue(BaseModel):
         kinds = (self.submissions, self.withdrawn, self.desk_rejected, self.reviews, self.decisions, self.other_replies)
         scores = [name for name in (self.rating, self.confidence) if name]
         fields = [*(field for field, _ in self.text), *scores, *self.other_fields]
-        for what, names in (("kind", [name for group in kinds for name in group]), ("field", fields)):
+        for kind, names in (("kind", [name for group in kinds for name in group]), ("field", fields)):
             if twice := [name for name, count in Counter(names).items() if count > 1]:
-                raise ValueError(f"{what} {twice[0]!r} is named twice")
+                raise ValueError(f"{kind} {twice[0]!r} is named twice")
         if (self.status == "venueid") != bool(self.kept):
             raise ValueError("status venueid needs kept, the endings of the venueids that are kept; no other has it")
         if self.status == "venueid" and self.api == 1:

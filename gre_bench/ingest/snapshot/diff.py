@@ -46,10 +46,10 @@ def changes(before: Snapshot, after: Snapshot) -> dict[str, Any]:
     lines: list[str] = []
     counts: dict[str, int] = {}
 
-    def note(what: str, note_id: str, seen: Seen, more: str = "") -> None:
-        counts[f"{what} {seen.kind}"] = counts.get(f"{what} {seen.kind}", 0) + 1
+    def note(change: str, note_id: str, seen: Seen, more: str = "") -> None:
+        counts[f"{change} {seen.kind}"] = counts.get(f"{change} {seen.kind}", 0) + 1
         where = "" if note_id == seen.forum else f" of paper {seen.forum}"
-        lines.append(f"{what} {seen.kind} {note_id}{where}{more}")
+        lines.append(f"{change} {seen.kind} {note_id}{where}{more}")
 
     for note_id in sorted(new.keys() | old.keys()):
         was, now = old.get(note_id), new.get(note_id)
@@ -82,7 +82,7 @@ def _seen(notes: Iterable[Mapping[str, Any]]) -> dict[str, Seen]:
         stated = note.get("content")
         content = stated if isinstance(stated, Mapping) else {}
         values = {name: _plain(value) for name, value in content.items()}
-        listed = [one for one in note.get("invitations") or [note.get("invitation")] if isinstance(one, str)]
+        listed = [entry for entry in note.get("invitations") or [note.get("invitation")] if isinstance(entry, str)]
         results[note["id"]] = Seen(
             kind=kind_of(creating(listed)) if listed else "note",
             forum=str(note.get("forum")),

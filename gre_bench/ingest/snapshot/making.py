@@ -113,8 +113,8 @@ def ordered(notes: Iterable[Row]) -> Iterator[Row]:
             raise SourceError(f"note {number} is not a JSON object")
         forum = note.get("forum")
         forums.setdefault(forum if isinstance(forum, str) else number, []).append(note)
-    for forum, those in forums.items():
-        yield from sorted(those, key=lambda note: note.get("id") != forum)
+    for forum, members in forums.items():
+        yield from sorted(members, key=lambda note: note.get("id") != forum)
 
 
 def _put_notes(beside: Path, notes: Iterable[Row]) -> tuple[set[str], int, Frozen]:

@@ -34,16 +34,16 @@ def public_rows(snapshot: Snapshot, venue: Venue) -> Iterator[dict[str, Any]]:
     The text is None if its licence does not allow publication. Nothing else of a note is included: no signatures,
     readers, writers, authors, or fields that may name somebody.
     """
-    found = read_notes(snapshot.reviewed(), venue)
+    records = read_notes(snapshot.reviewed(), venue)
     licences = {note["id"]: note.get("license") for note in snapshot.notes() if isinstance(note.get("id"), str)}
     chosen = {row["review_id"]: row for row in snapshot.reviews()}
     papers = snapshot.papers()
-    for paper in found.papers:
+    for paper in records.papers:
         more = {name: papers.get(paper.paper_id, {}).get(name) for name in ("pdf", "pdf_version_status", "sampled")}
-        row = {"kind": "paper", "paper_id": paper.paper_id, "decision": found.decisions.get(paper.paper_id)}
+        row = {"kind": "paper", "paper_id": paper.paper_id, "decision": records.decisions.get(paper.paper_id)}
         text = "\n\n".join(part for part in (paper.title, paper.abstract) if part)
         yield row | more | _text(text, licences.get(paper.paper_id))
-    for review in found.reviews:
+    for review in records.reviews:
         more = {name: chosen.get(review.review_id, {}).get(name) for name in ("version", "written_at", "rule")}
         row = {"kind": "review", "paper_id": review.paper_id, "review_id": review.review_id, "rating": review.rating}
         yield row | more | _text(review.text or "", licences.get(review.review_id))

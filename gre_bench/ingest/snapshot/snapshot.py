@@ -93,7 +93,7 @@ class Snapshot:
         histories = dict(self.histories()) if due else {}
         for note in self.notes():
             if note.get("id") in due:
-                known = {one.version_id: one for one in versions_of(histories[note["id"]])}
+                known = {version.version_id: version for version in versions_of(histories[note["id"]])}
                 note = note | {"content": known[due[note["id"]]].content}
             yield note
 

@@ -68,7 +68,7 @@ class TransformersLM:
         """
         weights = open_weights(folder, device=device, dtype=dtype, attention=attention, quantisation=quantisation)
         with blamed(weights.folder, "its chats cannot be scored"):
-            template = ChatTemplate.of(weights.tokenizer)
+            template = ChatTemplate.from_tokenizer(weights.tokenizer)
         with blamed(weights.folder, "it cannot be run"):
             chosen, remark = engine_for(weights, template, engine, token_budget)
         lm = cls(weights, template, chosen, max_tokens)

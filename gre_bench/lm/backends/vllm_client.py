@@ -127,8 +127,8 @@ class SharedConnections:
         answer = await self._once("GET", path, None)
         if isinstance(answer, dict):
             return answer
-        said = f"answered {answer.status}: {answer.said}" if isinstance(answer, Refusal) else str(answer[0])
-        raise LMError(f"no vLLM server at {self._http.base_url}: {said}; start one, or set evaluation_lm.endpoint")
+        reason = f"answered {answer.status}: {answer.message}" if isinstance(answer, Refusal) else str(answer[0])
+        raise LMError(f"no vLLM server at {self._http.base_url}: {reason}; start one, or set evaluation_lm.endpoint")
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | Refusal | SpanError:
         """Posts *body* as JSON to *path* and returns the JSON object that the server answers.
@@ -173,19 +173,23 @@ class SharedConnections:
         except httpx2.HTTPError as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
         if passes(response.status_code):
-            said = self._said(response)
-            if "not json compliant" in said.lower():
-                return Refusal(response.status_code, said)
-            return f"{response.status_code}: {said}", retry_after(response.headers)
+            message = self._message_of(response)
+            if "not json compliant" in message.lower():
+                return Refusal(response.status_code, message)
+            return f"{response.status_code}: {message}", retry_after(response.headers)
         if response.status_code != 200:
-            return Refusal(response.status_code, self._said(response))
+            return Refusal(response.status_code, self._message_of(response))
         try:
             tree = response.json()
         except (ValueError, RecursionError):
-            return f"an answer that is not JSON: {self._said(response)}", None
-        return tree if isinstance(tree, dict) else Refusal(200, f"JSON that is not an object: {self._said(response)}")
+            return f"an answer that is not JSON: {self._message_of(response)}", None
+        return (
+            tree
+            if isinstance(tree, dict)
+            else Refusal(200, f"JSON that is not an object: {self._message_of(response)}")
+        )
 
-    def _said(self, response: Response) -> str:
+    def _message_of(self, response: Response) -> str:
         """Returns the error message in *response* as one line of at most 300 characters; the API key is masked."""
         text = response.text
         try:

@@ -100,7 +100,7 @@ class VLLM:
         # The server needs room for one more token than the request holds.
         limit = min((size for size in (context and context - 1, max_tokens) if size), default=None)
         lm = cls(client, name, template, identity, limit)
-        client.run(lm._tried, [template.encode(_TRIAL)])
+        client.run(lm._probe, [template.encode(_TRIAL)])
         return lm
 
     @property
@@ -121,7 +121,7 @@ class VLLM:
         """
         encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
         due = sorted({item for item in encoded.values() if isinstance(item, Conversation)}, key=lambda item: item.ids)
-        answers = dict(zip(due, self._client.run(self._asked, due), strict=True)) if due else {}
+        answers = dict(zip(due, self._client.run(self._span_logprobs, due), strict=True)) if due else {}
         return [_answer(item, answers) for item in (encoded[prediction] for prediction in predictions)]
 
     def _encoded(self, prediction: Prediction) -> Conversation | SpanError:
@@ -134,7 +134,7 @@ class VLLM:
             return SpanError("too_long", f"the conversation has {length} tokens, the evaluation LM takes {self._limit}")
         return conversation
 
-    async def _asked(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
+    async def _span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
         Sends up to three requests, and stops at the first answer that holds all log-probabilities:
@@ -152,7 +152,7 @@ class VLLM:
             if isinstance(answer, SpanError):
                 return answer
             if isinstance(answer, Refusal):
-                self._leave_given(answer.said)
+                self._leave_given(answer.message)
             elif (logprobs := wire.read_given(answer, conversation)) is not None:
                 return logprobs
         return await self._whole(connections, conversation)
@@ -163,7 +163,7 @@ class VLLM:
             return self._refused(answer)
         return answer if isinstance(answer, SpanError) else wire.read_whole(answer, conversation)
 
-    async def _tried(self, connections: SharedConnections, trial: Conversation) -> None:
+    async def _probe(self, connections: SharedConnections, trial: Conversation) -> None:
         """Scores *trial* with both kinds of request (see `vllm_wire`) and compares the log-probabilities.
 
         If the *given* request fails, or if the log-probabilities differ too much, only *whole* requests are sent from
@@ -184,7 +184,7 @@ class VLLM:
         answer = await connections.post(wire.GIVEN, wire.ask_given(self._model, trial, afresh=True))
         given = wire.read_given(answer, trial) if isinstance(answer, dict) else None
         if isinstance(answer, Refusal):
-            self._leave_given(answer.said)
+            self._leave_given(answer.message)
         elif isinstance(given, list) and (gap := _gap(given, whole)) > LARGEST_GAP[self._identity.dtype]:
             self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
         elif not isinstance(given, list):
@@ -204,12 +204,12 @@ class VLLM:
 
     def _refused(self, refusal: Refusal) -> SpanError:
         if closed(refusal):
-            raise LMError(f"vLLM server {self._client.endpoint} answered {refusal.status}: {refusal.said}")
+            raise LMError(f"vLLM server {self._client.endpoint} answered {refusal.status}: {refusal.message}")
         return refusal.meaning()
 
 
-def _gap(one: Sequence[float], other: Sequence[float]) -> float:
-    return max(abs(a - b) for a, b in zip(one, other, strict=True))
+def _gap(first: Sequence[float], second: Sequence[float]) -> float:
+    return max(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
 def _answer(item: Conversation | SpanError, answers: dict[Conversation, Logprobs]) -> SpanLogprob | SpanError:
@@ -233,7 +233,7 @@ def _template(folder: Path) -> ChatTemplate:
     with blamed(folder, "its tokenizer cannot be read"):
         tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
     with blamed(folder, "its chats cannot be scored"):
-        return ChatTemplate.of(tokenizer)
+        return ChatTemplate.from_tokenizer(tokenizer)
 
 
 def _digest(folder: Path, revision: str | None) -> str:

@@ -39,11 +39,11 @@ class Refusal:
     """The server's refusal of a request.
 
     - *status*: the HTTP status.
-    - *said*: the server's message, as one line.
+    - *message*: the server's message, as one line.
     """
 
     status: int
-    said: str
+    message: str
 
     def meaning(self) -> SpanError:
         """Returns the `SpanError` for the refused conversation.
@@ -51,12 +51,12 @@ class Refusal:
         Its code is ``too_long``, ``not_finite`` (a log-probability was not a number) or ``refused_request`` (any other
         reason).
         """
-        said = self.said.lower()
-        if any(sign in said for sign in _LENGTH):
-            return SpanError("too_long", f"the conversation is too long for the vLLM server: {self.said}")
-        if any(sign in said for sign in _NO_NUMBER):
-            return _broken("not_finite", f"log-probabilities that are not numbers: {self.said}")
-        return SpanError("refused_request", f"the vLLM server answered {self.status}: {self.said}", broken=True)
+        lowered = self.message.lower()
+        if any(sign in lowered for sign in _LENGTH):
+            return SpanError("too_long", f"the conversation is too long for the vLLM server: {self.message}")
+        if any(sign in lowered for sign in _NO_NUMBER):
+            return _broken("not_finite", f"log-probabilities that are not numbers: {self.message}")
+        return SpanError("refused_request", f"the vLLM server answered {self.status}: {self.message}", broken=True)
 
 
 def ask_whole(model: str, conversation: Conversation, alternatives: int = 0) -> dict[str, Any]:
@@ -165,5 +165,5 @@ def _finite(values: list[float]) -> Logprobs:
     return values
 
 
-def _broken(code: str, what: str) -> SpanError:
-    return SpanError(code, f"the vLLM server answered with: {what}", broken=True)
+def _broken(code: str, problem: str) -> SpanError:
+    return SpanError(code, f"the vLLM server answered with: {problem}", broken=True)

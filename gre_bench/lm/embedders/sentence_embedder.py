@@ -49,8 +49,8 @@ class SentenceEmbedder:
             import torch
             from sentence_transformers import SentenceTransformer
         except ImportError as error:
-            what = "sentence-transformers is not installed: pip install 'gre-bench[lm]'"
-            raise LMError(what) from error
+            problem = "sentence-transformers is not installed: pip install 'gre-bench[lm]'"
+            raise LMError(problem) from error
         if device == "auto":
             device = "cuda" if torch.cuda.is_available() else "cpu"
         elif device == "cuda" and not torch.cuda.is_available():

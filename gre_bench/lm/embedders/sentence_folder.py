@@ -27,8 +27,8 @@ def modules(folder: Path) -> list[Path]:
     Raises `LMError` if a file is missing, or if a module needs code or weights other than safetensors.
     """
     if not folder.is_dir():
-        what = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
-        raise LMError(f"embedder {folder}: {what}")
+        problem = f"there is no such folder; give one that holds a downloaded model{hint(folder)}"
+        raise LMError(f"embedder {folder}: {problem}")
     listing = _json(folder, folder / "modules.json")
     if not isinstance(listing, list) or not all(isinstance(module, dict) for module in listing):
         raise LMError(f"embedder {folder}: modules.json is no list of modules")
@@ -107,7 +107,7 @@ def _json(folder: Path, path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        what = f"no {path.name}; the folder must be that of a sentence-transformers model"
-        raise LMError(f"embedder {folder}: {what}") from None
+        problem = f"no {path.name}; the folder must be that of a sentence-transformers model"
+        raise LMError(f"embedder {folder}: {problem}") from None
     except (OSError, ValueError, RecursionError) as error:
         raise LMError(f"embedder {folder}: {path.name} cannot be read: {error}") from None

@@ -44,7 +44,7 @@ class Batches:
         due = self._batches(conversations)[::-1]
         while due:
             batch = due.pop()
-            values = self._tried([conversations[number] for number in batch])
+            values = self._try_batch([conversations[number] for number in batch])
             if values is not None:
                 answers |= dict(zip(batch, values, strict=True))
             elif len(batch) > 1:
@@ -70,7 +70,7 @@ class Batches:
                 batches.append([number])
         return batches
 
-    def _tried(self, batch: Sequence[Conversation]) -> list[list[float]] | None:
+    def _try_batch(self, batch: Sequence[Conversation]) -> list[list[float]] | None:
         try:
             return self._forward(batch)
         except RuntimeError as error:

@@ -70,15 +70,15 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
     conversations = [template.encode(render(prediction)) for prediction in predictions]
     expected, computed = OneByOne(weights).logprobs(conversations), engine.logprobs(conversations)
     worst = 0.0
-    for wanted, got in zip(expected, computed, strict=True):
+    for wanted, actual in zip(expected, computed, strict=True):
         if isinstance(wanted, SpanError):
             raise wanted
-        if isinstance(got, SpanError):
-            raise got
+        if isinstance(actual, SpanError):
+            raise actual
         if not all(map(math.isfinite, wanted)):
             # The model itself is broken; its numbers are refused when predictions are scored.
             return None
-        gaps = [abs(a - b) for a, b in zip(wanted, got, strict=True)]
+        gaps = [abs(a - b) for a, b in zip(wanted, actual, strict=True)]
         worst = max(worst, *(gap if math.isfinite(gap) else math.inf for gap in gaps))
     if worst <= ALLOWED[weights.dtype]:
         return None

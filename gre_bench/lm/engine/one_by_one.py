@@ -30,9 +30,9 @@ class OneByOne:
 
         A conversation that does not fit into memory gets a `SpanError`.
         """
-        return [self._one(conversation) for conversation in conversations]
+        return [self._span(conversation) for conversation in conversations]
 
-    def _one(self, conversation: Conversation) -> list[float] | SpanError:
+    def _span(self, conversation: Conversation) -> list[float] | SpanError:
         try:
             return self._forward(conversation)
         except RuntimeError as error:

@@ -100,7 +100,7 @@ class TokenTrie:
     def __init__(self, conversations: Sequence[Conversation]):
         order = sorted(range(len(conversations)), key=lambda number: conversations[number].ids)
         read = [conversations[number].ids[: conversations[number].last] for number in order]
-        shared = [0, *(_shared(one, other) for one, other in pairwise(read))]
+        shared = [0, *(_shared(first, second) for first, second in pairwise(read))]
         self.sizes = [conversation.last - conversation.first + 1 for conversation in conversations]
         offsets = [0, *accumulate(self.sizes)]
         ids: list[int] = []
@@ -164,8 +164,8 @@ class TokenTrie:
                 links.append(Link(queries, (key, key + last - first), len(links)))
             key += last - first
         own, above = [], list(links)
-        here = slice(np.searchsorted(self._stops, start, "right"), np.searchsorted(self._starts, stop, "left"))
-        for segment in self.segments[here]:
+        overlapping = slice(np.searchsorted(self._stops, start, "right"), np.searchsorted(self._starts, stop, "left"))
+        for segment in self.segments[overlapping]:
             first, last, end = max(segment.start, start), min(segment.stop, stop), min(segment.end, stop)
             own.append((first - start, last - start))
             while above and above[-1].queries[1] <= first - start:
@@ -177,12 +177,12 @@ class TokenTrie:
         return tuple(own), tuple(links)
 
 
-def _shared(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    """Returns the length of the longest common prefix of *one* and *other*."""
-    low, high = 0, min(len(one), len(other))
+def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
+    """Returns the length of the longest common prefix of *first* and *second*."""
+    low, high = 0, min(len(first), len(second))
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+        low, high = (middle, high) if first[low:middle] == second[low:middle] else (low, middle - 1)
     return low
 
 

@@ -54,13 +54,13 @@ class Trie:
         trie_attention.register()
         self._model = weights.model
         self._attention = weights.attention
-        self._budget = self._asked = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
+        self._budget = self._set_budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
         self.remarks: list[str] = []
 
     @property
     def plan(self) -> str:
         """Says how this engine divides its work into forward passes: the budget and the kind of device."""
-        return f"{self._asked} tokens on {self._model.device.type}"
+        return f"{self._set_budget} tokens on {self._model.device.type}"
 
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
         """Returns the log-probability of each token of each span in nats.
@@ -76,7 +76,7 @@ class Trie:
         with self._attending():
             while due:
                 pack = due.pop()
-                done = self._tried(pack, kept)
+                done = self._try_pack(pack, kept)
                 if done is not None:
                     slots = torch.from_numpy(pack.slots)
                     (values[slots], kept), answered[slots] = done, True
@@ -94,7 +94,7 @@ class Trie:
             )
         ]
 
-    def _tried(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept] | None:
+    def _try_pack(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept] | None:
         try:
             return self._forward(pack, kept)
         except RuntimeError as error:

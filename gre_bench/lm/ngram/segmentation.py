@@ -94,8 +94,8 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
     gaps[_WORD, _WORD, 0] = 0
     for text in texts:
         spelled = split(text)
-        before, here = _kinds_of_tokens(spelled.words)
-        np.add.at(gaps, (before, here, np.array([_kind_of_gap(gap) for gap in spelled.gaps], dtype=int)), 1)
+        before, after = _kinds_of_tokens(spelled.words)
+        np.add.at(gaps, (before, after, np.array([_kind_of_gap(gap) for gap in spelled.gaps], dtype=int)), 1)
         kinds, letters = _kinds_of_capitals(spelled)
         np.add.at(capitals, (before[letters > 0], kinds[letters > 0]), 1)
     return {"gaps": gaps, "capitals": capitals}
@@ -116,22 +116,22 @@ class Form:
 
     def logprobs(self, spelled: Spelled) -> np.ndarray:
         """Returns, for each token, the log-probability of its gap plus that of its capitals, in nats."""
-        before, here = _kinds_of_tokens(spelled.words)
-        return self._of_gaps(spelled, before, here) + self._of_capitals(spelled, before)
+        before, after = _kinds_of_tokens(spelled.words)
+        return self._of_gaps(spelled, before, after) + self._of_capitals(spelled, before)
 
-    def _of_gaps(self, spelled: Spelled, before: np.ndarray, here: np.ndarray) -> np.ndarray:
+    def _of_gaps(self, spelled: Spelled, before: np.ndarray, after: np.ndarray) -> np.ndarray:
         """Returns the log-probability of each gap in nats.
 
-        *before* and *here* hold the kinds of the tokens before and after each gap. The model makes a gap in one of
+        *before* and *after* hold the kinds of the tokens before and after each gap. The model makes a gap in one of
         three ways: empty, one space, or a random string of white space whose length is geometric with parameter 1/2.
         The probabilities of all ways that give the same gap are added.
         """
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
-        stop = np.where((before == _WORD) & (here == _WORD), 0.0, _LOG_HALF)
-        anything = self._gaps[before, here, 2] + lengths * self._one_more_space + stop
+        stop = np.where((before == _WORD) & (after == _WORD), 0.0, _LOG_HALF)
+        anything = self._gaps[before, after, 2] + lengths * self._one_more_space + stop
         plain = [len(gap) < 2 and gap in " " for gap in spelled.gaps]
-        return np.logaddexp(anything, np.where(plain, self._gaps[before, here, kinds], -np.inf))
+        return np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
         """Returns the log-probability of each token's capitals in nats.
@@ -153,10 +153,10 @@ def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     The kind of the token before is line start (0), word (1) or mark (2). The token's own kind is newline (0), word (1),
     mark (2) or end (3).
     """
-    here = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
-    before = np.concatenate(([_LINE], here[:-1]))
-    here[-1] = _END
-    return before, here
+    after = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
+    before = np.concatenate(([_LINE], after[:-1]))
+    after[-1] = _END
+    return before, after
 
 
 def _kind_of_gap(gap: str) -> int:

@@ -27,8 +27,8 @@ def refuse_unready(entry: Pretrained) -> None:
     """Raises `SettingsError` if a package that the conversion of *entry* needs is not installed."""
     packages = ("torch", "transformers", "gguf") if entry.conversion == "gguf" else ()
     if lacks := [name for name in packages if importlib.util.find_spec(name) is None]:
-        what = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
-        raise SettingsError(f"{what}: pip install 'gre-bench[lm]'")
+        problem = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
+        raise SettingsError(f"{problem}: pip install 'gre-bench[lm]'")
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:

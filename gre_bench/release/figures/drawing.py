@@ -15,7 +15,7 @@ from gre_bench.release.figures.ranks import ranks
 from gre_bench.release.figures.scores import scores
 from gre_bench.release.pages.board import Board
 
-_WHAT = {
+_AXES = {
     "size": ("against the size of the models", "Sizes of closed models are estimates. "),
     "date": ("against the day the models came out", ""),
 }
@@ -26,7 +26,6 @@ class Drawings:
     """The figures of boards, each as SVG text.
 
     - *pictures*: each scatter plot, by (metric, kind); the kind is ``size`` or ``date``.
-    - *captions*: the caption of each scatter plot, by (metric, kind).
     - *ranks*: the plot of candidates' ranks under several metrics; None if fewer than two metrics can be compared.
     - *scores*: the plot of candidates' scores, by metric.
     - *marks*: the colour and shape of each model family.
@@ -37,16 +36,7 @@ class Drawings:
     ranks: str | None = None
     scores: Mapping[str, str] = field(default_factory=dict)
     marks: Mapping[str, Mark] = field(default_factory=dict)
-    captions: Mapping[tuple[str, str], str] = field(default_factory=dict)
     problem: str = ""
-
-    def of(self, board: Board) -> list[tuple[str, str, str]]:
-        """Returns (caption, label for screen readers, SVG) for each scatter plot of *board*."""
-        keys = [key for key in self.pictures if key[0] == board.metric]
-        return [
-            (self.captions[key], f"{board.title} {_WHAT[key[1]][0]}; the board above holds the same numbers",
-             self.pictures[key]) for key in keys
-        ]  # fmt: skip
 
     def files(self) -> dict[str, str]:
         """Returns the SVG of every figure, by file name without extension."""
@@ -63,17 +53,16 @@ def drawn(boards: Sequence[Board]) -> Drawings:
     marks = families(boards)
     if problem := lacking():
         return Drawings(problem=problem)
-    pictures, captions = {}, {}
+    pictures = {}
     for board in boards:
         for kind, draw in (("size", scatter.by_size), ("date", scatter.by_date)):
-            chart = draw(board, marks)
+            chart = draw(board, marks, _caption(board, kind))
             if chart is not None:
                 pictures[board.metric, kind] = as_svg(chart)
-                captions[board.metric, kind] = _caption(board, kind)
     gems = sorted((board for board in boards if board.metric.startswith("gem")), key=lambda board: board.place)
     chart = ranks(gems, marks)
     own = {board.metric: as_svg(drawing) for board in boards if (drawing := scores(board)) is not None}
-    return Drawings(pictures, as_svg(chart) if chart is not None else None, own, marks, captions)
+    return Drawings(pictures, as_svg(chart) if chart is not None else None, own, marks)
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
@@ -107,7 +96,7 @@ def _caption(board: Board, kind: str) -> str:
     left_out = [entry for entry in shown if not (entry.parameters if kind == "size" else entry.released)]
     many = "1 model" if len(left_out) == 1 else f"{len(left_out)} models"
     counted = f"Not drawn: {many} without that figure. " if left_out else ""
-    title, remark = _WHAT[kind]
+    title, remark = _AXES[kind]
     return f"{board.title} {title}, colour and shape by family. {shown_lines}{remark}{counted}{missing}".strip()
 
 

@@ -66,5 +66,5 @@ def _box(point: tuple[float, float], name: str, align: str, dx: float, dy: float
     return left, point[1] + dy - LINE / 2, left + wide, point[1] + dy + LINE / 2
 
 
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _meet(first: Box, second: Box) -> bool:
+    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]

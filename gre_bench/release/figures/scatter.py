@@ -7,6 +7,7 @@ baseline, and a band its interval.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,32 +21,35 @@ if TYPE_CHECKING:
     from altair import LayerChart
 
 WIDTH, HEIGHT = 400, 300
+CAPTION_WIDTH = 84  # characters of the caption that fit under a chart
 BILLIONS = "parameters, billions"
 
 
-def by_size(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
+def by_size(board: Board, marks: Mapping[str, Mark], caption: str) -> LayerChart | None:
     """Returns a chart of scores against the number of parameters (billions, logarithmic axis).
 
-    *marks*: the colour and shape of each family. Returns None if fewer than two ranked models have a known size.
+    *marks*: the colour and shape of each family. *caption*: the text under the chart. Returns None if fewer than two
+    ranked models have a known size.
     """
     entries = [entry for entry in board.ranked if entry.kind == "model" and entry.parameters]
     values = [(entry, float(entry.parameters or 0)) for entry in entries]
-    return _scatter(board, values, marks, BILLIONS, "log") if len(values) > 1 else None
+    return _scatter(board, values, marks, caption, BILLIONS, "log") if len(values) > 1 else None
 
 
-def by_date(board: Board, marks: Mapping[str, Mark]) -> LayerChart | None:
+def by_date(board: Board, marks: Mapping[str, Mark], caption: str) -> LayerChart | None:
     """Returns a chart of scores against the release dates of models.
 
-    *marks*: the colour and shape of each family. Returns None if fewer than two ranked models have a known date.
+    *marks*: the colour and shape of each family. *caption*: the text under the chart. Returns None if fewer than two
+    ranked models have a known date.
     """
     entries = [entry for entry in board.ranked if entry.kind == "model"]
     values = [(entry, entry.released.year + (entry.released.timetuple().tm_yday - 1) / 365) for entry in entries
               if entry.released]  # fmt: skip
-    return _scatter(board, values, marks, "released", "linear") if len(values) > 1 else None
+    return _scatter(board, values, marks, caption, "released", "linear") if len(values) > 1 else None
 
 
 def _scatter(
-    board: Board, values: Sequence[tuple[Entry, float]], marks: Mapping[str, Mark], title: str, kind: str
+    board: Board, values: Sequence[tuple[Entry, float]], marks: Mapping[str, Mark], caption: str, title: str, kind: str
 ) -> LayerChart:
     alt = altair()
     xs = [value for _, value in values]
@@ -82,7 +86,11 @@ def _scatter(
         base.mark_point(filled=True, size=52, opacity=1).encode(x=x, y=y, shape=shape, description=description)
     )
     layers += _names(alt, points, span, ys, kind, human)
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    below = alt.Title(
+        textwrap.wrap(caption, CAPTION_WIDTH), orient="bottom", anchor="start", frame="group", offset=10,
+        fontSize=10, fontWeight="normal", lineHeight=14, color=INK,
+    )  # fmt: skip
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=below)
 
 
 def _all(marks: Mapping[str, Mark], attribute: str) -> list[str]:

@@ -181,10 +181,10 @@ def states(outcomes: Sequence[PairOutcome]) -> dict[str, dict[str, int]]:
 
 def alike(tests: Sequence[ClaimTest]) -> dict[tuple[str, str], list[ClaimTest]]:
     """Groups the *tests* of one claim by (verdict, reason), so that metrics with the same outcome share one line."""
-    found: dict[tuple[str, str], list[ClaimTest]] = {}
+    groups: dict[tuple[str, str], list[ClaimTest]] = {}
     for test in tests:
-        found.setdefault((test.verdict, test.why), []).append(test)
-    return found
+        groups.setdefault((test.verdict, test.why), []).append(test)
+    return groups
 
 
 def few_papers(stratum: Stratum) -> str:

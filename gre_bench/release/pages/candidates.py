@@ -85,9 +85,9 @@ class CandidatePage:
     def warnings(self) -> dict[Flag, list[str]]:
         """Returns the warnings about the candidate, each with the titles of the boards that show the warning."""
         titles: dict[Flag, list[str]] = {}
-        for one in self.on_boards:
-            for flag in one.entry.flags:
-                titles.setdefault(flag, []).append(one.board.title)
+        for row in self.on_boards:
+            for flag in row.entry.flags:
+                titles.setdefault(flag, []).append(row.board.title)
         return titles
 
     @property

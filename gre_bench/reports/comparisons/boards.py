@@ -18,29 +18,29 @@ from gre_bench.reports.comparisons.sides import Side
 _FIELDS = ("evaluation_lm", "lm_digest", "writer", "synopsis_writer", "form", "ascii_fold")
 
 
-def ranked(one: Side, other: Side) -> dict[str, Any]:
+def ranked(first: Side, second: Side) -> dict[str, Any]:
     """Returns how consistently two boards rank candidates, for each metric that both boards have.
 
     If exactly one board is a published table, the result also lists both boards' scores side by side. Raises
     `SettingsError` if the two boards have no metric in common.
     """
-    rows = comparison.consistency(one.figures, other.figures)
+    rows = comparison.consistency(first.figures, second.figures)
     metrics = [row.metric for row in rows]
     if not rows:
-        raise SettingsError(f"{one.name} and {other.name} have no metric in common")
-    printed = published.printed_consistency(one.name, other.name)
-    found: dict[str, Any] = {"consistency": [{**asdict(row), "printed": printed.get(row.metric)} for row in rows]}
-    if one.signatures is not None and other.signatures is not None:
-        found["differ_in"] = _differences(one.signatures.get(metrics[0], {}), other.signatures.get(metrics[0], {}))
-    if (one.signatures is None) != (other.signatures is None):
-        figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (one, other))
+        raise SettingsError(f"{first.name} and {second.name} have no metric in common")
+    printed = published.printed_consistency(first.name, second.name)
+    result: dict[str, Any] = {"consistency": [{**asdict(row), "printed": printed.get(row.metric)} for row in rows]}
+    if first.signatures is not None and second.signatures is not None:
+        result["differ_in"] = _differences(first.signatures.get(metrics[0], {}), second.signatures.get(metrics[0], {}))
+    if (first.signatures is None) != (second.signatures is None):
+        figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
         beside = [asdict(row) for row in comparison.beside(*figures)]
-        if not _same_lms(*((one, other) if one.signatures is None else (other, one)), metrics):
+        if not _same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
             # Scores of different signatures: their ranks can be compared, but their differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
             beside = [{**row, **no_difference} for row in beside]
-        found["beside"] = beside
-    return found
+        result["beside"] = beside
+    return result
 
 
 def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
@@ -61,9 +61,9 @@ def _same_lms(table: Side, run: Side, metrics: Sequence[str]) -> bool:
     return bool(metrics)
 
 
-def _differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Returns the fields in which two signatures differ: field → [value in *one*, value in *other*]."""
-    return {name: [one.get(name), other.get(name)] for name in _FIELDS if one.get(name) != other.get(name)}
+def _differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Returns the fields in which two signatures differ: field → [value in *first*, value in *second*]."""
+    return {name: [first.get(name), second.get(name)] for name in _FIELDS if first.get(name) != second.get(name)}
 
 
 def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:

@@ -37,22 +37,24 @@ def compare_candidates(state: Path, edition: str, names: Sequence[str], metrics:
     store = Store(state, edition)
     names = [the_candidate(store, name) for name in names]
     if len(names) != 2 or names[0] == names[1]:
-        got = f"got {', '.join(names)}" if names else "got none"
-        raise SettingsError(f"--edition compares two candidates, {got}; name two: gre-bench compare A B -e {store.key}")
+        given = f"got {', '.join(names)}" if names else "got none"
+        raise SettingsError(
+            f"--edition compares two candidates, {given}; name two: gre-bench compare A B -e {store.key}"
+        )
     planned = store.read(PLANNED_SIGNATURES)
     signatures = {row["signature_id"]: row for row in shown_signatures(store, metrics)}
     boards: dict[str, list[LeaderboardRow]] = {}
     for row in store.read(LEADERBOARD, signature_ids=list(signatures)):
         boards.setdefault(row["signature_id"], []).append(row)
-    found = []
+    rows = []
     for signature_id in (*boards, *(signatures.keys() - boards.keys())):
         signature, board = signatures[signature_id], boards.get(signature_id, [])
         row = _compared(store, signature, names)
         row["board"] = None if row["problem"] else _on_the_board(store, board, names)
         specific = specific_of(signature, planned)
         row["above_chance"] = _above_chance(store, specific, names) if specific else None
-        found.append(row)
-    return {"edition": store.key, "compared": list(names), "candidates": found}
+        rows.append(row)
+    return {"edition": store.key, "compared": list(names), "candidates": rows}
 
 
 def _compared(store: Store, signature: SignatureRow, names: Sequence[str]) -> dict[str, Any]:
@@ -127,7 +129,7 @@ def leads(scored: Sequence[CandidatePairRow], names: Sequence[str]) -> dict[str,
         other = values.get((names[1], paper, reference))
         if name == names[0] and value is not None and other is not None:
             by_paper.setdefault(paper, []).append(value - other)
-    return {paper: sum(found) / len(found) for paper, found in by_paper.items()}
+    return {paper: sum(differences) / len(differences) for paper, differences in by_paper.items()}
 
 
 def _tested(scored: Sequence[CandidatePairRow]) -> list[PairTest]:

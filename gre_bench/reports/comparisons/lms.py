@@ -46,7 +46,7 @@ def are_lms(store: Store, names: Sequence[str]) -> bool:
     """
     signatures = store.read(PLANNED_SIGNATURES)
     candidates = [row["candidate_id"] for row in store.read(CANDIDATES)]
-    absent = [name for name in names if not _of(name, signatures)]
+    absent = [name for name in names if not _signatures_of(name, signatures)]
     if len(absent) == 1 and not whole(absent[0], candidates) and not set(names) & set(candidates):
         lms = {row["evaluation_lm"] for row in signatures if row["evaluation_lm"] != "none"}
         raise SettingsError(f"edition {store.key} has no scores by {absent[0]}; {did_you_mean(absent[0], lms)}")
@@ -63,17 +63,17 @@ def compare_lms(state: Path, edition: str, names: Sequence[str], metrics: Sequen
     """
     store = Store(state, edition)
     planned = [row for row in store.read(PLANNED_SIGNATURES) if not metrics or row["metric"] in metrics]
-    sides = [_of(name, planned) for name in names]
+    sides = [_signatures_of(name, planned) for name in names]
     shared = [metric for metric in dict.fromkeys(row["metric"] for row in sides[0])
               if metric in {row["metric"] for row in sides[1]}]  # fmt: skip
     if not shared:
-        asked = f" among {', '.join(metrics)}" if metrics else ""
-        raise SettingsError(f"edition {store.key}: {names[0]} and {names[1]} have no metric in common{asked}")
-    found = [_metric(store, *_closest(metric, *sides)) for metric in shared]
-    return {"edition": store.key, "compared": list(names), "evaluation_lms": found}
+        among = f" among {', '.join(metrics)}" if metrics else ""
+        raise SettingsError(f"edition {store.key}: {names[0]} and {names[1]} have no metric in common{among}")
+    rows = [_metric(store, *_closest(metric, *sides)) for metric in shared]
+    return {"edition": store.key, "compared": list(names), "evaluation_lms": rows}
 
 
-def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
+def _signatures_of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
     """Returns the signatures whose id begins with *name*, in the order of *signatures*.
 
     If there are none, returns the signatures of the evaluation LM *name*.
@@ -83,31 +83,31 @@ def _of(name: str, signatures: Sequence[SignatureRow]) -> list[SignatureRow]:
 
 
 def _closest(
-    metric: str, one: Sequence[SignatureRow], other: Sequence[SignatureRow]
+    metric: str, first: Sequence[SignatureRow], second: Sequence[SignatureRow]
 ) -> tuple[SignatureRow, SignatureRow]:
-    """Returns one signature of *metric* from *one* and one from *other*, which differ in as few fields as possible.
+    """Returns one signature of *metric* from *first* and one from *second*, which differ in as few fields as possible.
 
     Fields about the evaluation LM do not count. Among equally good choices, the first is returned. Raises
-    `SettingsError` if *one* and *other* hold the same single signature of *metric*.
+    `SettingsError` if *first* and *second* hold the same single signature of *metric*.
     """
-    both = [(a, b) for a in one for b in other if a["metric"] == b["metric"] == metric]
+    both = [(a, b) for a in first for b in second if a["metric"] == b["metric"] == metric]
     both = [(a, b) for a, b in both if a["signature_id"] != b["signature_id"]]
     if not both:
         raise SettingsError(f"{metric}: that is one signature named twice; name two")
     return min(both, key=lambda pair: len(_differing(*pair)))
 
 
-def _differing(one: SignatureRow, other: SignatureRow) -> dict[str, list[Any]]:
+def _differing(first: SignatureRow, second: SignatureRow) -> dict[str, list[Any]]:
     own = ("signature_id", *LM)
-    return {name: [one[name], other[name]] for name in one if name not in own and one[name] != other[name]}
+    return {name: [first[name], second[name]] for name in first if name not in own and first[name] != second[name]}
 
 
-def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, Any]:
-    kept = _shared(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (one, other)))
+def _metric(store: Store, first: SignatureRow, second: SignatureRow) -> dict[str, Any]:
+    kept = _shared(*(store.read(BOARD_PAIRS, signature_id=row["signature_id"]) for row in (first, second)))
     row = {
-        "metric": one["metric"], "signature_ids": [one["signature_id"], other["signature_id"]],
-        "lms": [{name: row[name] for name in LM} for row in (one, other)],
-        "differ_in": _differing(one, other), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
+        "metric": first["metric"], "signature_ids": [first["signature_id"], second["signature_id"]],
+        "lms": [{name: row[name] for name in LM} for row in (first, second)],
+        "differ_in": _differing(first, second), "pairs": len(kept.candidates), "papers": len(set(kept.papers)),
         "problem": None, "agreement": None, "order": None, "candidates": [],
     }  # fmt: skip
     try:
@@ -117,19 +117,20 @@ def _metric(store: Store, one: SignatureRow, other: SignatureRow) -> dict[str, A
     with suppress(ValueError):  # fewer than three candidates, or one LM that scores all alike
         row["agreement"] = asdict(agreement(*kept.values, kept.papers, kept.candidates, seed=SEED))
     ranked = [ranks(column, kept.papers, kept.candidates) for column in kept.values]
-    ahead = [leads(found, HUMAN) for found in tests]
+    ahead = [leads(tested, HUMAN) for tested in tests]
     row["candidates"] = [
-        {"candidate": name, "ranks": [of[name] for of in ranked], "leads": [of.get(name) for of in ahead],
-         **_by_pair(kept, name)} for name in sorted(ranked[0], key=lambda name: ranked[0][name])
+        {"candidate": name, "ranks": [by_name[name] for by_name in ranked],
+         "leads": [by_name.get(name) for by_name in ahead], **_by_pair(kept, name)}
+        for name in sorted(ranked[0], key=lambda name: ranked[0][name])
     ]  # fmt: skip
     return row | {"order": asdict(orders(*tests, alpha=ALPHA))}
 
 
-def _shared(one: Sequence[BoardPairRow], other: Sequence[BoardPairRow]) -> Shared:
+def _shared(left: Sequence[BoardPairRow], right: Sequence[BoardPairRow]) -> Shared:
     """Returns the pairs that both signatures have scored; raises `SettingsError` if there are fewer than two."""
-    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in other}
-    keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in one]
-    rows = [(*key, row["value"], values[key]) for key, row in zip(keys, one, strict=True) if key in values]
+    values = {(row["candidate_id"], row["paper_id"], row["reference_id"]): row["value"] for row in right}
+    keys = [(row["candidate_id"], row["paper_id"], row["reference_id"]) for row in left]
+    rows = [(*key, row["value"], values[key]) for key, row in zip(keys, left, strict=True) if key in values]
     if len(rows) < 2:
         raise SettingsError("the two evaluation LMs have fewer than two pairs in common")
     candidates, papers, references, first, second = zip(*rows, strict=True)
@@ -144,7 +145,7 @@ def _by_pair(kept: Shared, name: str) -> dict[str, Any]:
     from scipy.stats import spearmanr
 
     mine = [index for index, candidate in enumerate(kept.candidates) if candidate == name]
-    one, other = ([column[index] for index in mine] for column in kept.values)
-    varies = len(mine) > 2 and len(set(one)) > 1 and len(set(other)) > 1
-    found: Any = spearmanr(one, other) if varies else None
-    return {"pairs": len(mine), "spearman": found and float(found.statistic)}
+    first, second = ([column[index] for index in mine] for column in kept.values)
+    varies = len(mine) > 2 and len(set(first)) > 1 and len(set(second)) > 1
+    result: Any = spearmanr(first, second) if varies else None
+    return {"pairs": len(mine), "spearman": result and float(result.statistic)}

@@ -54,18 +54,18 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     *names*: names of releases in the folder *state*, or folders. Raises `SettingsError` for an unknown release,
     `SourceError` for an altered one.
     """
-    one, other = (_side(name, state) for name in names)
-    pairs = changed_pairs(one.folder / DATABASE, other.folder / DATABASE)
+    first, second = (_side(name, state) for name in names)
+    pairs = changed_pairs(first.folder / DATABASE, second.folder / DATABASE)
     keys = ("release", "edition", "created_at", "texts", "papers")
     return {
-        "compared": [one.name, other.name],
+        "compared": [first.name, second.name],
         "releases": [{key: side.about.get(key) for key in keys} | {"digest": manifest.digest_of(side.folder)}
-                     for side in (one, other)],
-        "metrics": [_metric(name, one, other, pairs) for name in one.signatures if name in other.signatures],
-        "only_first": [name for name in one.signatures if name not in other.signatures],
-        "only_second": [name for name in other.signatures if name not in one.signatures],
-        "provenance": provenance_differences(one.about, other.about),
-        "tables": table_differences(one.about, other.about),
+                     for side in (first, second)],
+        "metrics": [_metric(name, first, second, pairs) for name in first.signatures if name in second.signatures],
+        "only_first": [name for name in first.signatures if name not in second.signatures],
+        "only_second": [name for name in second.signatures if name not in first.signatures],
+        "provenance": provenance_differences(first.about, second.about),
+        "tables": table_differences(first.about, second.about),
     }  # fmt: skip
 
 
@@ -82,19 +82,19 @@ def _side(name: str, state: Path) -> Side:
     return Side(about["release"], folder, about, signatures, _by_signature(board), _by_signature(anchored))
 
 
-def _by_signature(found: Sequence[Row]) -> dict[str, dict[str, Row]]:
+def _by_signature(rows: Sequence[Row]) -> dict[str, dict[str, Row]]:
     kept: dict[str, dict[str, Row]] = {}
-    for row in found:
+    for row in rows:
         kept.setdefault(row["signature_id"], {})[row["candidate"]] = row
     return kept
 
 
-def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str], Row]) -> dict[str, Any]:
-    signed = one.signatures[metric], other.signatures[metric]
+def _metric(metric: str, first: Side, second: Side, pairs: Mapping[tuple[str, str], Row]) -> dict[str, Any]:
+    signed = first.signatures[metric], second.signatures[metric]
     ids = tuple(row["signature_id"] for row in signed)
     same = ids[0] == ids[1]
-    level = "ranks" if not same else "scores" if one.about["edition"] == other.about["edition"] else "differences"
-    boards = one.board.get(ids[0], {}), other.board.get(ids[1], {})
+    level = "ranks" if not same else "scores" if first.about["edition"] == second.about["edition"] else "differences"
+    boards = first.board.get(ids[0], {}), second.board.get(ids[1], {})
     candidates = [
         {"candidate": name, **_both(boards, name, ("rank", "scored", "expected", "above_chance"))}
         | (_both(boards, name, ("mean",)) if level == "scores" else {})
@@ -102,7 +102,7 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
         for name in dict.fromkeys((*boards[0], *boards[1]))
     ]
     if level == "differences":
-        _add_changes(candidates, one.anchored.get(ids[0], {}), other.anchored.get(ids[1], {}))
+        _add_changes(candidates, first.anchored.get(ids[0], {}), second.anchored.get(ids[1], {}))
     ranks = [{name: -float(row["rank"]) for name, row in board.items() if row["rank"] is not None} for board in boards]
     try:
         agreement = asdict(consistency(*ranks))
@@ -116,25 +116,25 @@ def _metric(metric: str, one: Side, other: Side, pairs: Mapping[tuple[str, str],
     }  # fmt: skip
 
 
-def _differing(one: Row, other: Row) -> dict[str, list[Any]]:
+def _differing(first: Row, second: Row) -> dict[str, list[Any]]:
     fields = [field.name for field in dataclasses.fields(Signature)]
-    return {name: [one[name], other[name]] for name in fields if one[name] != other[name]}
+    return {name: [first[name], second[name]] for name in fields if first[name] != second[name]}
 
 
 def _both(boards: tuple[Mapping[str, Row], ...], name: str, fields: tuple[str, ...]) -> dict[str, Any]:
     return {field: [board[name][field] if name in board else None for board in boards] for field in fields}
 
 
-def _add_changes(candidates: list[dict[str, Any]], one: Mapping[str, Row], other: Mapping[str, Row]) -> None:
+def _add_changes(candidates: list[dict[str, Any]], first: Mapping[str, Row], second: Mapping[str, Row]) -> None:
     """Adds to each row of *candidates* the candidate's change from one release to the other.
 
     A row gets the difference from the human baseline in each release, the change of this difference, and the p-value of
-    the change. *one*, *other*: candidate → row with the difference, in the first and the second release.
+    the change. *first*, *second*: candidate → row with the difference, in the first and the second release.
     """
     kept = ("difference", "low", "high", "papers")
     tested: list[dict[str, Any]] = []
     for row in candidates:
-        sides = [side.get(row["candidate"]) for side in (one, other)]
+        sides = [side.get(row["candidate"]) for side in (first, second)]
         row["differences"] = [{key: side[key] for key in kept} if side else None for side in sides]
         row["change"] = None
         if all(side and side["se"] for side in sides):

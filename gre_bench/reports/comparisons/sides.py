@@ -56,13 +56,13 @@ def from_run(name: str, kind: Kind, state: Path) -> Side:
     such a file.
     """
     if Path(name).is_file():
-        found = _json(Path(name))
+        tree = _json(Path(name))
     elif name.lower().endswith(".json"):
         raise no_file(name)
     else:
-        found = _edition(name, kind, state)
+        tree = _edition(name, kind, state)
     try:
-        return _side(name, kind, found)
+        return _side(name, kind, tree)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         wanted = {"board": "gre-bench leaderboard --json", "effects": "gre-bench study validate --json"}[kind]
         raise SourceError(f"{name}: not what `{wanted}` writes ({type(error).__name__}: {error})") from None
@@ -85,8 +85,8 @@ def _edition(key: str, kind: Kind, state: Path) -> Any:
     return {"signatures": signatures, "rows": store.read(LEADERBOARD, signature_ids=ids)}
 
 
-def _side(name: str, kind: Kind, found: Any) -> Side:
-    rows = found if isinstance(found, list) else found["rows" if kind == "board" else "effects"]
+def _side(name: str, kind: Kind, tree: Any) -> Side:
+    rows = tree if isinstance(tree, list) else tree["rows" if kind == "board" else "effects"]
     lacks = [_lack(row, kind) for row in rows]
     shown = [row for row, lack in zip(rows, lacks, strict=True) if lack is None]
     figures = tuple(map(_figure, shown))
@@ -100,8 +100,8 @@ def _side(name: str, kind: Kind, found: Any) -> Side:
             raise SettingsError(f"{name}: {figure.metric} has two numbers for {figure.item}; compare one signature")
         seen.add((figure.metric, figure.item))
     signatures = None
-    if isinstance(found, dict) and "signatures" in found:
-        signatures = {row["metric"]: row for row in found["signatures"]}
+    if isinstance(tree, dict) and "signatures" in tree:
+        signatures = {row["metric"]: row for row in tree["signatures"]}
     return Side(name, kind, figures, dict(filter(None, lacks)), signatures)
 
 
@@ -112,7 +112,7 @@ def _by_model(figures: tuple[Figure, ...]) -> tuple[Figure, ...]:
     """
     known = known_as()
     named = tuple(replace(figure, item=known.get(figure.item.lower(), figure.item)) for figure in figures)
-    return named if len({(one.metric, one.item) for one in named}) == len(named) else figures
+    return named if len({(item.metric, item.item) for item in named}) == len(named) else figures
 
 
 def _lack(row: Mapping[str, Any], kind: Kind) -> tuple[str, str] | None:

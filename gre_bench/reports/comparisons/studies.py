@@ -46,9 +46,9 @@ def run_study(name: str, table: str, state: Path, every: bool = False) -> Side:
     Raises `SettingsError` if there is no such study, or if the study has no cell of *table*. Raises `SourceError` for a
     file that is no record of a study.
     """
-    found = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
+    study = _record(name, state, "guidelines" if table in GUIDELINES else "examiners")
     try:
-        figures = tuple(_of_guidelines(found) if table in GUIDELINES else _of_examiners(found, table))
+        figures = tuple(_of_guidelines(study) if table in GUIDELINES else _of_examiners(study, table))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise SourceError(f"{name}: not the record of such a study ({type(error).__name__}: {error})") from None
     if not figures:
@@ -82,27 +82,27 @@ def _cell(table: str, row: str, column: str) -> tuple[str, str]:
     return first, name + (RUBRIC if second == "w/ Rubric" else "")
 
 
-def _of_examiners(found: Mapping[str, Any], table: str) -> Iterator[Figure]:
-    rows = found["rows"].get(table, {})
+def _of_examiners(study: Mapping[str, Any], table: str) -> Iterator[Figure]:
+    rows = study["rows"].get(table, {})
     for row in layout(table).rows:
-        for one in found["outcomes"]:
-            if row in rows and one["name"] == rows[row] and one["kind"] == "examiner" and one["kendall"]:
-                tau = one["kendall"]
-                yield Figure(_lm(one["by"] or "none"), row, tau["value"], tau["low"], tau["high"], table=table)
+        for outcome in study["outcomes"]:
+            if row in rows and outcome["name"] == rows[row] and outcome["kind"] == "examiner" and outcome["kendall"]:
+                tau = outcome["kendall"]
+                yield Figure(_lm(outcome["by"] or "none"), row, tau["value"], tau["low"], tau["high"], table=table)
 
 
-def _of_guidelines(found: Mapping[str, Any]) -> Iterator[Figure]:
-    for one in found["outcomes"]:
-        close = one["closeness"]
+def _of_guidelines(study: Mapping[str, Any]) -> Iterator[Figure]:
+    for outcome in study["outcomes"]:
+        close = outcome["closeness"]
         if close:
             rmse = close["rmse"]
-            yield Figure(_lm(one["model"]), one["condition"], rmse["value"], rmse["low"], rmse["high"])
+            yield Figure(_lm(outcome["model"]), outcome["condition"], rmse["value"], rmse["low"], rmse["high"])
 
 
 def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
     given = Path(name)
-    tried = [given, given / RECORD, state / "studies" / kind / name / RECORD]
-    path = next((one for one in tried if one.is_file()), None)
+    places = [given, given / RECORD, state / "studies" / kind / name / RECORD]
+    path = next((file for file in places if file.is_file()), None)
     if path is None:
         raise SettingsError(f"no study {name} of {kind} under {state}; name it, its folder or its {RECORD}")
     try:

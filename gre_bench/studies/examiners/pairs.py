@@ -51,7 +51,7 @@ def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pa
 
 def reports(
     pairs: Sequence[Pair],
-    said: Mapping[str, Sequence[Preference]],
+    preferences_of: Mapping[str, Sequence[Preference]],
     texts: Sequence[GradedText],
     settings: PairwiseSettings,
     panel: PanelSettings | None,
@@ -61,14 +61,14 @@ def reports(
 
     If there is a *panel*, each rule by which its chair weights the votes also gets a report.
 
-    *said*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores. *exam_texts*: ids of
-    the texts in the panel's exam.
+    *preferences_of*: LM → its preferences, in the order of *pairs*. *texts*: the texts with human scores.
+    *exam_texts*: ids of the texts in the panel's exam.
     """
     human = {text.item_id: text.human for text in texts if text.human is not None}
     gold = [_human_score(pair, human) for pair in pairs]
     rows = [_played("humans", [_game(*game) for game in zip(pairs, gold, strict=True)], settings)]
     exams = []
-    for name, preferences in said.items():
+    for name, preferences in preferences_of.items():
         report = _played(name, games(preferences), settings)
         decided = [(item.score, score) for item, score in zip(preferences, gold, strict=True) if score != 0.5]
         cost = sum((item.cost for item in preferences), FREE)
@@ -83,7 +83,9 @@ def reports(
             report["exam"] = asdict(exams[-1])
         rows.append(report)
     if panel is not None:
-        rows += [_chaired(rule, pairs, said, exams, exam_texts, settings, panel.alpha) for rule in panel.rules]
+        rows += [
+            _chaired(rule, pairs, preferences_of, exams, exam_texts, settings, panel.alpha) for rule in panel.rules
+        ]
     return rows
 
 
@@ -99,14 +101,14 @@ def _of_exam(pair: Pair, exam_texts: set[str]) -> bool:
 def _exam(
     name: str,
     pairs: Sequence[Pair],
-    said: Sequence[Preference],
+    preferences: Sequence[Preference],
     gold: Sequence[float],
     exam_texts: set[str],
     threshold: float,
 ) -> Exam:
     decided = [
         (preference.score, score)
-        for pair, preference, score in zip(pairs, said, gold, strict=True)
+        for pair, preference, score in zip(pairs, preferences, gold, strict=True)
         if _of_exam(pair, exam_texts) and score != 0.5
     ]
     if not decided:
@@ -118,7 +120,7 @@ def _exam(
 def _chaired(
     rule: Any,
     pairs: Sequence[Pair],
-    said: Mapping[str, Sequence[Preference]],
+    preferences_of: Mapping[str, Sequence[Preference]],
     exams: Sequence[Exam],
     exam_texts: set[str],
     settings: PairwiseSettings,
@@ -128,7 +130,7 @@ def _chaired(
         weight_of = weights(exams, rule, alpha)
     except SettingsError as error:
         return _played(f"panel, {rule} weights", [], settings, str(error))
-    decisions = decide({name: [item.score for item in said[name]] for name in weight_of}, weight_of)
+    decisions = decide({name: [item.score for item in preferences_of[name]] for name in weight_of}, weight_of)
     decided = [
         Game(pair.first, pair.second, score)
         for pair, decision in zip(pairs, decisions, strict=True)

@@ -59,7 +59,7 @@ def marked(line: RmseRow, column: str, lowest: tuple[str, str], second: tuple[st
     cell = line.cells.get(column)
     if cell is None:
         return "N/A" if line.published else "–"
-    before, after = {1: lowest, 2: second}.get(line.place(column) or 0, ("", ""))
+    before, after = {1: lowest, 2: second}.get(line.best_rank(column) or 0, ("", ""))
     return f"{before}{_number(cell)}{after}"
 
 

@@ -97,10 +97,10 @@ def _scored(simulation: Simulation, scores: Array, share: float, sources: Number
     papers, elsewhere = (draw_papers(simulation, len(sources), own) for own in (seed, seed + 250_000))
     knows = np.random.default_rng([seed, 4]).random(len(sources)) < share
     reviews = np.where(knows, papers.candidates[:, 0], elsewhere.candidates[:, 0])
-    return _of(scores, papers, reviews) - _of(scores, papers, reviews[sources])
+    return _scores_of(scores, papers, reviews) - _scores_of(scores, papers, reviews[sources])
 
 
-def _of(scores: Array, papers: Papers, reviews: Numbers) -> Array:
+def _scores_of(scores: Array, papers: Papers, reviews: Numbers) -> Array:
     """Returns the scores of *reviews* on the references of *papers*, shape (papers, references)."""
     synopses = papers.synopses if len(scores) > 1 else np.zeros_like(papers.synopses)
     return np.asarray(scores[synopses[:, None], reviews[:, None], papers.references])

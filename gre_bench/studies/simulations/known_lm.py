@@ -47,9 +47,9 @@ class TabulatedLM:
 
         A prediction with a text outside the simulation gets a `SpanError` in its place.
         """
-        return [self._one(prediction) for prediction in predictions]
+        return [self._span(prediction) for prediction in predictions]
 
-    def _one(self, prediction: Prediction) -> SpanLogprob | SpanError:
+    def _span(self, prediction: Prediction) -> SpanLogprob | SpanError:
         key = _S.get(prediction.synopsis), _X.get(prediction.x), _Y.get(prediction.reply)
         if None not in key:
             return self._spans[key]  # type: ignore[index]

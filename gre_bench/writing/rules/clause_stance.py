@@ -68,11 +68,11 @@ class StanceModel:
 def features(clause: Clause, clauses: int) -> set[str]:
     """Returns the names of the features of *clause*; *clauses* is the number of clauses in its review."""
     words = [re.sub(r"\d+", "0", word).replace("’", "'") for word in _WORD.findall(clause.text.lower())[:_WORDS_READ]]
-    found = {"(any)", f"(section {clause.kind})", f"(length {min(len(words) // 4, 7)})", *words}
-    found |= {f"{word[:_STEM]}*" for word in words if len(word) > _STEM + 1}
-    found |= {f"{one} {two}" for one, two in pairwise(["^", *words, "$"])}
-    found |= {f"(of more than {number})" for number in _LENGTHS if clauses > number}
-    return found | {name for name, has in (("(asks)", clause.asks), ("(contrast)", clause.contrast)) if has}
+    present = {"(any)", f"(section {clause.kind})", f"(length {min(len(words) // 4, 7)})", *words}
+    present |= {f"{word[:_STEM]}*" for word in words if len(word) > _STEM + 1}
+    present |= {f"{first} {second}" for first, second in pairwise(["^", *words, "$"])}
+    present |= {f"(of more than {number})" for number in _LENGTHS if clauses > number}
+    return present | {name for name, has in (("(asks)", clause.asks), ("(contrast)", clause.contrast)) if has}
 
 
 @cache

@@ -53,18 +53,18 @@ def indirect(text: str) -> str:
     before = None if WH.match(text) else _BEFORE.fullmatch(text)
     if before and (inner := indirect(before["Q"])):
         return f"{inner} {lowered(before['L'])}" if _LEADS.fullmatch(before["L"]) else inner
-    if found := _ASKING.fullmatch(text):
-        return _inverted(found["W"].lower(), found["V"].lower(), found["R"], bool(found["N"]))
-    if found := YES.fullmatch(text):
-        rest = found["R"]
+    if match := _ASKING.fullmatch(text):
+        return _inverted(match["W"].lower(), match["V"].lower(), match["R"], bool(match["N"]))
+    if match := YES.fullmatch(text):
+        rest = match["R"]
         if rest.lower().startswith("there "):
-            return f"whether there {found['V'].lower()} {rest[6:]}"
-        said = stated(found["V"], rest)
-        return said and f"whether {said}"
-    if (found := _WHY.fullmatch(text)) and (found["V"].lower() in VERBS or found["V"].endswith("ing")):
-        if found["V"].endswith("ing"):
-            return f"the reason for {found['N'] or ''}{found['V'].lower()} {found['R']}"
-        return f"why the authors {'do not ' if found['N'] else ''}{found['V'].lower()} {found['R']}"
+            return f"whether there {match['V'].lower()} {rest[6:]}"
+        statement = stated(match["V"], rest)
+        return statement and f"whether {statement}"
+    if (match := _WHY.fullmatch(text)) and (match["V"].lower() in VERBS or match["V"].endswith("ing")):
+        if match["V"].endswith("ing"):
+            return f"the reason for {match['N'] or ''}{match['V'].lower()} {match['R']}"
+        return f"why the authors {'do not ' if match['N'] else ''}{match['V'].lower()} {match['R']}"
     if text.lower().startswith(("how to ", "what to ", "whether to ", "where to ", "when to ")):
         return lowered(text)
     if text.lower().startswith("if ") and ", " in text:
@@ -83,8 +83,8 @@ def _inverted(word: str, verb: str, rest: str, negated: bool) -> str:
     """
     if word.startswith(("what ", "which ", "who", "how m")) and verb in BE and participle_of(rest.split()[0].lower()):
         return f"{word} {verb}{' not' if negated else ''} {rest}"
-    if said := stated(verb, rest, negated):
-        return f"{word} {said}"
+    if statement := stated(verb, rest, negated):
+        return f"{word} {statement}"
     first = rest.split()[0].lower()
     if verb in BE and finite(f"it {rest}") < 0 and first in DETERMINERS and not negated:
         if len(rest.split()) <= 8:

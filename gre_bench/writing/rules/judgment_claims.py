@@ -66,7 +66,7 @@ def claim_of(clause: Clause, stance: Stance) -> str:
     text = _bare(clause.text)
     if len(text) < 3:
         return ""
-    return _shortened(_asked(text, stance) if clause.asks else _said(text, stance))
+    return _shortened(_question_claim(text, stance) if clause.asks else _statement_claim(text, stance))
 
 
 def _bare(text: str) -> str:
@@ -80,25 +80,25 @@ def _bare(text: str) -> str:
         if label := lexicon.LABEL.match(text):
             text = text[label.end() :]
     text = " ".join(lexicon.FILLER.sub("", text).split())
-    text = lexicon.FIRST_PERSON.sub(lambda found: _third_person(found[1], found[2]), text)
+    text = lexicon.FIRST_PERSON.sub(lambda match: _third_person(match[1], match[2]), text)
     for pattern, word in lexicon.PERSONS:
         text = pattern.sub(word, text)
     return text.strip(" ,:;-")
 
 
 def _third_person(adverb: str, verb: str) -> str:
-    said = "is" if verb == "am" else third(verb) if verb in VERBS and verb not in ("put", "read") else verb
-    return f"the reviewer {adverb}{said}"
+    inflected = "is" if verb == "am" else third(verb) if verb in VERBS and verb not in ("put", "read") else verb
+    return f"the reviewer {adverb}{inflected}"
 
 
-def _said(text: str, stance: Stance) -> str:
+def _statement_claim(text: str, stance: Stance) -> str:
     """Returns the claim for *text*, a clause that is a statement; empty if no rule gives a claim."""
     noun = request_of(text) if stance == "suggests" else noun_of(text, stance) or act_of(text, stance)
     if noun:
         return noun
     for pattern, made, part in FORMS[stance]:
-        if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
-            others = {name: group for name, group in found.groupdict().items() if name != "X" and group}
+        if (match := pattern.match(text)) and (part_text := _part(match["X"], part, inner=match.start("X") > 0)):
+            others = {name: group for name, group in match.groupdict().items() if name != "X" and group}
             return made.format(X=part_text, **others)
     first, _, rest = text.partition(" ")
     relative = first.lower().strip(",") in ("which", "who")
@@ -144,20 +144,24 @@ def _without_subject(text: str, first: str, rest: str) -> str | None:
     return None
 
 
-def _asked(text: str, stance: Stance) -> str:
+def _question_claim(text: str, stance: Stance) -> str:
     """Returns the claim for *text*, a clause that is a question; empty if no rule gives a claim."""
     if stance in ("suggests", "questions"):
         for pattern, made, part in FORMS[stance]:
-            if (found := pattern.match(text)) and (part_text := _part(found["X"], part, inner=found.start("X") > 0)):
+            if (match := pattern.match(text)) and (part_text := _part(match["X"], part, inner=match.start("X") > 0)):
                 return made.format(X=part_text)
     if stance != "questions":
         return ""
-    if asked := indirect(text):
-        return asked
-    said = _TAG.sub("", text)
-    if _LATER.search(said):
+    if question := indirect(text):
+        return question
+    statement = _TAG.sub("", text)
+    if _LATER.search(statement):
         return ""
-    return f"whether {lowered(said)}" if finite(said) > 0 and not WH.match(said) and not YES.match(said) else ""
+    return (
+        f"whether {lowered(statement)}"
+        if finite(statement) > 0 and not WH.match(statement) and not YES.match(statement)
+        else ""
+    )
 
 
 def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
@@ -251,11 +255,15 @@ def _parallel(text: str) -> str:
     In "adding a study and compare it", the words after "adding" become "a study and comparing it".
     """
     words = text.split()
-    for index, (one, two) in enumerate(pairwise(words)):
+    for index, (first, second) in enumerate(pairwise(words)):
         later = words[index + 2] if index + 2 < len(words) else ""
-        if one in ("and", "or", "and/or") and two in VERBS and (later.lower() in _AFTER_VERB or not is_noun(two)):
-            words[index + 1] = gerund(two)
-        elif one in ("and", "or") and two.endswith("ly") and later in VERBS and not is_noun(later):
+        if (
+            first in ("and", "or", "and/or")
+            and second in VERBS
+            and (later.lower() in _AFTER_VERB or not is_noun(second))
+        ):
+            words[index + 1] = gerund(second)
+        elif first in ("and", "or") and second.endswith("ly") and later in VERBS and not is_noun(later):
             words[index + 2] = gerund(later)
     return " ".join(words)
 

@@ -57,7 +57,7 @@ def judgments_of(review: str) -> str:
     model, clauses = shipped(), clauses_of(review)
     if lines := _lines(model, clauses, _SURE):
         return "\n".join(lines)
-    unsorted = [replace(one, kind="other") for one in clauses]
+    unsorted = [replace(clause, kind="other") for clause in clauses]
     lines = _lines(model, unsorted, _PLAIN)
     return "\n".join(lines or (_lines(model, unsorted, _SURE) if len(clauses) >= _ARGUES else []))
 
@@ -68,18 +68,18 @@ def _lines(model: StanceModel, clauses: Sequence[Clause], sure: float) -> list[s
     *sure* is the smallest probability at which a clause counts as having a stance. Of several lines that say nearly the
     same, only the line with the most probable stance is kept.
     """
-    found = []
+    candidates = []
     for clause, chances in zip(clauses, model.probabilities(clauses), strict=True):
         if made := _line(clause, chances, sure):
-            found.append((-float(chances[:NONE].max()), *made))
+            candidates.append((-float(chances[:NONE].max()), *made))
     kept: list[frozenset[str]] = []
     left = set()
-    for index in sorted(range(len(found)), key=lambda index: found[index][:2]):
-        words = found[index][2]
+    for index in sorted(range(len(candidates)), key=lambda index: candidates[index][:2]):
+        words = candidates[index][2]
         if not any(_same(words, other) for other in kept[-_COMPARED:]):
             kept.append(words)
             left.add(index)
-    return [line for index, (_, line, _) in enumerate(found) if index in left]
+    return [line for index, (_, line, _) in enumerate(candidates) if index in left]
 
 
 def _same(words: frozenset[str], other: frozenset[str]) -> bool:

@@ -108,29 +108,29 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
 
     *stance* restricts the forms: a clause with "not" gives a noun phrase only if the stance is ``criticizes``.
     """
-    found = _SAYS.fullmatch(text)
-    if not found:
+    match = _SAYS.fullmatch(text)
+    if not match:
         return ""
-    subject = _thing(found["S"])
+    subject = _thing(match["S"])
     if not subject:
         return ""
-    said, denied = found["A"].strip(), bool(found["N"])
-    whole = _article(found["S"])
+    predicate, denied = match["A"].strip(), bool(match["N"])
+    whole = _article(match["S"])
     if denied:
-        return _undone(subject, whole, said.lower()) if stance == "criticizes" else ""
-    if said in _QUALITY and stance == "appreciates":
-        return f"the {_QUALITY[said]} of {whole}"
-    quality = re.fullmatch(r"(?:highly |directly |broadly |widely |overly |too )?(\w+) ((?:for|to|in) .+)", said)
+        return _undone(subject, whole, predicate.lower()) if stance == "criticizes" else ""
+    if predicate in _QUALITY and stance == "appreciates":
+        return f"the {_QUALITY[predicate]} of {whole}"
+    quality = re.fullmatch(r"(?:highly |directly |broadly |widely |overly |too )?(\w+) ((?:for|to|in) .+)", predicate)
     to_act = bool(quality) and quality[2].split()[0] == "to" and quality[2].split()[1] in VERBS
     if quality and quality[1] in _QUALITY_FOR and finite(quality[2]) < 0 and not to_act:
         return f"the {_QUALITY_FOR[quality[1]]} of {whole} {quality[2]}"
-    if done := _DONE.fullmatch(said):
+    if done := _DONE.fullmatch(predicate):
         noun = _ACTS.get(participle_of(done["V"].lower()))
         manner = done["M"] or done["N"]
         if noun and (manner or done["R"] or stance == "appreciates") and (not done["R"] or finite(done["R"]) < 0):
             return f"the {_manner(manner)}{noun} {whole}{done['R'] or ''}"
-    said = _WELL.sub(r"\1-", _FEASIBLE.sub(r"\1-to-\2", said))
-    return f"the {said} {subject}" if describes(said) else ""
+    predicate = _WELL.sub(r"\1-", _FEASIBLE.sub(r"\1-to-\2", predicate))
+    return f"the {predicate} {subject}" if describes(predicate) else ""
 
 
 def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
@@ -138,34 +138,34 @@ def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", 
 
     The result is empty if *text* has another form, or if *stance* is ``questions`` or ``suggests``.
     """
-    found = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
-    if not found or (found["N"] and stance == "appreciates"):
+    match = _ACT.fullmatch(text) if stance in ("appreciates", "criticizes") else None
+    if not match or (match["N"] and stance == "appreciates"):
         return ""
-    verb = found["V"].lower()
+    verb = match["V"].lower()
     base = verb if verb in _ACTS else THIRD.get(verb) or participle_of(verb)
-    thing = found["O"]
+    thing = match["O"]
     if thing.split()[0].lower() in _NO_SUBJECT | PREPOSITIONS or finite(thing) > 0 or thing.split()[0].endswith("ly"):
         return ""
     if base not in _ACTS or base in _GIVES:
         return ""
-    manner = _manner(found["M"])
-    return f"the {'lack of ' if found['N'] else ''}{manner}{_ACTS[base]} {_article(thing)}"
+    manner = _manner(match["M"])
+    return f"the {'lack of ' if match['N'] else ''}{manner}{_ACTS[base]} {_article(thing)}"
 
 
-def _undone(subject: str, whole: str, said: str) -> str:
-    """Returns the noun phrase for the clause "*subject* is not *said*"; empty if no rule gives one.
+def _undone(subject: str, whole: str, predicate: str) -> str:
+    """Returns the noun phrase for the clause "*subject* is not *predicate*"; empty if no rule gives one.
 
     For example, "the proof is not clear" gives ``the unclear proof``. *subject* has no article, and *whole* is the
     subject with its article.
     """
-    if said in _UNDONE:
+    if predicate in _UNDONE:
         return f"the lack of {whole}"
-    if said in _DENIED:
-        return f"the {_DENIED[said]} {subject}"
+    if predicate in _DENIED:
+        return f"the {_DENIED[predicate]} {subject}"
     done = re.fullmatch(
         r"(?:(?P<M>well|sufficiently|adequately|fully|clearly|properly|thoroughly|carefully) )?"
         r"(?P<V>\w+)(?: (?:at all|enough|here|yet))?",
-        said,
+        predicate,
     )
     noun = _ACTS.get(participle_of(done["V"])) if done else None
     return f"the {'insufficient' if done['M'] else 'lack of'} {noun} {whole}" if done and noun else ""
@@ -191,17 +191,17 @@ def _article(thing: str) -> str:
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
 
-def describes(said: str) -> bool:
-    """Whether the words *said* can stand before a noun, such as "clear and short".
+def describes(predicate: str) -> bool:
+    """Whether the words *predicate* can stand before a noun, such as "clear and short".
 
     All words must be adjectives, joined by commas, "and", "but" and the like.
     """
-    words = re.split(r"[ ,]+", said.lower())
+    words = re.split(r"[ ,]+", predicate.lower())
     if not words or len(words) > 7 or words[-1] in _DEGREE:
         return False
     adjectives = [word for word in words if word not in _DEGREE and word not in ("and", "but", "yet", "or")]
-    joined = sum(word in ("and", "but", "yet", "or") for word in words) + said.count(",")
-    joined -= len(re.findall(r", (?:and|but|yet|or) ", said))
+    joined = sum(word in ("and", "but", "yet", "or") for word in words) + predicate.count(",")
+    joined -= len(re.findall(r", (?:and|but|yet|or) ", predicate))
     return len(adjectives) == joined + 1 and all(_ADJECTIVE.fullmatch(word) for word in adjectives)
 
 
@@ -241,9 +241,9 @@ def request_of(text: str) -> str:
 
     The result is empty if *text* has another form.
     """
-    found = _SHOULD.fullmatch(text)
-    first = found["S"].split()[0].lower() if found else ""
-    if not found or first in _NO_SUBJECT | PREPOSITIONS or finite(found["S"]) > 0 or " if " in found["R"]:
+    match = _SHOULD.fullmatch(text)
+    first = match["S"].split()[0].lower() if match else ""
+    if not match or first in _NO_SUBJECT | PREPOSITIONS or finite(match["S"]) > 0 or " if " in match["R"]:
         return ""
-    verb = participle_of(found["V"].lower())
-    return f"{(found['A'] or '').lower()}{gerund(verb)} {_article(found['S'])}{found['R']}" if verb else ""
+    verb = participle_of(match["V"].lower())
+    return f"{(match['A'] or '').lower()}{gerund(verb)} {_article(match['S'])}{match['R']}" if verb else ""

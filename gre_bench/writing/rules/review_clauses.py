@@ -45,17 +45,17 @@ def clauses_of(review: str) -> list[Clause]:
 
 
 def _clauses(section: Section) -> Iterator[Clause]:
-    signs = [one.mark.strip(" ()\t>") for one in section.sentences]
+    signs = [sentence.mark.strip(" ()\t>") for sentence in section.sentences]
     kind, citing = section.kind, False
-    for index, one in enumerate(section.sentences):
-        if index == 0 or one.mark.strip() or "\n" in section.sentences[index - 1].gap:
-            citing = bool(lexicon.REFERENCE.match(one.mark + one.text))
+    for index, sentence in enumerate(section.sentences):
+        if index == 0 or sentence.mark.strip() or "\n" in section.sentences[index - 1].gap:
+            citing = bool(lexicon.REFERENCE.match(sentence.mark + sentence.text))
         if citing:
             continue
         if section.kind == "mixed" and "+" in signs:
             kind = "strengths" if signs[index] == "+" else "weaknesses" if signs[index] == "-" else kind
-        length, kind = heading_in(one.text, kind)
-        text = _cleaned(one.text[length:])
+        length, kind = heading_in(sentence.text, kind)
+        text = _cleaned(sentence.text[length:])
         if index == 0 and section.kind == "aspects" and len(text.split()) <= 3 and finite(text) < 0:
             text = f"{text.rstrip('. ')} {section.name}"
         for part, contrast in _parts(text):
@@ -102,8 +102,8 @@ def _parts(text: str) -> list[tuple[str, bool]]:
     if text.endswith("?"):
         *before, last = lexicon.FURTHER.split(text)
         return [(part if finite(part) > 0 and ";" in text else f"{part}?", False) for part in before] + [(last, False)]
-    if found := lexicon.CONCESSION.match(text):
-        return [(found[1], False), (found[2], True)]
+    if match := lexicon.CONCESSION.match(text):
+        return [(match[1], False), (match[2], True)]
     pieces, start = [], 0
     for cut in lexicon.CONTRAST.finditer(text):
         before, after = text[start : cut.start()], text[cut.end() :]

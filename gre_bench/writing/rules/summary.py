@@ -26,7 +26,10 @@ def summaries_of(review: str) -> tuple[str, str]:
     questions count as weaknesses.
     """
     lines = [line.removeprefix("The reviewer ").rstrip(".").split(" ", 1) for line in judgments_of(review).splitlines()]
-    claims = {stance: [claim for said, claim in lines if said == stance] for stance in {said for said, _ in lines}}
+    claims = {
+        stance: [claim for line_stance, claim in lines if line_stance == stance]
+        for stance in {line_stance for line_stance, _ in lines}
+    }
     weak = claims.get("criticizes") or claims.get("suggests") or claims.get("questions") or []
     return _phrase(claims.get("appreciates", [])), _phrase(weak)
 

@@ -78,7 +78,7 @@ def test_a_child_that_dies_is_a_crash_and_is_replaced():
         killer = threading.Thread(target=kill_at_work, args=(child.process.pid, until))
         killer.start()
         # The second file of a child is tried again in a fresh one: the first may have done the harm.
-        child.asked = 0
+        child.requests = 0
         got = reader.read(data)
         killer.join()
         assert got.status == "crashed" and "SIGSEGV" in got.notes[0]

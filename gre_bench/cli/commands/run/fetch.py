@@ -129,14 +129,14 @@ def _noticed(quiet: bool) -> Iterator[None]:
         def emit(self, record: logging.LogRecord) -> None:
             screen.say(record.getMessage(), screen.err)
 
-    log, said = logging.getLogger("gre_bench.fetch"), Said()
-    log.addHandler(said)
+    log, handler = logging.getLogger("gre_bench.fetch"), Said()
+    log.addHandler(handler)
     log.setLevel(logging.WARNING if quiet else logging.INFO)
     log.propagate = False
     try:
         yield
     finally:
-        log.removeHandler(said)
+        log.removeHandler(handler)
         log.setLevel(logging.NOTSET)
         log.propagate = True
 

@@ -38,10 +38,10 @@ def remove(
 
     store = stored_edition(edition, state)
     chosen = settings_of(None, edition, None, state)
-    found = find_candidate(store, candidate)
-    name = found["candidate"]
+    match = find_candidate(store, candidate)
+    name = match["candidate"]
     if not yes:
-        confirm(f"remove {name} from {store.key}: {_counts(found, ('review', 'score'))}")
+        confirm(f"remove {name} from {store.key}: {_counts(match, ('review', 'score'))}")
     report = remove_from(store, chosen, state.resolve(), name, wait)
     if as_json:
         return screen.print_json(report)

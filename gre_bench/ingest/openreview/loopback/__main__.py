@@ -56,24 +56,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _serve(asked: argparse.Namespace) -> None:
+def _serve(arguments: argparse.Namespace) -> None:
     """Runs the loopback server with the parsed command-line options until it is stopped.
 
     Raises `SettingsError` for files or options that cannot be used.
     """
-    if not 0 <= asked.port <= 65534 or asked.every < 0 or asked.seconds < 0 or asked.hour <= 0:
+    if not 0 <= arguments.port <= 65534 or arguments.every < 0 or arguments.seconds < 0 or arguments.hour <= 0:
         raise SettingsError("--port is 0 to 65534, --every and --seconds are at least 0, --hour is above 0")
     limits = {
-        kind: replace(limit, seconds=limit.seconds * asked.hour / 3600) for kind, limit in REPORTED_LIMITS.items()
+        kind: replace(limit, seconds=limit.seconds * arguments.hour / 3600) for kind, limit in REPORTED_LIMITS.items()
     }
-    when = {"seconds": asked.seconds, **({"every": asked.every} if asked.every else {})}
+    when = {"seconds": arguments.seconds, **({"every": arguments.every} if arguments.every else {})}
     more: dict[str, Any] = {
-        "account": _account() if asked.login else None,
-        "limits": limits if asked.limits else {},
-        "fault": [fault(name, **when) for name in asked.fault],
-        "port": asked.port,
+        "account": _account() if arguments.login else None,
+        "limits": limits if arguments.limits else {},
+        "fault": [fault(name, **when) for name in arguments.fault],
+        "port": arguments.port,
     }
-    with Loopback(**_held(asked.source, asked.pdfs), **more) as loopback:
+    with Loopback(**_held(arguments.source, arguments.pdfs), **more) as loopback:
         print(f"API v1 ({len(loopback.fixture_stores[1])} notes): {loopback.v1}")
         print(f"API v2 ({len(loopback.fixture_stores[2])} notes): {loopback.v2}")
         print("Ctrl-C stops it", flush=True)

@@ -69,12 +69,12 @@ def invalid(path: str, message: str, **details: Any) -> Refused:
     return Refused(refusal(400, "ValidationError", message, path=path, **details))
 
 
-def not_found(what: str, name: str) -> Refused:
+def not_found(kind: str, name: str) -> Refused:
     """Returns the exception that refuses a request (404) because an item is missing.
 
-    *what*: the kind of item, such as ``Note``. *name*: the item's id.
+    *kind*: the kind of item, such as ``Note``. *name*: the item's id.
     """
-    return Refused(refusal(404, "NotFoundError", f"{what} Not Found: {name}", path="id", value=name))
+    return Refused(refusal(404, "NotFoundError", f"{kind} Not Found: {name}", path="id", value=name))
 
 
 def too_many(

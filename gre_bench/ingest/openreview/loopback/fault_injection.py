@@ -126,14 +126,14 @@ class Faults:
     def due(self, kind: str) -> list[Fault]:
         """Counts one more request of *kind*, and returns the faults that affect this request."""
         with self._lock:
-            found = []
-            for one in self.several:
-                if kind in one.on:
-                    self._seen[one.name] += 1
-                    if one.affects(self._seen[one.name]):
-                        self.triggered[one.name] += 1
-                        found.append(one)
-            return found
+            faults = []
+            for fault in self.several:
+                if kind in fault.on:
+                    self._seen[fault.name] += 1
+                    if fault.affects(self._seen[fault.name]):
+                        self.triggered[fault.name] += 1
+                        faults.append(fault)
+            return faults
 
     def instead(self, triggered: Iterable[Fault], kind: str) -> HttpResponse | None:
         """Returns the error response that replaces the real answer; None if the real answer is to be sent.
@@ -145,24 +145,26 @@ class Faults:
         if now < self._opens.get(kind, 0.0):
             self.early[kind] += 1
             return _closed("429-body", self._opens[kind] - now)
-        for one in triggered:
-            if one.name.startswith("429"):
-                self._opens[kind] = now + one.seconds
-                return _closed(one.name, one.seconds)
-            if one.name in ("500", "503"):
-                return refusal(int(one.name), "Error", "Internal Server Error" if one.name == "500" else "Unavailable")
-            if one.name in ("502", "504"):
-                page = f"<html><head><title>{one.name}</title></head><body>nginx</body></html>"
-                return replace(browser_check(), body=page.encode(), status=int(one.name))
-            if one.name == "html":
+        for fault in triggered:
+            if fault.name.startswith("429"):
+                self._opens[kind] = now + fault.seconds
+                return _closed(fault.name, fault.seconds)
+            if fault.name in ("500", "503"):
+                return refusal(
+                    int(fault.name), "Error", "Internal Server Error" if fault.name == "500" else "Unavailable"
+                )
+            if fault.name in ("502", "504"):
+                page = f"<html><head><title>{fault.name}</title></head><body>nginx</body></html>"
+                return replace(browser_check(), body=page.encode(), status=int(fault.name))
+            if fault.name == "html":
                 return browser_check()
-            if one.name == "challenge":
+            if fault.name == "challenge":
                 return challenge()
-            if one.name == "forbidden":
+            if fault.name == "forbidden":
                 return forbidden()
-            if one.name.startswith("expired"):
-                return token_expired(int(one.name[-3:]))
-            if one.name == "wrong-host":
+            if fault.name.startswith("expired"):
+                return token_expired(int(fault.name[-3:]))
+            if fault.name == "wrong-host":
                 return say({"notes": [], "count": 0})
         return None
 
@@ -172,7 +174,7 @@ def wire(triggered: Iterable[Fault]) -> Fault | None:
 
     Returns None if none of the faults does.
     """
-    return next((one for one in triggered if one.name in _WIRE), None)
+    return next((fault for fault in triggered if fault.name in _WIRE), None)
 
 
 def shortened(triggered: Iterable[Fault], query: Query) -> Query:
@@ -180,7 +182,7 @@ def shortened(triggered: Iterable[Fault], query: Query) -> Query:
 
     Its page limit is lowered to 100 if the fault ``short-pages`` is *triggered*; otherwise it is *query*.
     """
-    if any(one.name == "short-pages" for one in triggered) and "stream" not in query:
+    if any(fault.name == "short-pages" for fault in triggered) and "stream" not in query:
         return {**query, "limit": str(min(100, int(query.get("limit", "1000"))))}
     return query
 
@@ -193,23 +195,23 @@ def corrupted(
     The fault ``edits`` leaves *answer* unchanged and edits two reviews in *fixture_store*, for later requests.
     *query*: the query of the request. *fixture_store*: the contents of the host.
     """
-    for one in triggered:
-        if one.name == "bad-archive" and answer.kind == ZIP:
-            place = len(answer.body) // 2
+    for fault in triggered:
+        if fault.name == "bad-archive" and answer.kind == ZIP:
+            middle = len(answer.body) // 2
             answer = replace(
-                answer, body=answer.body[:place] + bytes([answer.body[place] ^ 255]) + answer.body[place + 1 :]
+                answer, body=answer.body[:middle] + bytes([answer.body[middle] ^ 255]) + answer.body[middle + 1 :]
             )
-        elif one.name == "malformed":
+        elif fault.name == "malformed":
             answer = replace(answer, body=answer.body[: len(answer.body) // 2])
-        elif one.name == "edits":
+        elif fault.name == "edits":
             reviews = fixture_store.reviews()
             for review in dict.fromkeys([reviews[0], reviews[-1]] if reviews else []):
                 fixture_store.edit(review, at_ms=None, **_edited(fixture_store.get(review)))
-        elif one.name == "empty-page" and "after" in query:
+        elif fault.name == "empty-page" and "after" in query:
             answer = replace(answer, body=json.dumps(json.loads(answer.body) | {"notes": []}).encode())
-        elif one.name == "duplicates" and ("after" in query or "offset" in query):
+        elif fault.name == "duplicates" and ("after" in query or "offset" in query):
             answer = _repeated(answer, query, fixture_store)
-        elif one.name == "shifting" and query.get("offset", "0") != "0":
+        elif fault.name == "shifting" and query.get("offset", "0") != "0":
             answer = _one_on(answer, query, fixture_store)
     return answer
 
@@ -249,5 +251,5 @@ def _closed(name: str, wait: float) -> HttpResponse:
     now = time.time()
     headers = limit_headers(_CLOSED, 0, wait, now) if name == "429-headers" else {}
     headers |= {"retry-after": str(math.ceil(wait))} if name == "429-retry-after" else {}
-    told = name == "429-body"
-    return too_many(_CLOSED.requests + 1, _CLOSED.requests, wait, now, headers, reset_time=told)
+    in_body = name == "429-body"
+    return too_many(_CLOSED.requests + 1, _CLOSED.requests, wait, now, headers, reset_time=in_body)

@@ -59,7 +59,7 @@ class FixtureStore:
         self._forums: defaultdict[str, list[str]] = defaultdict(list)
         for note in self._notes.values():
             self._forums[note["forum"]].append(note["id"])
-        self._versions = {note_id: [dict(one) for one in versions.get(note_id, ())] for note_id in self._notes}
+        self._versions = {note_id: [dict(version) for version in versions.get(note_id, ())] for note_id in self._notes}
 
     def listing(self, query: Query) -> HttpResponse:
         """Answers ``/notes``: returns one page of the notes that match the filters of *query*.
@@ -105,17 +105,19 @@ class FixtureStore:
         if self.api == 2:
             kind = domains[name].rpartition("/-/")[2]
             content = {"submission_name": kind, "submission_id": domains[name], "submission_venue_id": f"{name}/{kind}"}
-            for what in ("withdrawn", "desk_rejected", "rejected"):
-                content[f"{what}_venue_id"] = f"{name}/{what.title()}_{kind}"
+            for outcome in ("withdrawn", "desk_rejected", "rejected"):
+                content[f"{outcome}_venue_id"] = f"{name}/{outcome.title()}_{kind}"
             group["content"] = {key: {"value": value} for key, value in content.items()}
         return say({"groups": [group], "count": 1})
 
     def file(self, item: str) -> HttpResponse:
         """Returns a response with the PDF of one note or version. *item*: its id."""
         with self._lock:
-            here = item in self._notes or any(one["id"] == item for those in self._versions.values() for one in those)
+            known = item in self._notes or any(
+                version["id"] == item for history in self._versions.values() for version in history
+            )
         self._allow(item)
-        data = self.pdf(item) if here else None
+        data = self.pdf(item) if known else None
         if data is None:
             raise not_found("Attachment", item)
         return HttpResponse(data, kind=PDF)
@@ -210,18 +212,18 @@ class FixtureStore:
     def _listed(self, name: str, by: str, query: Query) -> HttpResponse:
         with self._lock:
             if "id" in query:
-                every = (one for note_id in self._notes for one in self._known_versions(note_id))
-                found = [one for one in every if one["id"] == query["id"]]
-                if not found:
+                every = (version for note_id in self._notes for version in self._known_versions(note_id))
+                matches = [version for version in every if version["id"] == query["id"]]
+                if not matches:
                     raise not_found(name[:-1].title(), query["id"])
             elif by in query:
                 self._allow(query[by])
-                found = self._known_versions(query[by]) if query[by] in self._notes else []
+                matches = self._known_versions(query[by]) if query[by] in self._notes else []
             else:
                 raise invalid(by, f"must have one of id, {by}")
-            found = [one for one in found if one.get("ddate") is None or query.get("trash") == "true"]
-        some = page(ordered(found, query.get("sort", "tcdate:desc")), query)
-        return self._counted(name, some, len(found), query)
+            matches = [version for version in matches if version.get("ddate") is None or query.get("trash") == "true"]
+        some = page(ordered(matches, query.get("sort", "tcdate:desc")), query)
+        return self._counted(name, some, len(matches), query)
 
     def _counted(self, name: str, listed: list[Note], count: int, query: Query) -> HttpResponse:
         """Returns a response with one page of results and, in some cases, the number of all results.
@@ -256,7 +258,7 @@ class FixtureStore:
 def creating(note: Mapping[str, Any]) -> str:
     """Returns the invitation under which a note was created: the first of its invitations that is not an edit."""
     listed = note.get("invitations") or [note.get("invitation", "")]
-    return next((one for one in listed if not one.endswith("/-/Edit")), listed[0])
+    return next((invitation for invitation in listed if not invitation.endswith("/-/Edit")), listed[0])
 
 
 def _domain(note: Note) -> str:

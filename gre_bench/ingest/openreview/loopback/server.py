@@ -160,18 +160,18 @@ class Loopback:
         kind = _KINDS.get(parts.path, "other")
         triggered = self.faults.due(kind)
         try:
-            said = self.faults.instead(triggered, kind)
-            if said is None:
+            response = self.faults.instead(triggered, kind)
+            if response is None:
                 headers = self.windows.take(kind)
-                said = self._answer(self.fixture_stores[api], method, parts.path, query, token, body, triggered)
-                said = replace(said, headers={**headers, **said.headers})
-            elif any(one.name.startswith("expired") for one in triggered):
+                response = self._answer(self.fixture_stores[api], method, parts.path, query, token, body, triggered)
+                response = replace(response, headers={**headers, **response.headers})
+            elif any(fault.name.startswith("expired") for fault in triggered):
                 self._tokens.clear()
         except Refused as refused:
-            said = refused.answer
+            response = refused.answer
         with self._lock:
-            self.requests.append(Request(api, method, parts.path, tuple(query.items()), kind, said.status))
-        return said, wire(triggered)
+            self.requests.append(Request(api, method, parts.path, tuple(query.items()), kind, response.status))
+        return response, wire(triggered)
 
     def _answer(
         self,
@@ -190,12 +190,12 @@ class Loopback:
         if path == "/notes":
             return corrupted(triggered, fixture_store.listing(shortened(triggered, query)), query, fixture_store)
         if path in ("/notes/edits", "/references", "/groups"):
-            asked = {
+            handler = {
                 "/notes/edits": fixture_store.edits,
                 "/references": fixture_store.references,
                 "/groups": fixture_store.groups,
             }[path]
-            return corrupted(triggered, asked(query), query, fixture_store)
+            return corrupted(triggered, handler(query), query, fixture_store)
         if path == "/attachment" and "ids" in query:
             return corrupted(triggered, fixture_store.archive(query["ids"].split(",")), query, fixture_store)
         if path in ("/pdf", "/references/pdf", "/attachment", "/notes/edits/attachment"):
@@ -206,19 +206,19 @@ class Loopback:
 
     def _logged_in(self, path: str, body: bytes) -> HttpResponse:
         try:
-            asked = json.loads(body or b"{}")
+            login = json.loads(body or b"{}")
         except ValueError:
             raise invalid("body", "the body is not JSON") from None
         if path == "/mfa/challenge":
             return say({})
         if path == "/login" and self.account is not None:
-            if (asked.get("id"), asked.get("password")) != (self.account.username, self.account.password):
+            if (login.get("id"), login.get("password")) != (self.account.username, self.account.password):
                 return refusal(401, "UnauthorizedError", "Invalid username or password")
             if self.account.code is not None:
                 methods = {"mfaMethods": ["totp"], "preferredMethod": "totp"}
                 return say({"mfaPending": True, "mfaPendingToken": secrets.token_hex(8)} | methods)
         elif path == "/mfa/verify" and self.account is not None:
-            if asked.get("code") != self.account.code:
+            if login.get("code") != self.account.code:
                 return refusal(401, "UnauthorizedError", "Invalid verification code")
         elif path != "/login":
             raise not_found("Path", path)

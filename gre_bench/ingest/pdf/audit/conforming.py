@@ -32,7 +32,7 @@ def conform(document: Any) -> bool:
             document.xref_set_key(xref, "P", "/AllOff" if shown else "/AnyOn")
             hidden = True
         if "/None" in text and NONE.search(text):
-            document.update_object(xref, NONE.sub(lambda found: _white(document, found, white), text))
+            document.update_object(xref, NONE.sub(lambda match: _white(document, match, white), text))
     return hidden
 
 
@@ -66,26 +66,26 @@ def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
 
     *on* says for each layer, by object number, whether the layer is on.
     """
-    tokens = [(found.group(), found.group(1)) for found in TOKEN.finditer(expression)]
+    tokens = [(match.group(), match.group(1)) for match in TOKEN.finditer(expression)]
 
-    def read(place: int, depth: int) -> tuple[bool, int]:
-        token, number = tokens[place]
+    def read(index: int, depth: int) -> tuple[bool, int]:
+        token, number = tokens[index]
         if number is not None:
             group = int(number)
             if group in on:
-                return on[group], place + 1
+                return on[group], index + 1
             inner = document.xref_object(group, compressed=True) if 0 < group < document.xref_length() else ""
             nested = inner.startswith("[") and depth < DEEPEST
-            return (_visible(document, inner, on) if nested else True), place + 1
+            return (_visible(document, inner, on) if nested else True), index + 1
         if token != "[" or depth >= DEEPEST:
             raise ValueError
-        operator, parts, place = tokens[place + 1][0], [], place + 2
-        while tokens[place][0] != "]":
-            part, place = read(place, depth + 1)
+        operator, parts, index = tokens[index + 1][0], [], index + 2
+        while tokens[index][0] != "]":
+            part, index = read(index, depth + 1)
             parts.append(part)
         if operator == "/Not":
-            return not all(parts), place + 1
-        return (all(parts) if operator == "/And" else any(parts)), place + 1
+            return not all(parts), index + 1
+        return (all(parts) if operator == "/And" else any(parts)), index + 1
 
     try:
         return read(0, 0)[0]
@@ -93,16 +93,16 @@ def _visible(document: Any, expression: str, on: dict[int, bool]) -> bool:
         return True
 
 
-def _white(document: Any, found: re.Match[str], functions: dict[int, int]) -> str:
-    """Returns the text of a colour space that begins as *found*, a match of `NONE`, and paints only white.
+def _white(document: Any, match: re.Match[str], functions: dict[int, int]) -> str:
+    """Returns the text of a colour space that begins as *match*, a match of `NONE`, and paints only white.
 
     Such a colour space needs a function that turns any amount of its colorants into white. *functions* is {number of
     colorants: object number of such a function}. A missing function is added to *functions* and to *document*.
     """
-    inks = len(re.findall("/None", found.group(1))) if found.group(1) else 1
+    inks = len(re.findall("/None", match.group(1))) if match.group(1) else 1
     if inks not in functions:
         functions[inks] = document.get_new_xref()
         domain = " ".join(["0 1"] * inks)
         document.update_object(functions[inks], f"<</FunctionType 4/Domain[{domain}]/Range[0 1]>>")
         document.update_stream(functions[inks], ("{" + "pop " * inks + "1}").encode())
-    return f"{found.group()}/DeviceGray {functions[inks]} 0 R"
+    return f"{match.group()}/DeviceGray {functions[inks]} 0 R"

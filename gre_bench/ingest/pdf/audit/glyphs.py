@@ -120,10 +120,10 @@ def words_by_line(glyphs: Glyphs, hidden: NDArray[np.bool_]) -> tuple[NDArray[np
     word = glyphs.word - glyphs.word[0]
     line = np.zeros(word[-1] + 1, dtype=np.int64)
     line[word] = glyphs.line
-    there = np.bincount(word, glyphs.solid) > 0
+    solid = np.bincount(word, glyphs.solid) > 0
     seen = np.bincount(word, glyphs.solid & ~hidden) > 0
     lines = sum(len(block["lines"]) for block in glyphs.blocks)
-    return np.bincount(line[seen], minlength=lines), np.bincount(line[there & ~seen], minlength=lines)
+    return np.bincount(line[seen], minlength=lines), np.bincount(line[solid & ~seen], minlength=lines)
 
 
 def shown_as(page: Any) -> str:

@@ -104,8 +104,8 @@ def look_at(page: Any, number: int) -> Sight:
         recognised = unseen & (written >= 0.5 * np.maximum(np.bincount(glyphs.line, letters), 1))[glyphs.line]
         recognised &= ~unlike(glyphs, ink_of(page, FINER), recognised)
         why = np.where(recognised, 0, why)
-    found = tuple(_findings(glyphs, why, number))
-    return Sight(glyphs, why > 0, found, scan, int(recognised[glyphs.solid].sum()), pictured)
+    findings = tuple(_findings(glyphs, why, number))
+    return Sight(glyphs, why > 0, findings, scan, int(recognised[glyphs.solid].sum()), pictured)
 
 
 def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.int64]:
@@ -182,9 +182,9 @@ def _unseen(
     if not (pale | lost).any():
         return pale, pale, lost
     words = by_word(glyphs, pale | lost, among)
-    found = without_strays(glyphs, words)
-    found |= text_of_strays(glyphs, words & ~found, pale)
-    return found, pale, words & ~found
+    unseen = without_strays(glyphs, words)
+    unseen |= text_of_strays(glyphs, words & ~unseen, pale)
+    return unseen, pale, words & ~unseen
 
 
 def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -200,8 +200,8 @@ def contrast(colour: NDArray[np.float64], ground: NDArray[np.float64]) -> NDArra
         linear = np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
         return linear @ np.array([0.2126, 0.7152, 0.0722])
 
-    one, other = luminance(colour), luminance(ground)
-    return (np.maximum(one, other) + 0.05) / (np.minimum(one, other) + 0.05)
+    first, second = luminance(colour), luminance(ground)
+    return (np.maximum(first, second) + 0.05) / (np.minimum(first, second) + 0.05)
 
 
 def _around(boxes: NDArray[np.float64]) -> tuple[float, float, float, float]:
@@ -311,21 +311,21 @@ def _findings(glyphs: Glyphs, why: NDArray[np.int64], number: int) -> list[Findi
     """
     import numpy as np
 
-    found: list[Finding] = []
+    findings: list[Finding] = []
     places = np.flatnonzero(why)
     if not len(places):
-        return found
+        return findings
     breaks = np.flatnonzero((np.diff(why[places]) != 0) | (np.diff(places) > 3)) + 1
     for run in np.split(places, breaks):
         kind = KINDS[why[run[0]]]
-        parts = [glyphs.text[place] for place in run]
+        parts = [glyphs.text[index] for index in run]
         for at in np.flatnonzero(np.diff(glyphs.line[run]))[::-1]:
             parts.insert(at + 1, " ")
         text = "".join(parts).strip()
         box = (*glyphs.box[run, :2].min(axis=0), *glyphs.box[run, 2:].max(axis=0))
         if kind is not None and text:
-            found.append(Finding(kind, number, rounded(box), readable(text)))
-    return found
+            findings.append(Finding(kind, number, rounded(box), readable(text)))
+    return findings
 
 
 def _code(kind: Kind) -> int:

@@ -124,9 +124,9 @@ def instructions_in(text: str, *, unseen: bool = False) -> list[Passage]:
     *unseen* says that no reader of the page sees *text*. The looser rules of `UNSEEN` then apply as well.
     """
     rules = ANYWHERE | UNSEEN if unseen else ANYWHERE
-    found = [Passage(name, *match.span()) for name, rule in rules.items() for match in rule.finditer(text)]
+    matches = [Passage(name, *match.span()) for name, rule in rules.items() for match in rule.finditer(text)]
     passages: list[Passage] = []
-    for passage in sorted(found, key=lambda passage: (passage.start, -passage.end)):
+    for passage in sorted(matches, key=lambda passage: (passage.start, -passage.end)):
         if not passages or passage.start >= passages[-1].end:
             passages.append(passage)
     return passages

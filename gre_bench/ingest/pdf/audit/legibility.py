@@ -85,15 +85,15 @@ def illegible(
     """
     import numpy as np
 
-    letters = _Letters.of(glyphs, among)
-    found = _by_setting(glyphs, ink, among, letters.pictured) | _disguised(glyphs, among)
-    strays = np.zeros(len(found), dtype=bool)
+    letters = _Letters.from_glyphs(glyphs, among)
+    mask = _by_setting(glyphs, ink, among, letters.pictured) | _disguised(glyphs, among)
+    strays = np.zeros(len(mask), dtype=bool)
     if not len(letters.places):
-        return found, strays
+        return mask, strays
     inside = letters.pictured | (among & ~glyphs.solid)
     crowded = overlaid(glyphs, letters.pictured) | (letters.pictured & (ink.rough(glyphs.box, NOISE) > NOISY))
     if crowded.any():
-        found |= without_strays(glyphs, by_word(glyphs, crowded, inside))
+        mask |= without_strays(glyphs, by_word(glyphs, crowded, inside))
     bad = _unread(letters, ink, closely=False)
     if bad.any():
         bad[bad] = _unread(letters.some(bad), ink, closely=True)
@@ -108,9 +108,9 @@ def illegible(
         share = np.bincount(glyphs.line, unread) / np.maximum(np.bincount(glyphs.line, letters.pictured), 1)
         unread |= letters.pictured & (share > REST)[glyphs.line]
         words = by_word(glyphs, unread, inside)
-        found |= without_strays(glyphs, words)
-        strays = words & ~found
-    return found, strays
+        mask |= without_strays(glyphs, words)
+        strays = words & ~mask
+    return mask, strays
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,7 +138,7 @@ class _Letters:
     pictured: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, glyphs: Glyphs, among: NDArray[np.bool_]) -> _Letters:
+    def from_glyphs(cls, glyphs: Glyphs, among: NDArray[np.bool_]) -> _Letters:
         import numpy as np
 
         known = {character: letter_of(character) for character in set(glyphs.text)}
@@ -190,25 +190,25 @@ def unlike(glyphs: Glyphs, ink: Ink, among: NDArray[np.bool_]) -> NDArray[np.boo
     """
     import numpy as np
 
-    letters = _Letters.of(glyphs, among)
+    letters = _Letters.from_glyphs(glyphs, among)
     out = np.zeros(len(among), dtype=bool)
     if not len(letters.places):
         return out
     rank = np.zeros(len(letters.places))
     shape = normal(ink.letters(letters.origin, *letters.sides, channel=MEAN))
     for number in range(len(ALPHABETS)):
-        of = np.flatnonzero(letters.alphabet == number)
-        if len(of):
-            rank[of], _ = compared(shape[of], number, letters.letter[of], SHIFTS)
+        members = np.flatnonzero(letters.alphabet == number)
+        if len(members):
+            rank[members], _ = compared(shape[members], number, letters.letter[members], SHIFTS)
     word = glyphs.word[letters.places]
     group = np.zeros(len(word), dtype=np.int64)
     size = 0
-    for place in range(1, len(word)):
+    for index in range(1, len(word)):
         size += 1
-        new_line = letters.line[place] != letters.line[place - 1]
-        new = new_line or (word[place] != word[place - 1] and size >= WINDOW)
+        new_line = letters.line[index] != letters.line[index - 1]
+        new = new_line or (word[index] != word[index - 1] and size >= WINDOW)
         size = 0 if new else size
-        group[place] = group[place - 1] + new
+        group[index] = group[index - 1] + new
     means = np.bincount(group, rank) / np.bincount(group)
     usual = float(np.median(means))
     strange = (means > usual + MORE) | (usual > UNLIKE)
@@ -252,11 +252,11 @@ def _unread(letters: _Letters, ink: Ink, closely: bool) -> NDArray[np.bool_]:
         shape = sign * normal(seen)
         rank, odds = np.zeros(len(unit)), np.zeros(len(unit))
         for number in range(len(ALPHABETS)):
-            of = np.flatnonzero(some.alphabet == number)
-            if len(of):
+            members = np.flatnonzero(some.alphabet == number)
+            if len(members):
                 shifts = SHIFTS if closely else (0.0,)
-                rank[of], likeness = compared(shape[of], number, some.letter[of], shifts)
-                odds[of] = surplus(rank[of], likeness)
+                rank[members], likeness = compared(shape[members], number, some.letter[members], shifts)
+                odds[members] = surplus(rank[members], likeness)
         strange = np.bincount(unit, odds) > ODDS
         if closely:
             strange &= _strange_stretches(some, unit, strange, rank, odds)
@@ -302,8 +302,10 @@ def _strange_stretches(
     new = np.ones(len(strange), dtype=np.int64)
     new[1:] = (line[1:] != line[:-1]) | (strange[1:] != strange[:-1])
     stretch = (np.cumsum(new) - 1)[unit]
-    found = (np.bincount(stretch, rank) > STRANGE * np.bincount(stretch)) & (np.bincount(stretch, odds) > 2 * ODDS)
-    return found[np.cumsum(new) - 1]
+    strange_stretch = (np.bincount(stretch, rank) > STRANGE * np.bincount(stretch)) & (
+        np.bincount(stretch, odds) > 2 * ODDS
+    )
+    return strange_stretch[np.cumsum(new) - 1]
 
 
 def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -315,10 +317,10 @@ def _sides(glyphs: Glyphs, places: NDArray[np.int64]) -> tuple[NDArray[np.float6
 
     size = glyphs.box[places, 2:] - glyphs.box[places, :2]
     along = glyphs.direction[places]
-    one, other = np.abs(along).T
-    tilt = one**2 - other**2
+    first, second = np.abs(along).T
+    tilt = first**2 - second**2
     oblique = np.abs(tilt) < 0.2
-    advance = (size[:, 0] * one - size[:, 1] * other) / np.where(oblique, 1, tilt)
+    advance = (size[:, 0] * first - size[:, 1] * second) / np.where(oblique, 1, tilt)
     advance = np.where(oblique, 0.5 * glyphs.extent[places], advance)[:, None] * along
     down = np.stack([-along[:, 1], along[:, 0]], axis=1) * glyphs.extent[places][:, None]
     return advance, down
@@ -370,24 +372,24 @@ def overlaid(glyphs: Glyphs, letters: NDArray[np.bool_]) -> NDArray[np.bool_]:
     places = places[np.argsort(glyphs.origin[places, 0], kind="stable")]
     left, right = glyphs.box[places, 0], glyphs.box[places, 2]
     base, size = glyphs.origin[places, 1], glyphs.extent[places]
-    code = np.fromiter((ord(glyphs.text[place]) for place in places), dtype=np.int64, count=len(places))
+    code = np.fromiter((ord(glyphs.text[index]) for index in places), dtype=np.int64, count=len(places))
     word, length = _spelling(glyphs, letters, places)
     row = np.floor(base / ROW).astype(np.int64)
     for shift in (0, 1):
         order = np.lexsort((left, (row + shift) // 2))
         band = ((row + shift) // 2)[order]
         for step in range(1, REACH + 1):
-            one, other = order[:-step], order[step:]
-            both = np.minimum(right[one], right[other]) - np.maximum(left[one], left[other])
-            width = np.minimum(right[one] - left[one], right[other] - left[other])
+            first, second = order[:-step], order[step:]
+            both = np.minimum(right[first], right[second]) - np.maximum(left[first], left[second])
+            width = np.minimum(right[first] - left[first], right[second] - left[second])
             met = (band[:-step] == band[step:]) & (both > SHARED * np.maximum(width, 0.01))
             if not met.any():
                 break
-            met &= np.abs(base[one] - base[other]) < CLOSE * np.minimum(size[one], size[other])
-            apart = code[one] != code[other]
-            bold = ~apart & (word[one] == word[other])
-            out[places[one[met & ~bold & (apart | (length[one] <= length[other]))]]] = True
-            out[places[other[met & ~bold & (apart | (length[other] <= length[one]))]]] = True
+            met &= np.abs(base[first] - base[second]) < CLOSE * np.minimum(size[first], size[second])
+            apart = code[first] != code[second]
+            bold = ~apart & (word[first] == word[second])
+            out[places[first[met & ~bold & (apart | (length[first] <= length[second]))]]] = True
+            out[places[second[met & ~bold & (apart | (length[second] <= length[first]))]]] = True
     return out
 
 
@@ -406,7 +408,7 @@ def _spelling(
     numbers: dict[str, int] = {}
     spelling = np.zeros(int(glyphs.word[-1]) + 1, dtype=np.int64)
     for word in words:
-        text = "".join([glyphs.text[place] for place in word])
+        text = "".join([glyphs.text[index] for index in word])
         spelling[glyphs.word[word[0]]] = numbers.setdefault(text, len(numbers))
     count = np.bincount(glyphs.word[at], minlength=len(spelling))
     return spelling[glyphs.word[places]], count[glyphs.word[places]]

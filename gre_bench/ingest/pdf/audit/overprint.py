@@ -30,8 +30,8 @@ def covers(glyphs: Glyphs, log: list[Any]) -> NDArray[np.bool_]:
     middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
     under = np.zeros(len(middle), dtype=bool)
     texts = _boxes(log, ("fill-text", "stroke-text"))
-    for place, box in _large(log):
-        earlier = texts[texts[:, 4] < place]
+    for operation, box in _large(log):
+        earlier = texts[texts[:, 4] < operation]
         if len(earlier) and _meets(earlier, box).any():
             under |= _inside(middle, box)
     return under
@@ -49,43 +49,43 @@ def overprinted(glyphs: Glyphs, page: Any, log: list[Any]) -> NDArray[np.bool_]:
     large = _large(log)
     texts = _boxes(log, ("fill-text", "stroke-text"))
     suspects = []
-    for place, box in large:
-        earlier = texts[(texts[:, 4] < place) & _within(texts, box)]
-        later = texts[(texts[:, 4] > place) & _meets(texts, box)]
+    for operation, box in large:
+        earlier = texts[(texts[:, 4] < operation) & _within(texts, box)]
+        later = texts[(texts[:, 4] > operation) & _meets(texts, box)]
         if len(earlier) and len(later) and any(_meets(later, some).any() for some in earlier[:MOST]):
-            suspects.append((place, box))
+            suspects.append((operation, box))
     if not suspects or page.rotation:
         return none
     order = _order(page)
-    place_of = np.array(
+    operation_of = np.array(
         [
             order.get((letter, round(x, 1), round(y, 1)), -1)
             for letter, (x, y) in zip(glyphs.text, glyphs.origin.tolist(), strict=True)
         ]
     )
     middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
-    for place, box in suspects:
-        inside = _inside(middle, box) & glyphs.solid & (place_of >= 0)
-        upper = np.flatnonzero(inside & (place_of > place))
-        for lower in np.flatnonzero(inside & (place_of < place)):
+    for operation, box in suspects:
+        inside = _inside(middle, box) & glyphs.solid & (operation_of >= 0)
+        upper = np.flatnonzero(inside & (operation_of > operation))
+        for lower in np.flatnonzero(inside & (operation_of < operation)):
             over = upper[_inside(middle[lower][None], glyphs.box[upper].T).ravel()] if len(upper) else upper
             none[lower] |= len(over) > 0 and glyphs.text[lower] not in {glyphs.text[other] for other in over}
-    return _whole_lines(glyphs, none, place_of)
+    return _whole_lines(glyphs, none, operation_of)
 
 
-def _whole_lines(glyphs: Glyphs, found: NDArray[np.bool_], place_of: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Widens the mask *found* to whole drawing operations.
+def _whole_lines(glyphs: Glyphs, marked: NDArray[np.bool_], operation_of: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Widens the mask *marked* to whole drawing operations.
 
-    If *found* marks most letters of an operation, all of its characters are marked; otherwise none is. *place_of* is
-    the number of each character's operation in the order of drawing.
+    If *marked* marks most letters of an operation, all of its characters are marked; otherwise none is.
+    *operation_of* is the number of each character's operation in the order of drawing.
     """
     import numpy as np
 
-    out = np.zeros(len(found), dtype=bool)
-    for place in np.unique(place_of[found]):
-        stroke = place_of == place
+    out = np.zeros(len(marked), dtype=bool)
+    for operation in np.unique(operation_of[marked]):
+        stroke = operation_of == operation
         letters = stroke & glyphs.solid
-        if found[letters].mean() > 0.5:
+        if marked[letters].mean() > 0.5:
             out |= stroke
     return out
 
@@ -95,12 +95,12 @@ def _order(page: Any) -> dict[tuple[str, float, float], int]:
 
     If a character is drawn twice in one place, the first number counts.
     """
-    found: dict[tuple[str, float, float], int] = {}
+    numbers: dict[tuple[str, float, float], int] = {}
     for span in page.get_texttrace():
         for code, _, (x, y), _ in span["chars"]:
             if 0 <= code < 0x110000:
-                found.setdefault((chr(code), round(x, 1), round(y, 1)), span["seqno"])
-    return found
+                numbers.setdefault((chr(code), round(x, 1), round(y, 1)), span["seqno"])
+    return numbers
 
 
 def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]]:
@@ -109,14 +109,14 @@ def _large(log: list[Any]) -> list[tuple[int, tuple[float, float, float, float]]
     Objects drawn before all text are left out, because they are backgrounds. *log* is PyMuPDF's list of the drawn
     objects with their boxes.
     """
-    first = next((place for place, (kind, *_) in enumerate(log) if kind.endswith("-text")), len(log))
-    found = [
-        (place, box)
-        for place, (kind, box, *_) in enumerate(log)
-        if place > first and kind in COVERS and box[2] - box[0] > LEAST[0] and box[3] - box[1] > LEAST[1]
+    first = next((operation for operation, (kind, *_) in enumerate(log) if kind.endswith("-text")), len(log))
+    boxes = [
+        (operation, box)
+        for operation, (kind, box, *_) in enumerate(log)
+        if operation > first and kind in COVERS and box[2] - box[0] > LEAST[0] and box[3] - box[1] > LEAST[1]
     ]
-    found.sort(key=lambda item: (item[1][0] - item[1][2]) * (item[1][3] - item[1][1]))
-    return found[:MOST]
+    boxes.sort(key=lambda item: (item[1][0] - item[1][2]) * (item[1][3] - item[1][1]))
+    return boxes[:MOST]
 
 
 def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
@@ -126,9 +126,9 @@ def _boxes(log: list[Any], kinds: tuple[str, ...]) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    return np.array([(*box, place) for place, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float).reshape(
-        -1, 5
-    )
+    return np.array(
+        [(*box, operation) for operation, (kind, box, *_) in enumerate(log) if kind in kinds], dtype=float
+    ).reshape(-1, 5)
 
 
 def _meets(boxes: NDArray[np.float64], box: Any) -> NDArray[np.bool_]:

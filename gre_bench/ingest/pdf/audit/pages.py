@@ -53,14 +53,14 @@ def judged(finding: Finding) -> Finding:
 def _in_plain_sight(sight: Sight, number: int) -> list[Finding]:
     """Returns a finding for each passage of the visible text of page *number* that instructs reviewers or models."""
     text, places = _running(sight.glyphs, sight.hidden)
-    found = []
+    findings = []
     for passage in instructions_in(text):
-        inside = [place for place in places[passage.start : passage.end] if place is not None]
+        inside = [index for index in places[passage.start : passage.end] if index is not None]
         boxes = sight.glyphs.box[inside]
         sides = (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
         box = rounded(sides)
-        found.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
-    return found
+        findings.append(Finding("instruction", number, box, text[passage.start : passage.end], passage.rule))
+    return findings
 
 
 def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
@@ -72,16 +72,16 @@ def _running(glyphs: Glyphs, hidden: Any) -> tuple[str, list[int | None]]:
     text: list[str] = []
     places: list[int | None] = []
     line = None
-    for place in (place for place in range(len(glyphs.text)) if not hidden[place]):
-        if line is not None and glyphs.line[place] != line:
+    for index in (index for index in range(len(glyphs.text)) if not hidden[index]):
+        if line is not None and glyphs.line[index] != line:
             if len(text) > 1 and text[-1] in "-\u00ad" and text[-2].isalpha():
                 text.pop()
                 places.pop()
             else:
                 text.append(" ")
                 places.append(None)
-        line = glyphs.line[place]
-        if not (glyphs.text[place].isspace() and text and text[-1] == " "):
-            text.append(" " if glyphs.text[place].isspace() else glyphs.text[place])
-            places.append(place)
+        line = glyphs.line[index]
+        if not (glyphs.text[index].isspace() and text and text[-1] == " "):
+            text.append(" " if glyphs.text[index].isspace() else glyphs.text[index])
+            places.append(index)
     return "".join(text), places

@@ -80,11 +80,11 @@ def references(alphabet: int, shifts: tuple[float, ...] = (0.0,), rows: int = RO
     where = np.array(origins)
     advance, down = np.zeros((2, len(where), 2))
     advance[:, 0] = where[:, 2]
-    found = []
+    pictures = []
     for height, shift in product(HEIGHTS, shifts):
         down[:, 1] = size * height
-        found.append(normal(samples(grey, where[:, :2] - (shift * size, 0), advance, down)[:, : rows * COLUMNS]))
-    variants = np.stack(found).reshape(len(found), -1, len(letters), rows * COLUMNS)
+        pictures.append(normal(samples(grey, where[:, :2] - (shift * size, 0), advance, down)[:, : rows * COLUMNS]))
+    variants = np.stack(pictures).reshape(len(pictures), -1, len(letters), rows * COLUMNS)
     return np.ascontiguousarray(variants.transpose(2, 0, 1, 3).reshape(len(letters), -1, rows * COLUMNS))
 
 
@@ -111,23 +111,23 @@ def samples(
     left, top = x.astype(np.int32), y.astype(np.int32)
     x -= left
     y -= top
-    place = top * width + left
+    pixel = top * width + left
     flat = picture.ravel()
-    upper = flat[place] * (1 - x) + flat[place + 1] * x
-    place += width
-    lower = flat[place] * (1 - x) + flat[place + 1] * x
+    upper = flat[pixel] * (1 - x) + flat[pixel + 1] * x
+    pixel += width
+    lower = flat[pixel] * (1 - x) + flat[pixel + 1] * x
     dark = 255 - (upper * (1 - y) + lower * y)
     return dark.astype(np.float32, copy=False).reshape(len(origin), ROWS * COLUMNS)
 
 
-def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns the samples *found* (n × samples), scaled to mean 0 and norm 1 for each letter.
+def normal(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Returns the samples *values* (n × samples), scaled to mean 0 and norm 1 for each letter.
 
     The samples of a letter become 0 if almost nothing is drawn.
     """
     import numpy as np
 
-    out = found - found.mean(axis=1, keepdims=True)
+    out = values - values.mean(axis=1, keepdims=True)
     norm = np.sqrt(np.einsum("ij,ij->i", out, out))
     out /= np.maximum(norm, 1e-6)[:, None]
     out[norm < BLANK] = 0
@@ -135,26 +135,26 @@ def normal(found: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def compared(
-    found: NDArray[np.float32], alphabet: int, letter: NDArray[np.int64], shifts: tuple[float, ...] = (0.0,)
+    values: NDArray[np.float32], alphabet: int, letter: NDArray[np.int64], shifts: tuple[float, ...] = (0.0,)
 ) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
     """Returns the rank (see the module) and the likeness of each of n letters.
 
     The likeness, from -1 to 1, is the highest correlation of the letter's samples with a reference of the same letter.
     The rank of a blank picture is 1/2.
 
-    - *found*: the normal samples of the letters (n × samples).
+    - *values*: the normal samples of the letters (n × samples).
     - *alphabet*: the index of their alphabet in `ALPHABETS`.
     - *letter*: their indices in the alphabet.
     - *shifts*: the shifts of the references, as in `references`.
     """
     import numpy as np
 
-    against = references(alphabet, shifts, found.shape[1] // COLUMNS)
+    against = references(alphabet, shifts, values.shape[1] // COLUMNS)
     letters, variants, size = against.shape
-    alike = (found @ against.reshape(-1, size).T).reshape(len(found), letters, variants).max(axis=2)
-    own = alike[np.arange(len(found)), letter]
+    alike = (values @ against.reshape(-1, size).T).reshape(len(values), letters, variants).max(axis=2)
+    own = alike[np.arange(len(values)), letter]
     rank = (alike > own[:, None]).sum(axis=1) / (letters - 1)
-    rank[~found.any(axis=1)] = 0.5
+    rank[~values.any(axis=1)] = 0.5
     return rank, own
 
 

@@ -36,21 +36,21 @@ def lettered(glyphs: Glyphs) -> NDArray[np.bool_]:
     return np.fromiter((known[sign] for sign in glyphs.text), dtype=bool, count=len(glyphs.text))
 
 
-def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the mask *found*, widened to whole words and limited to the mask *among*.
+def by_word(glyphs: Glyphs, marked: NDArray[np.bool_], among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns the mask *marked*, widened to whole words and limited to the mask *among*.
 
-    A word is marked if *found* marks at least half of its letters and digits. Signs between words are marked if the
+    A word is marked if *marked* marks at least half of its letters and digits. Signs between words are marked if the
     words on both sides are.
     """
     import numpy as np
 
     words = glyphs.word - glyphs.word[0]
     letters = np.bincount(words, glyphs.solid & among)
-    share = np.bincount(words, found & glyphs.solid & among) / np.maximum(letters, 1)
+    share = np.bincount(words, marked & glyphs.solid & among) / np.maximum(letters, 1)
     state = np.where(letters > 0, share >= 0.5, np.nan)
     lines = np.zeros(len(state), dtype=np.int64)
     lines[words] = glyphs.line
-    whole = np.bincount(words, found & among) >= np.maximum(np.bincount(words, among), 1)
+    whole = np.bincount(words, marked & among) >= np.maximum(np.bincount(words, among), 1)
     for word in np.flatnonzero(np.isnan(state)):
         beside = [state[word - 1] if word and lines[word - 1] == lines[word] else np.nan]
         after = word + 1
@@ -62,21 +62,21 @@ def by_word(glyphs: Glyphs, found: NDArray[np.bool_], among: NDArray[np.bool_]) 
     return (state[words] > 0) & among
 
 
-def without_strays(glyphs: Glyphs, found: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the mask *found* without strays: stretches of fewer than `LETTERS` letters.
+def without_strays(glyphs: Glyphs, marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns the mask *marked* without strays: stretches of fewer than `LETTERS` letters.
 
-    A short stretch stays if *found* marks at least 5 · `LETTERS` letters in its line.
+    A short stretch stays if *marked* marks at least 5 · `LETTERS` letters in its line.
     """
     import numpy as np
 
-    found = found.copy()
+    marked = marked.copy()
     letters = lettered(glyphs)
-    line = np.bincount(glyphs.line, found & letters, minlength=int(glyphs.line[-1]) + 1)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], (found | ~glyphs.solid).astype(np.int8), [0]])))
+    line = np.bincount(glyphs.line, marked & letters, minlength=int(glyphs.line[-1]) + 1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], (marked | ~glyphs.solid).astype(np.int8), [0]])))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
-        if letters[start:end][found[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
-            found[start:end] = False
-    return found
+        if letters[start:end][marked[start:end]].sum() < LETTERS and line[glyphs.line[start]] < 5 * LETTERS:
+            marked[start:end] = False
+    return marked
 
 
 def prose(glyphs: Glyphs, places: NDArray[np.int64]) -> bool:
@@ -142,4 +142,4 @@ def _words(glyphs: Glyphs, places: NDArray[np.int64]) -> list[str]:
     import numpy as np
 
     parts = np.split(places, np.flatnonzero(np.diff(glyphs.word[places])) + 1)
-    return ["".join(glyphs.text[place] for place in part).strip(".,;:!?()\"' ").lower() for part in parts]
+    return ["".join(glyphs.text[index] for index in part).strip(".,;:!?()\"' ").lower() for part in parts]

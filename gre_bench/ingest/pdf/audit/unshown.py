@@ -21,15 +21,15 @@ def annotated(page: Any, number: int) -> list[Finding]:
     It does not matter whether the text is printed on the page or appears only on a click. *number* is the page's
     number, from 1.
     """
-    found = []
+    findings = []
     for note in page.annots() or ():
         text = " ".join(part for part in (note.info.get("subject"), note.info.get("content")) if part)
         if text.strip():
-            found.append(_finding("annotation", number, note.rect, text))
+            findings.append(_finding("annotation", number, note.rect, text))
     for field in page.widgets() or ():
         if str(field.field_value or "").strip() and field.field_type_string in ("Text", "ComboBox", "ListBox"):
-            found.append(_finding("annotation", number, field.rect, str(field.field_value)))
-    return found
+            findings.append(_finding("annotation", number, field.rect, str(field.field_value)))
+    return findings
 
 
 def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
@@ -61,7 +61,7 @@ def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> li
 
     if not expressed and all(layers_on(document).values()):
         return []
-    found = []
+    findings = []
     with pymupdf.open(stream=data, filetype="pdf") as closed:
         closed.xref_set_key(closed.pdf_catalog(), "OCProperties/D", "<</BaseState/ON>>")
         opened = closed.tobytes()
@@ -70,18 +70,18 @@ def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> li
             shown, all_of = glyphs_of(document[number]), glyphs_of(other[number])
             extra = Counter(_keys(all_of)) - Counter(_keys(shown))
             places = []
-            for place, key in enumerate(_keys(all_of)):
+            for index, key in enumerate(_keys(all_of)):
                 if extra[key] > 0:
                     extra[key] -= 1
-                    places.append(place)
+                    places.append(index)
             text = "".join(
-                (" " if before is not None and all_of.line[place] != all_of.line[before] else "") + all_of.text[place]
-                for before, place in zip([None, *places], places, strict=False)
+                (" " if before is not None and all_of.line[index] != all_of.line[before] else "") + all_of.text[index]
+                for before, index in zip([None, *places], places, strict=False)
             )
             if text.strip():
                 sides = (*all_of.box[places, :2].min(axis=0), *all_of.box[places, 2:].max(axis=0))
-                found.append(_finding("hidden_layer", number + 1, sides, text))
-    return found
+                findings.append(_finding("hidden_layer", number + 1, sides, text))
+    return findings
 
 
 def _words(text: str) -> list[str]:
@@ -97,8 +97,8 @@ def _keys(glyphs: Glyphs) -> list[tuple[str, float, float]]:
 def _lines(glyphs: Glyphs) -> str:
     """Returns the characters of *glyphs* as one text, with a space between lines."""
     parts = []
-    for place, letter in enumerate(glyphs.text):
-        if place and glyphs.line[place] != glyphs.line[place - 1]:
+    for index, letter in enumerate(glyphs.text):
+        if index and glyphs.line[index] != glyphs.line[index - 1]:
             parts.append(" ")
         parts.append(letter)
     return "".join(parts)

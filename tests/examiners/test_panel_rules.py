@@ -1,4 +1,4 @@
-"""Exam, peer review, chair and position bias after PRE: number tables, then the scripted server over real HTTP."""
+"""Exam, chair and position bias after PRE: number tables, then the scripted server over real HTTP."""
 
 from __future__ import annotations
 
@@ -11,18 +11,12 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import scales
-from gre_bench.examiners.examiner import Examiner
-from gre_bench.examiners.metric import by_writer
-from gre_bench.examiners.panel.bradley_terry import bradley_terry
 from gre_bench.examiners.panel.chair import decide, verdict, weight, weights
-from gre_bench.examiners.panel.elo import full_round
 from gre_bench.examiners.panel.pairwise import Pair, games, position_bias, prefer
-from gre_bench.examiners.panel.peer_review import ExaminerSlot, Question, examine, examine_pairs, review, tournament
 from gre_bench.examiners.panel.qualification import Exam, agreement, exam, stretched
-from gre_bench.examiners.wordings import Item
 from tests.examiners.test_grading import writer
 from tests.servers.scripted_chat import scripted_chat
-from tests.servers.scripted_examiner import chooser, examiner
+from tests.servers.scripted_examiner import chooser
 
 
 @pytest.mark.parametrize(
@@ -147,80 +141,3 @@ def test_a_choice_that_cannot_be_read_is_missing(tmp_path):
     assert (found.score, found.problem.code) == (None, "unparsable")
     assert games([found]) == []
     assert position_bias([found]).unanswered == 1
-
-
-def test_the_exam_on_pairs_is_accuracy_or_consistency(tmp_path):
-    asked = pairs((0.9, 0.1), (0.2, 0.8), (0.3, 0.4), (0.7, 0.6), (0.1, 0.9))
-    with scripted_chat(write=chooser()) as server:
-        honest = examine_pairs("honest", writer(server, tmp_path), asked, gold=[1, 0, 1, 1, 0])
-    with scripted_chat(write=lambda body: "one") as server:
-        lazy = examine_pairs("lazy", writer(server, tmp_path / "lazy"), asked)
-        wrong = examine_pairs("lazy", writer(server, tmp_path / "lazy"), asked, gold=[1, 0, 1, 1, 0])
-    assert (honest.reference, honest.passed) == (0.8, True)
-    assert (lazy.consistency, lazy.passed) == (0.0, False)
-    assert (wrong.reference, wrong.passed) == (0.0, False)
-
-
-# -- the whole way
-
-
-def test_examiners_are_examined_and_the_qualified_ones_decide(tmp_path):
-    five, human = Examiner(template="five_level"), Examiner(template="human")
-    items = [Item(str(place), "S.", f"quality {place / 4}") for place in range(5)]
-    questions = [Question(item, 1.0 + place) for place, item in enumerate(items)]
-    with scripted_chat(write=examiner()) as good, scripted_chat(write=examiner(quality=lambda prompt: 1.0)) as flat:
-        examiner_slots = [
-            ExaminerSlot("good", five, by_writer(five, writer(good, tmp_path / "a"))),
-            ExaminerSlot("flat", five, by_writer(five, writer(flat, tmp_path / "b"))),
-        ]
-        exams = [examine(examiner_slot, questions) for examiner_slot in examiner_slots]
-        decisions, grades = review(examiner_slots, exams, items, "log")
-        itself = examine(
-            ExaminerSlot(
-                "good", five, examiner_slots[0].grader, (human, by_writer(human, writer(good, tmp_path / "a")))
-            ),
-            [Question(item) for item in items],
-            "squared_error",
-        )
-    assert [(one.examiner, one.reference, one.passed) for one in exams] == [("good", 1.0, True), ("flat", 0.2, False)]
-    assert (itself.consistency, itself.reference) == (1.0, None)
-    assert list(grades) == ["good"]
-    assert [one.value for one in decisions] == [0.0, 0.25, 0.5, 0.75, 1.0]
-
-
-def test_an_exam_without_labels_and_second_prompt_is_refused():
-    five = Examiner(template="five_level")
-    with pytest.raises(
-        SettingsError, match="examiner a: the exam needs a label for every question, or a second prompt"
-    ):
-        examine(ExaminerSlot("a", five, lambda items: []), [])
-
-
-def test_two_prompts_of_different_scales_are_not_compared_exactly():
-    five, hundred = Examiner(template="five_level"), Examiner(template="hundred_level")
-    examiner_slot = ExaminerSlot("a", five, lambda items: [], (hundred, lambda items: []))
-    with pytest.raises(SettingsError, match="different scales"):
-        examine(examiner_slot, [Question(Item("1", "S", "T"))])
-
-
-def test_a_tournament_ranks_players_as_their_texts_are(tmp_path):
-    quality = {"ann": 0.9, "ben": 0.6, "cas": 0.3}
-
-    def text(player: str, turn: int) -> str:
-        # In the last of six turns all is upside down: who never loses has no strength.
-        return f"text {turn}, quality {quality[player] if turn < 5 else 1 - quality[player]:.2f}"
-
-    asked = [
-        Pair(f"{turn}-{one}-{other}", "The paper.", one, other, text(one, turn), text(other, turn))
-        for turn in range(6)
-        for one, other in full_round(list(quality), seed=turn)
-    ]
-    exams = [Exam("x", 0.9, None, 5, 0, True), Exam("y", 0.7, None, 5, 0, True), Exam("z", 0.1, None, 5, 0, False)]
-    with scripted_chat(write=chooser()) as server:
-        askers = {name: writer(server, tmp_path / name) for name in "xyz"}
-        played, said = tournament(askers, exams, asked, rule="exp")
-    assert set(said) == {"x", "y"}
-    assert len(played) == len(asked) == 18
-    strengths = bradley_terry(played)
-    assert [one.player for one in strengths] == ["ann", "ben", "cas"]
-    assert strengths[0].value - strengths[1].value == pytest.approx(strengths[1].value - strengths[2].value)
