@@ -1,5 +1,5 @@
 -- name: anchored
--- one row per board shown and candidate: its difference to the human baseline, which is what editions share
+-- one row per board shown and candidate: its difference to the human baseline, comparable across editions
 select
     s.metric,
     s.signature_id,
@@ -42,7 +42,7 @@ left join models k on k.model = c.model
 order by w.place, l.group_name nulls first, l.rank nulls last, l.kind = 'control', l.mean desc nulls last, l.candidate;
 
 -- name: candidates
--- one row per candidate of the boards shown: who made it, how it was asked, and what is known of its model
+-- one row per candidate of the boards shown: its maker, its prompts, and what is known of its model
 select
     c.candidate_id as candidate,
     c.kind,
@@ -66,8 +66,8 @@ where c.candidate_id in (
 order by c.kind <> 'human', c.kind = 'control', c.candidate_id;
 
 -- name: changed_pairs
--- one row per signature shown and candidate of two releases: pairs of one alone, and those whose state or score is another
--- A score is another where it differs by more than a millionth of itself: what separates two runs is not a change.
+-- one row per signature shown and candidate of two releases: pairs of one release only, and pairs that differ
+-- Pairs differ in their state, or in their score by more than a millionth of it; smaller gaps are noise between runs.
 with here as (
     select p.signature_id, p.candidate_id, p.paper_id, p.reference_id, p.state, p.value
     from pairs p
@@ -92,7 +92,7 @@ group by all
 order by all;
 
 -- name: effects
--- one row per signature and change that was tried with it; the boards' own signatures first
+-- one row per signature and change tested with it; the boards' own signatures first
 select e.*, s.metric, m.title as metric_title, c.title as change_title
 from effects e
 join signatures s using (signature_id)
@@ -131,7 +131,7 @@ qualify row_number() over (
 order by a.candidate;
 
 -- name: judgment_kinds
--- one row per writer of the boards shown and candidate: its judgments by their opening
+-- one row per writer of the boards shown and candidate: the numbers of its judgments by opening
 select candidate, writer, reviews, openings, lines
 from judgment_kinds
 where writer in (select writer from signatures join signatures_shown using (signature_id))
@@ -154,7 +154,7 @@ left join metrics m on m.metric = g.metric
 order by z.stratum <> 'PDF version', z.stratum, z.sampled desc, z.value, w.place, s.kind <> 'human', s.mean desc, s.candidate;
 
 -- name: outcomes
--- one row per board shown, state and reason of its candidates' pairs: how many, of whom, and what one of them says
+-- one row per board shown, state and reason of pairs: their number, their candidates, and one message
 select
     coalesce(m.title, g.metric) as title,
     p.state,
@@ -208,7 +208,7 @@ where c.kind not in ('change', 'graded')
 order by p.paper_id, w.place, c.kind <> 'human', c.kind = 'control', p.candidate_id, p.reference_id;
 
 -- name: paper_reviews
--- one row per review of a paper and writer of the boards shown, where its words or its judgments may be read here
+-- one row per review of a paper and writer of the boards shown, if its text or its judgments are public here
 select r.paper_id, r.review_id, r.candidate, c.kind, s.role, r.text as review, j.writer, j.text as judgments
 from reviews r
 join candidates c on c.candidate_id = r.candidate
@@ -221,7 +221,7 @@ order by r.paper_id, c.kind <> 'human', c.kind = 'control', s.role is distinct f
     j.writer;
 
 -- name: papers
--- one row per paper of the boards shown: how much is scored, and under the first board whose review tells most
+-- one row per paper of the boards shown: the number of scored pairs, and the first board's best candidate
 with shown as (
     select p.*, w.place, c.kind
     from pairs p
@@ -243,7 +243,7 @@ first_board as (
     where place = (select min(place) from signatures_shown) and state = 'scored'
     group by all
 ),
-told as (
+ranges as (
     select
         paper_id,
         max(mean) filter (kind = 'human') as human,
@@ -254,12 +254,12 @@ told as (
 )
 select c.*, t.human, t.best, t.best_candidate, p.title, p.abstract
 from counts c
-left join told t using (paper_id)
+left join ranges t using (paper_id)
 left join papers p using (paper_id)
 order by c.paper_id;
 
 -- name: rights
--- one row per kind of text and licence that its note states: how many there are, and of how many the words are here
+-- one row per kind of text and stated licence: how many texts there are, and how many are published here
 select 'papers' as texts, s.licence, count(*) as known, count(p.title) as shown
 from papers p
 left join paper_sources s using (paper_id)
@@ -274,7 +274,7 @@ group by all
 order by texts desc, known desc, licence;
 
 -- name: signatures
--- one row per signature shown, with what became of its validation and of the separation of papers
+-- one row per signature shown, with the results of its validation and of its separation of papers
 select s.*, w.place, a.auc, a.low as auc_low, a.high as auc_high, a.same, a.other, v.verdict, v.edition as validated_on,
     v.detail
 from signatures s

@@ -10,7 +10,7 @@ where database_name = current_database() and not temporary
 order by table_name;
 
 -- name: licences
--- one row per licence that some paper or review states
+-- one row per licence that a paper or a review states
 select licence from edition.paper_sources where licence is not null
 union
 select licence from edition.review_versions where licence is not null
@@ -52,7 +52,7 @@ where (
 ) or exists (select 1 from free_licences where licence is null);
 
 -- name: runs
--- one row per run; its settings stand in the manifest, without paths and addresses of the machine
+-- one row per run; the manifest holds its settings, without paths and addresses of the machine
 select run_id, command, started_at, ended_at, outcome, code_version from edition.runs order by run_id;
 
 -- name: imports
@@ -60,7 +60,7 @@ select run_id, command, started_at, ended_at, outcome, code_version from edition
 select * replace (parse_filename(file) as file) from edition.imports order by all;
 
 -- name: papers
--- one row per known paper: its texts where the licence allows it, else their SHA-256 alone
+-- one row per known paper: its texts if the licence allows it, else only their SHA-256
 select
     p.paper_id,
     case when u.paper_id is not null then p.title end as title,
@@ -75,14 +75,14 @@ left join public_papers u using (paper_id)
 order by p.paper_id;
 
 -- name: reviews
--- one row per known review: its text where the licence allows it, else its SHA-256 alone
+-- one row per known review: its text if the licence allows it, else only its SHA-256
 select r.* replace (case when u.review_id is not null then r.text end as text), sha256(r.text) as text_sha256
 from edition.reviews r
 left join public_reviews u using (review_id)
 order by r.review_id;
 
 -- name: judgments
--- one row per review and writer: as public as the review that they are made of
+-- one row per review and writer: public if the review is
 select
     j.review_id,
     j.writer,
@@ -123,7 +123,7 @@ left join public_papers u using (paper_id)
 order by t.paper_id;
 
 -- name: synopses
--- one row per paper, kind and writer: as public as the paper
+-- one row per paper, kind and writer: public if the paper is
 select
     s.paper_id,
     s.kind,
@@ -135,38 +135,38 @@ left join public_papers u using (paper_id)
 order by all;
 
 -- name: replies
--- one row per text that was asked for; details may quote it or name an endpoint, and stay behind
+-- one row per requested text; details may quote it or name an endpoint, so they are not published
 select * replace (null::varchar as detail) from edition.replies order by task, item, writer;
 
 -- name: plan
--- one row per planned pair; details stay behind
+-- one row per planned pair; details are not published
 select * replace (null::varchar as detail)
 from edition.plan
 order by signature_id, paper_id, candidate_id, reference_id;
 
 -- name: spans
--- one row per evaluation LM and prediction; token ids spell the reply, so they go only where it may be passed on
+-- one row per evaluation LM and prediction; token ids spell the reply, so they are published only if the reply may be
 select s.* replace (case when u.prediction is not null then s.ids end as ids)
 from edition.spans s
 left join public_replies u using (prediction)
 order by s.lm_id, s.prediction;
 
 -- name: scores
--- one row per finished pair; messages stay behind
+-- one row per finished pair; messages are not published
 select * replace (null::varchar as problem_message)
 from edition.scores
 order by signature_id, paper_id, candidate_id, reference_id;
 
 -- name: problems
--- one row per transient problem met; messages stay behind
+-- one row per transient problem; messages are not published
 select * replace (null::varchar as message) from edition.problems order by all;
 
 -- name: make_metrics
--- one row per metric: what the page calls it
+-- one row per metric: its names on the page
 create table metrics (metric varchar, title varchar, unit varchar, place integer);
 
 -- name: make_models
--- one row per model of a candidate: what is known of it; null is unknown. entry: its name in the models file
+-- one row per model of a candidate: what is known of it; null means unknown. entry: its name in the models file
 create table models (
     model varchar, entry varchar, family varchar, parameters double, knowledge_cutoff date, released date, price_in double, price_out double
 );
@@ -202,7 +202,7 @@ create table pieces (signature_id varchar, reference_id varchar, pieces varchar[
 
 -- name: judgment_kinds
 -- one row per candidate and writer: how many lines of its judgments open in each of the ways that *openings* lists
--- Of the human reviews only the baseline's count. Numbers about texts are public where the texts are not.
+-- Of the human reviews, only the baseline's count. These numbers are public even if the texts are not.
 create table judgment_kinds as
 with lines as (
     select
@@ -228,7 +228,7 @@ group by candidate, writer
 order by candidate, writer;
 
 -- name: rows_that_differ
--- one row, if the temporary views mine and theirs differ by more than who stored their rows and when
+-- one row, if the temporary views mine and theirs differ in more than the run and the time of their rows
 with here as (select columns(lambda name: name not in ('run_id', 'imported_at')) from mine),
 there as (select columns(lambda name: name not in ('run_id', 'imported_at')) from theirs)
 (from here except all from there)

@@ -1,5 +1,5 @@
 -- name: meta
--- one row: what this file is
+-- one row: the format of this file
 create table if not exists meta (
     schema_version integer not null,
     edition        varchar not null,
@@ -7,7 +7,7 @@ create table if not exists meta (
 );
 
 -- name: runs
--- one row per run: when, with which settings, how it ended
+-- one row per run: when it ran, with which settings, and how it ended
 create table if not exists runs (
     run_id       varchar primary key,
     command      varchar not null,
@@ -19,7 +19,7 @@ create table if not exists runs (
 );
 
 -- name: imports
--- one row per imported file and import: what was taken from it
+-- one row per import of a file: how much it added
 create table if not exists imports (
     run_id    varchar not null,
     file      varchar not null,
@@ -28,18 +28,18 @@ create table if not exists imports (
     added     integer not null,
     unchanged integer not null,
     refused   integer not null,
-    domain    varchar,                   -- what is reviewed, if the file tells
+    domain    varchar,                   -- what is reviewed, if the file states it
     happened_at timestamptz not null
 );
 
 -- name: papers
--- one row per paper of the venue-year that is known
+-- one row per known paper of the venue-year
 create table if not exists papers (
     paper_id  varchar primary key,
     title     varchar not null,
     abstract  varchar,
     text      varchar,
-    source_row integer                   -- position in the source it came from, if it has one
+    source_row integer                   -- position in its source, if it has one
 );
 
 -- name: reviews
@@ -49,9 +49,9 @@ create table if not exists reviews (
     paper_id  varchar not null,
     candidate varchar not null,          -- 'human', or the candidate who wrote it
     text      varchar,
-    slot      integer,                   -- its given place among the paper's human reviews
+    slot      integer,                   -- its stated position among the paper's human reviews
     rating    double,
-    grade     double                     -- how good somebody found the review itself
+    grade     double                     -- a grade that a person gave to the review itself
 );
 
 -- name: judgments
@@ -69,27 +69,27 @@ create table if not exists judgments (
 -- one row per snapshot of notes and PDFs that was imported
 create table if not exists snapshots (
     digest      varchar primary key,
-    path        varchar not null,         -- its folder under snapshots/ of the state
+    path        varchar not null,         -- its folder under snapshots/ in the state folder
     imported_at timestamptz not null
 );
 
 -- name: review_versions
--- one row per human review of a fetched snapshot: which of its versions the text is, and why that one counts
+-- one row per human review of a fetched snapshot: which of its versions the text is, and why that version counts
 create table if not exists review_versions (
     review_id  varchar primary key,
-    versions   integer not null,         -- how many are known
-    version_id varchar,                  -- null: the note as it was when it was fetched
+    versions   integer not null,         -- number of known versions
+    version_id varchar,                  -- null: the note as fetched
     written_at timestamptz,
     rule       varchar not null,
     licence    varchar                   -- as the note states it
 );
 
 -- name: paper_sources
--- one row per paper of a fetched snapshot: its PDF, which version that is, and the paper's licence
+-- one row per paper of a fetched snapshot: its PDF, the PDF's version, and the paper's licence
 create table if not exists paper_sources (
     paper_id           varchar primary key,
     pdf_sha256         varchar,
-    pdf_problem        varchar,          -- why there is no PDF, where one was asked for
+    pdf_problem        varchar,          -- why a requested PDF is missing
     pdf_version_status varchar not null
         check (pdf_version_status in ('submitted', 'revised_after_review', 'camera_ready', 'unknown')),
     licence            varchar           -- as the note states it
@@ -105,7 +105,7 @@ create table if not exists paper_strata (
 );
 
 -- name: texts
--- one row per sampled paper whose text was read from a snapshot: where it came from and how that went
+-- one row per sampled paper whose text was read from a snapshot: its source and how the reading ended
 create table if not exists texts (
     paper_id varchar primary key,
     origin   varchar not null check (origin in ('pdf', 'given')),
@@ -118,7 +118,7 @@ create table if not exists texts (
 );
 
 -- name: text_words
--- one row per paper, page of its PDF and fate of words there: how many were kept, were hidden, or went by which rule
+-- one row per paper, page of its PDF and fate of words: how many were kept, hidden, or dropped by which rule
 create table if not exists text_words (
     paper_id varchar not null,
     page     integer not null check (page >= 0),      -- from 1; 0 for a given text, which has no pages
@@ -128,7 +128,7 @@ create table if not exists text_words (
 );
 
 -- name: synopses
--- one row per paper, kind and writer: what is known of the paper before the first review
+-- one row per paper, kind and writer: the synopsis, which is known before the first review
 create table if not exists synopses (
     paper_id varchar not null,
     kind     varchar not null check (kind in ('assw', 'categories')),
@@ -138,15 +138,15 @@ create table if not exists synopses (
 );
 
 -- name: replies
--- one row per text that was asked for: what became of it (the last attempt)
+-- one row per requested text: the outcome of the last attempt
 create table if not exists replies (
     task          varchar not null check (task in ('review', 'judgments', 'assw')),
     item          varchar not null,      -- review_id, or paper_id for assw
     writer        varchar not null,
     outcome       varchar not null,      -- ok, or why there is no text
     detail        varchar not null,
-    final         boolean not null,      -- a problem that trying again cannot mend
-    thinking      integer not null,      -- characters of thinking stripped
+    final         boolean not null,      -- a problem that another attempt cannot mend
+    thinking      integer not null,      -- characters of reasoning that were removed
     prompt_tokens integer,
     reply_tokens  integer,
     archived      boolean not null,      -- answered by the reply archive
@@ -188,8 +188,8 @@ create table if not exists candidates (
     prompt       varchar,
     guideline    varchar,
     change       varchar,
-    group_name   varchar,               -- who it is ranked with; null: the board's main group
-    note         varchar                -- what readers must know of it
+    group_name   varchar,               -- candidates are ranked within a group; null: the board's main group
+    note         varchar                -- a note for readers
 );
 
 -- name: signatures
@@ -210,7 +210,7 @@ create table if not exists signatures (
     text_cut        varchar not null,
     ascii_fold      boolean not null,
     engine_version  varchar not null,
-    chance          varchar default 'none'  -- how reviews of other papers are chosen, where the metric reads any
+    chance          varchar default 'none'  -- how reviews of other papers are chosen, if the metric reads any
 );
 
 -- name: plan
@@ -252,14 +252,14 @@ create table if not exists scores (
     problem         varchar,
     problem_message varchar,
     broken          boolean not null,    -- the evaluation LM itself misbehaved
-    predictions     varchar[] not null,  -- those in spans that it is made of: of GEM the conditional, the marginal
+    predictions     varchar[] not null,  -- ids in spans of its terms; for GEM: the conditional, the marginal
     run_id          varchar not null,
     primary key (signature_id, paper_id, candidate_id, reference_id),
     check ((value is null) <> (problem is null))
 );
 
 -- name: problems
--- one row per transient problem met: the pair stays missing and the next run tries again
+-- one row per transient problem: the pair stays missing, and the next run tries it again
 create table if not exists problems (
     run_id       varchar not null,
     signature_id varchar not null,
@@ -285,19 +285,19 @@ create table if not exists separation (
 );
 
 -- name: effects
--- one row per signature and change: its effect on the metric and what that says of the metric, or why there is none
+-- one row per signature and change: its effect on the metric and the verdict, or why there is none
 create table if not exists effects (
     signature_id  varchar not null references signatures (signature_id),
     change        varchar not null,
     candidate_id  varchar not null,
     family        varchar not null check (family in ('degradation', 'manipulation')),
-    made_by       varchar not null,      -- who made the change: a rule, a writer
+    made_by       varchar not null,      -- what made the change: a rule or an LM
     d             double check (isfinite(d)),
     low           double,                -- 95%, by paper
     high          double,
     p             double,                -- two-sided, by paper
     p_holm        double,                -- over the degradations of the signature
-    flat_low      double,                -- the published interval, which takes pairs for independent
+    flat_low      double,                -- the published interval, which treats pairs as independent
     flat_high     double,
     flat_p        double,
     length_d      double,                -- d of the scores with length held fixed
@@ -318,12 +318,12 @@ create table if not exists effects (
 );
 
 -- name: validations
--- one row per signature: what its validation came to, here or in another edition; no row: never validated
+-- one row per signature: the result of its validation, here or in another edition; no row: never validated
 create table if not exists validations (
     signature_id varchar primary key,
     verdict      varchar not null check (verdict in ('pass', 'fail', 'undecided')),
     edition      varchar not null,       -- where it was validated
-    detail       varchar not null,       -- which changes it does not pass, which were not tried
+    detail       varchar not null,       -- changes that it does not pass, changes that were not tested
     validated_at timestamptz not null
 );
 
@@ -336,14 +336,14 @@ create table if not exists agreements (
     low              double,             -- 95%, items with their reviews resampled
     high             double,
     p                double,
-    flat_p           double,             -- takes reviews for independent
+    flat_p           double,             -- treats reviews as independent
     within           double,             -- among the reviews of one item
     within_low       double,
     within_high      double,
     at_length        double,             -- with log length held fixed
     at_length_low    double,
     at_length_high   double,
-    over_length      double,             -- less the coefficient of mere length, on the same reviews
+    over_length      double,             -- minus the coefficient of mere length, on the same reviews
     over_length_low  double,
     over_length_high double,
     over_length_p    double,
@@ -357,13 +357,13 @@ create table if not exists agreements (
 );
 
 -- name: exposures
--- one row per role and name: whether what it learnt from may hold the edition's reviews
+-- one row per role and name: whether its training data may hold the edition's reviews
 create table if not exists exposures (
     role     varchar not null check (role in ('candidate', 'evaluation_lm', 'writer', 'synopsis_writer')),
     name     varchar not null,
     status   varchar not null check (status in ('clean', 'contaminated', 'unknown', 'none')),
     family   varchar,
-    cutoff   date,                       -- last day its texts can be from
+    cutoff   date,                       -- last day of its training texts
     released date,                       -- day on which the edition's reviews were first shown
     primary key (role, name),
     check (status not in ('clean', 'contaminated') or (cutoff is not null and released is not null))
@@ -388,12 +388,12 @@ create table if not exists rank_statistics (
     next_high         double,
     next_p            double,            -- Holm-corrected
     tied              boolean,           -- the difference to the next is not significant at 5%
-    more_papers       integer,           -- papers more that would show it with probability 80%; null: none would, or it shows
+    more_papers       integer,           -- further papers that would show it with probability 80%; null: no number would, or it shows already
     difference_p_holm double,            -- of the difference to the human baseline
     tests             integer not null,
     problem           varchar,           -- why there are no tests
     run_id            varchar not null,
-    above_p_holm      double,            -- of what it scores above chance
+    above_p_holm      double,            -- of its score above chance
     primary key (board, signature_id, candidate_id),
     check ((rank_low is null) = (problem is not null))
 );
@@ -411,25 +411,25 @@ create table if not exists differences (
 );
 
 -- name: profiles
--- one row per signature and candidate: how long its reviews are, its score at the human length, what they cost
+-- one row per signature and candidate: the length of its reviews, its score at the human length, and its cost
 create table if not exists profiles (
     signature_id   varchar not null references signatures (signature_id),
     candidate_id   varchar not null,
     words          double,               -- mean, of the text that the metric reads
-    human_words    double,               -- the length that the score is taken at (geometric mean)
+    human_words    double,               -- the length at which the score is estimated (geometric mean)
     at_length      double check (isfinite(at_length)),
     at_length_low  double,               -- 90%, by paper
     at_length_high double,
-    asked          integer not null,     -- texts that were asked for: its reviews, and their judgments
-    unusable       integer not null,     -- of these, how many gave none: refused, empty, cut, without a judgment
+    asked          integer not null,     -- number of requested texts: its reviews and their judgments
+    unusable       integer not null,     -- of these, requests without a usable text: refused, empty, cut, no judgment
     judged         integer not null,     -- reviews with judgments by the signature's writer
-    unparsable     integer not null,     -- of these, how many judge nothing in them
+    unparsable     integer not null,     -- of these, reviews whose judgments hold no judgment
     lines          integer not null,     -- lines of these judgments
-    strays         integer not null,     -- of these, how many open with none of the four openings
-    prompt_tokens  bigint,               -- null: an endpoint did not state them
+    strays         integer not null,     -- of these, lines with none of the four openings
+    prompt_tokens  bigint,               -- null: an endpoint did not state the number
     reply_tokens   bigint,
     usd            double,               -- at the listed prices; null: a price or a count is unknown
-    conflict       varchar,              -- of whose family the candidate is, that scores or judges it
+    conflict       varchar,              -- an LM of the candidate's family that scores or judges it
     run_id         varchar not null,
     median_lines   double,               -- of its judgments, a review; of those that have any
     human_lines    double,               -- the same of the human baseline
@@ -449,20 +449,20 @@ create table if not exists lengths (
 );
 
 -- name: moved
--- one row per writer of judgments, candidate and paper: its review of another paper, which is scored there by chance
+-- one row per writer of judgments, candidate and paper: its review of another paper, whose score there is chance
 create table if not exists moved (
-    writer       varchar not null,       -- as in signatures: reviews that it has not judged are not moved
+    writer       varchar not null,       -- as in signatures; reviews without its judgments are not moved
     candidate_id varchar not null,
     paper_id     varchar not null,
     review_id    varchar not null,
-    swap         varchar not null,       -- reviews that change places share it: they are one independent unit
+    swap         varchar not null,       -- papers that exchange their reviews share it: they are one independent unit
     primary key (writer, candidate_id, paper_id)
 );
 
 -- name: chance
 -- one row per signature and candidate: how far its reviews score above its own reviews of other papers, as of the last
 -- refresh that ended
--- Tests are Student's over the exchanges of reviews: two papers whose reviews change places are one unit.
+-- Tests are Student's over the exchanges of reviews: two papers that exchange their reviews are one unit.
 create table if not exists chance (
     signature_id varchar not null references signatures (signature_id),
     candidate_id varchar not null,

@@ -1,4 +1,4 @@
--- from schema version 3: an import tells its domain; files of Yelp and graded reviews; graded candidates
+-- from schema version 3: an import states its domain; files of Yelp and graded reviews; graded candidates
 create temp table earlier_imports as select * from imports;
 drop table imports;
 create table imports (

@@ -1,4 +1,4 @@
--- from schema version 4: signatures tell how reviews of other papers are chosen; what candidates score above chance,
+-- from schema version 4: signatures state how reviews of other papers are chosen; how far candidates score above chance,
 -- and how their judgments compare with the humans'
 alter table signatures add column chance varchar default 'none';
 alter table if exists standings add column above_p_holm double;

@@ -1,4 +1,4 @@
--- from schema version 5: what became of the words of each page; of papers that were read before nothing is known
+-- from schema version 5: what became of the words of each page; nothing is known of papers read before
 create table text_words (
     paper_id varchar not null,
     page     integer not null check (page >= 0),

@@ -1,5 +1,5 @@
 -- name: leaderboard
--- one row per candidate of the signatures asked for: validated metrics first, best first, then those without a rank
+-- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
 with planned as (
     select signature_id, count(distinct paper_id) as papers
     from plan
@@ -12,7 +12,7 @@ where l.signature_id in (select unnest($signature_ids::varchar[]))
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
 
 -- name: whole_board
--- one row per candidate of the signatures asked for, contaminated ones ranked too: as in leaderboard
+-- one row per candidate of the requested signatures, contaminated ones ranked too: as in leaderboard
 with planned as (
     select signature_id, count(distinct paper_id) as papers
     from plan
@@ -25,14 +25,14 @@ where l.board = 'all' and l.signature_id in (select unnest($signature_ids::varch
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
 
 -- name: ranked
--- one row per signature asked for, board and ranked candidate: group by group, best first
+-- one row per requested signature, board and ranked candidate: group by group, best first
 select signature_id, board, group_name, candidate, rank
 from boards
 where signature_id in (select unnest($signature_ids::varchar[])) and rank is not null
 order by signature_id, board, group_name nulls first, rank, candidate;
 
 -- name: board_settings
--- at most one row: settings of the run that planned what a leaderboard shows; a run that came after may have others
+-- at most one row: settings of the run that planned the signatures of the leaderboard; later runs may have others
 select settings
 from runs
 where run_id = (
@@ -44,7 +44,7 @@ where run_id = (
 );
 
 -- name: board_texts
--- one row per candidate, task and writer that was asked: what became of its reviews and of their judgments
+-- one row per candidate, task and requested writer: the outcomes of its reviews and of their judgments
 with texts as (
     select 'human' as candidate_id, s.review_id
     from sample s
@@ -78,7 +78,7 @@ group by all
 order by all;
 
 -- name: board_judgments
--- one row per candidate: its reviews judged by one writer, how many of them in vain, how many lines are no judgment, the
+-- one row per candidate: its reviews judged by one writer, those of them judged in vain, lines that are no judgment, the
 -- median of lines a review, and the share of a review's distinct words that its judgments keep
 -- In vain: nothing in the text judges, or an LM's reply could not be read as judgments.
 with texts as (
@@ -198,7 +198,7 @@ left join student_t t on t.df = least(f.papers - 1, 1000)
 order by s.metric, f.signature_id, f.candidate_id;
 
 -- name: strata
--- one row per signature asked for, stratum, its value and candidate: scores there, the most papers first
+-- one row per requested signature, stratum, its value and candidate: scores there, the most papers first
 select
     signature_id,
     stratum,
@@ -226,13 +226,13 @@ group by stratum, value
 order by stratum <> 'PDF version', stratum, papers desc, value;
 
 -- name: clean_gap
--- one row per signature asked for that has both in one group: contaminated candidates against the others of their group,
+-- one row per requested signature that has both in one group: contaminated candidates against the others of their group,
 -- paired by paper and reference
 with models as (
     select c.candidate_id, c.group_name, x.status is not distinct from 'contaminated' as contaminated
     from candidates c
     left join exposures x on x.role = 'candidate' and x.name = c.candidate_id
-    -- where nobody is contaminated there is no gap, and no pair is read
+    -- if no candidate is contaminated there is no gap, and no pair is read
     where c.kind = 'model' and exists (select 1 from exposures where role = 'candidate' and status = 'contaminated')
 ),
 by_pair as (
@@ -272,17 +272,17 @@ from exposures
 order by role, name;
 
 -- name: put_exposures
--- sets what candidates, evaluation LMs and writers may have learnt from
+-- sets whether candidates, evaluation LMs and writers may have learnt from the edition's reviews
 insert or replace into exposures (role, name, status, family, cutoff, released)
 select unnest($role::varchar[]), unnest($name::varchar[]), unnest($status::varchar[]), unnest($family::varchar[]),
        unnest($cutoff::date[]), unnest($released::date[]);
 
 -- name: clear_rank_statistics
--- forgets how sure the ranks of some signatures are
+-- deletes the rank statistics of some signatures
 delete from rank_statistics where signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: put_rank_statistics
--- adds how sure each rank is
+-- adds rank statistics
 insert or replace into rank_statistics (
     board, signature_id, candidate_id, rank, rank_low, rank_high, likely_low, likely_high, next_candidate,
     next_difference, next_low, next_high, next_p, tied, more_papers, difference_p_holm, above_p_holm, tests, problem,
@@ -308,7 +308,7 @@ group by all
 order by all;
 
 -- name: clear_differences
--- forgets the tests of the differences to the human baseline under some signatures
+-- deletes the tests of the differences to the human baseline under some signatures
 delete from differences where signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: put_differences
@@ -332,13 +332,13 @@ select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnes
        unnest($usd::double[]), unnest($conflict::varchar[]), unnest($run_id::varchar[]);
 
 -- name: put_lengths
--- sets how long the texts of candidates under a signature are
+-- sets the lengths of the candidates' texts under a signature
 insert or replace into lengths (signature_id, candidate_id, shortest, longest, run_id)
 select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($shortest::integer[]),
        unnest($longest::integer[]), unnest($run_id::varchar[]);
 
 -- name: clear_chance
--- forgets how far candidates score above chance under some signatures
+-- deletes how far candidates score above chance under some signatures
 delete from chance where signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: put_chance

@@ -30,25 +30,25 @@ order by imported_at desc
 limit 1;
 
 -- name: add_snapshot
--- records an imported snapshot, as the last by whatever clock
+-- records an imported snapshot as the latest, whatever the clock says
 insert or replace into snapshots (digest, path, imported_at) values (
     $digest, $path,
     greatest($imported_at, (select coalesce(max(imported_at) + interval 1 microsecond, $imported_at) from snapshots))
 );
 
 -- name: add_paper_sources
--- adds where each paper's PDF is from; what is known already is told anew
+-- adds or replaces the source of each paper's PDF
 insert or replace into paper_sources (paper_id, pdf_sha256, pdf_problem, pdf_version_status, licence)
 select unnest($paper_id::varchar[]), unnest($pdf_sha256::varchar[]), unnest($pdf_problem::varchar[]),
        unnest($pdf_version_status::varchar[]), unnest($licence::varchar[]);
 
 -- name: add_paper_strata
--- adds what kind of paper each is; what is known already is told anew
+-- adds or replaces the strata of papers
 insert or replace into paper_strata (paper_id, stratum, value)
 select unnest($paper_id::varchar[]), unnest($stratum::varchar[]), unnest($value::varchar[]);
 
 -- name: add_review_versions
--- adds which version of each review counts; what is known already is told anew
+-- adds or replaces the version of each review that counts
 insert or replace into review_versions (review_id, versions, version_id, written_at, rule, licence)
 select unnest($review_id::varchar[]), unnest($versions::integer[]), unnest($version_id::varchar[]),
        unnest($written_at::timestamptz[]), unnest($rule::varchar[]), unnest($licence::varchar[]);
@@ -66,8 +66,8 @@ select unnest($paper_id::varchar[]), unnest($origin::varchar[]), unnest($sha256:
        unnest($pages::integer[]), unnest($abstract::varchar[]), unnest($text::varchar[]), unnest($notes::varchar[][]);
 
 -- name: text_states
--- one row per paper whose text was read from a snapshot: what became of the reading, papers without text first
--- Words are null for papers of which no counts are known: those without text, or read by an earlier program.
+-- one row per paper whose text was read from a snapshot: the outcome of the reading, papers without text first
+-- Words are null if no counts are known: for papers without text, or read by an earlier version of the program.
 with counted as (
     select
         paper_id,
@@ -99,17 +99,17 @@ from text_words
 order by paper_id, page, words desc, fate;
 
 -- name: add_text_words
--- adds what became of the words of each page of papers that were read
+-- adds the fates of the words of each page
 insert into text_words (paper_id, page, fate, words)
 select paper_id, page, fate, words
 from incoming;
 
 -- name: forget_text_words
--- forgets what became of the words of some papers, which were read again
+-- deletes the fates of the words of some papers, which were read again
 delete from text_words where paper_id in (select unnest($paper_id::varchar[]));
 
 -- name: imported_domain
--- at most one row: what is reviewed, by the last imported file that tells
+-- at most one row: what is reviewed, as stated by the latest imported file that states it
 select domain
 from imports
 where domain is not null
@@ -117,11 +117,11 @@ order by happened_at desc
 limit 1;
 
 -- name: imported_files
--- one row per imported file: its name and what it held
+-- one row per imported file: its name and its contents in numbers
 select distinct parse_filename(file) as file, sha256, kind from imports order by all;
 
 -- name: add_import
--- adds one imported file, as the last by whatever clock
+-- adds one imported file as the latest, whatever the clock says
 insert into imports (run_id, file, sha256, kind, added, unchanged, refused, domain, happened_at)
 values (
     $run_id, $file, $sha256, $kind, $added, $unchanged, $refused, $domain,

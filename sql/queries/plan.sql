@@ -9,7 +9,7 @@ insert into draws (papers, seed, min_reviews, roles, candidate_slot, reference_s
 values ($papers, $seed, $min_reviews, $roles, $candidate_slot, $reference_slots, $known, $eligible, $drawn_at);
 
 -- name: forget_draw
--- forgets how the sample was drawn
+-- deletes how the sample was drawn
 delete from draws;
 
 -- name: sample
@@ -25,7 +25,7 @@ select unnest($paper_id::varchar[]), unnest($position::integer[]), unnest($role:
        unnest($place::integer[]), unnest($review_id::varchar[]);
 
 -- name: forget_sample
--- forgets the sample
+-- deletes the sample
 delete from sample;
 
 -- name: candidates
@@ -42,7 +42,7 @@ select unnest($candidate_id::varchar[]), unnest($kind::varchar[]), unnest($model
        unnest($prompt::varchar[]), unnest($guideline::varchar[]), unnest($change::varchar[]);
 
 -- name: group_candidates
--- says who is ranked with whom, and what readers must know of a candidate
+-- sets a candidate's group and its note for readers
 update candidates
 set group_name = given.group_name, note = given.note
 from (
@@ -53,7 +53,7 @@ where candidates.candidate_id = given.candidate_id
   and (candidates.group_name is distinct from given.group_name or candidates.note is distinct from given.note);
 
 -- name: known_candidates
--- one row per candidate that the edition has reviews of or has planned pairs of, single graded reviews aside
+-- one row per candidate with reviews or planned pairs in the edition, except single graded reviews
 select candidate
 from reviews
 union
@@ -67,13 +67,13 @@ order by candidate;
 select distinct model from candidates where model is not null order by model;
 
 -- name: change_makers
--- one row per candidate that a change makes: what made it when it was first planned
+-- one row per candidate that a change makes: the writer of the change when it was first planned
 select candidate_id, prompt
 from candidates
 where kind = 'change';
 
 -- name: candidate_counts
--- one row: how much of a candidate there is
+-- one row: the numbers of a candidate's reviews, judgments and scores
 select
     (select count(*) from reviews where candidate = $candidate) as reviews,
     (select count(*) from judgments join reviews using (review_id) where candidate = $candidate) as judgments,
@@ -81,12 +81,12 @@ select
     (select max(kind) from candidates where candidate_id = $candidate) as kind;
 
 -- name: name_candidate
--- names the candidate that forget_candidate forgets
+-- names the candidate that forget_candidate deletes
 set variable candidate = $candidate;
 
 -- name: forget_candidate
--- forgets the candidate named by name_candidate: its reviews, their judgments, its pairs, all that was scored for it
--- Token log-probabilities that the score of another candidate needs too stay.
+-- deletes the candidate named by name_candidate: its reviews, their judgments, its pairs and their scores
+-- Token log-probabilities that another candidate's score needs are kept.
 delete from spans
 where prediction in (
     select unnest(predictions) from scores where candidate_id = getvariable('candidate')
@@ -123,9 +123,8 @@ select unnest($signature_id::varchar[]), unnest($metric::varchar[]), unnest($pro
        unnest($chance::varchar[]);
 
 -- name: current_signatures
--- one row per signature that the last refresh planned (the last run of any kind, if none did): what a leaderboard shows
--- unless asked otherwise
--- Specific metrics that the run's settings do not name were planned for what others score above chance.
+-- one row per signature that the last refresh planned (the last run of any kind, if none did): the default of a leaderboard
+-- Left out: specific metrics that the settings do not name, which were planned for other metrics' chance.
 with last_run as (
     select r.run_id, json_extract_string(r.settings, '$.scoring.metrics[*]') as metrics
     from runs r
@@ -167,7 +166,7 @@ from candidates
 where candidate_id = $candidate_id;
 
 -- name: planned_candidates
--- one row per candidate that has planned pairs under every one of the signatures asked for
+-- one row per candidate that has planned pairs under every one of the requested signatures
 select candidate_id
 from plan
 where signature_id in (select unnest($signature_ids::varchar[]))
@@ -175,20 +174,20 @@ group by candidate_id
 having count(distinct signature_id) = len($signature_ids::varchar[]);
 
 -- name: add_plan
--- adds planned pairs, or plans them anew
+-- adds or replaces planned pairs
 insert or replace into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
 select signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id
 from incoming;
 
 -- name: add_plan_beside
--- adds planned pairs, or plans them anew; those of a refresh stay those of the refresh, which a leaderboard asks for
+-- adds or replaces planned pairs; pairs of a refresh stay marked as its own, which a leaderboard needs
 insert into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
 select signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id
 from incoming
 on conflict do update set state = excluded.state, reason = excluded.reason, detail = excluded.detail;
 
 -- name: clear_plan
--- forgets what other runs planned under one signature, for the candidates named or (null) for all that a refresh plans
+-- deletes other runs' plans under one signature: of the named candidates, or if null, of all that a refresh plans
 delete from plan
 where signature_id = $signature_id
   and run_id <> $run_id
@@ -199,13 +198,13 @@ where signature_id = $signature_id
   );
 
 -- name: put_moved
--- says which review of another paper a candidate is scored with by chance
+-- sets the review of another paper with which a candidate's chance is scored
 insert or replace into moved (writer, candidate_id, paper_id, review_id, swap)
 select unnest($writer::varchar[]), unnest($candidate_id::varchar[]), unnest($paper_id::varchar[]),
        unnest($review_id::varchar[]), unnest($swap::varchar[]);
 
 -- name: forget_moved_scores
--- forgets scores by chance whose review of another paper is no longer the one named
+-- deletes scores by chance whose review of another paper is no longer the set one
 delete from scores
 where (signature_id, candidate_id, paper_id) in (
     select (s.signature_id, m.candidate_id, m.paper_id)
@@ -219,7 +218,7 @@ where (signature_id, candidate_id, paper_id) in (
 );
 
 -- name: forget_failed
--- forgets final problems of the pairs named, so that they are tried again
+-- deletes final problems of the pairs named, so that they are tried again
 delete from scores
 where problem is not null
   and (signature_id, paper_id, candidate_id, reference_id) in (
@@ -228,7 +227,7 @@ where problem is not null
   );
 
 -- name: waiting_texts
--- one row per reason for which pairs of a candidate wait for a text: how many papers, and what was said of one
+-- one row per reason for which pairs of a candidate wait for a text: how many papers, and one message
 select reason, count(distinct paper_id) as papers, coalesce(min(detail), reason) as detail
 from plan
 where state = 'waiting' and candidate_id in (select unnest($candidates::varchar[]))
@@ -237,7 +236,7 @@ group by reason
 order by papers desc, reason;
 
 -- name: uncovered
--- one row per candidate that lacks reviews of papers that were planned for it: how many of how many, and the first three
+-- one row per candidate that lacks reviews of planned papers: how many, of how many, and the first three
 with lacking as (
     select
         p.candidate_id,

@@ -1,18 +1,18 @@
 -- name: any_span
--- one row if anything is known of what an evaluation LM says
+-- one row if any log-probability of an evaluation LM is stored
 select 1 as known
 from spans
 where lm_id = $lm_id
 limit 1;
 
 -- name: spans_of
--- one row per known prediction among those asked for
+-- one row per known prediction among the requested ones
 select prediction, total, ids, logprobs, escaped
 from spans
 where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
 
 -- name: add_spans
--- adds token log-probabilities, none of which is known yet
+-- adds token log-probabilities; none of them may be stored yet
 insert into spans (lm_id, prediction, total, ids, logprobs, escaped)
 select lm_id, prediction, total, ids, logprobs, escaped
 from incoming;
@@ -62,7 +62,7 @@ group by p.signature_id, s.metric
 order by s.metric;
 
 -- name: progress_of
--- one row per signature: the planned pairs of the candidates asked for, by state
+-- one row per signature: the planned pairs of the requested candidates, by state
 select
     p.signature_id,
     s.metric,
@@ -95,7 +95,7 @@ group by s.metric, p.state, p.reason, p.broken
 order by s.metric, p.state, pairs desc;
 
 -- name: reasons_of
--- one row per metric, state and reason among the pairs without a score of the candidates asked for, with one message
+-- one row per metric, state and reason among the requested candidates' pairs without a score, with one message
 select
     s.metric,
     p.state,
@@ -125,14 +125,14 @@ where signature_id = $signature_id and state in ('scored', 'failed')
 order by paper_id, candidate_id, reference_id;
 
 -- name: candidate_pairs
--- one row per planned pair of one signature and the candidates asked for, with its state, score or reason
+-- one row per planned pair of one signature and the requested candidates, with its state, score or reason
 select candidate_id, paper_id, reference_id, state, value, reason
 from pairs
 where signature_id = $signature_id and candidate_id in (select unnest($candidates::varchar[]))
 order by candidate_id, paper_id, reference_id;
 
 -- name: chance_pairs
--- one row per pair that is scored under a metric and under its specific form: both scores, and the unit it belongs to
+-- one row per pair with scores of a metric and of its specific form: both scores, and the pair's independent unit
 select
     p.candidate_id,
     p.paper_id,
@@ -149,7 +149,7 @@ where p.signature_id = $signature_id and s.signature_id = $specific_id and p.sta
 order by p.candidate_id, p.paper_id, p.reference_id;
 
 -- name: board_pairs
--- one row per scored pair of one signature whose candidate stands on the boards: humans and models
+-- one row per scored pair of one signature whose candidate is on the boards: humans and models
 select p.candidate_id, p.paper_id, p.reference_id, p.value
 from pairs p
 join candidates c using (candidate_id)
@@ -157,7 +157,7 @@ where p.signature_id = $signature_id and p.state = 'scored' and c.kind in ('huma
 order by p.candidate_id, p.paper_id, p.reference_id;
 
 -- name: pair_logprobs
--- one row per scored pair of one signature of GEM: the log-probabilities that its score is the difference of, in nats
+-- one row per scored pair of one signature of GEM: the two log-probabilities whose difference is its score, in nats
 select p.paper_id, p.candidate_id, p.reference_id, c.total as conditional, m.total as marginal
 from pairs p
 join scores s using (signature_id, paper_id, candidate_id, reference_id)

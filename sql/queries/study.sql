@@ -1,5 +1,5 @@
 -- name: separation
--- one row per signature asked for that has a separation
+-- one row per requested signature that has a separation
 select s.metric, p.*
 from separation p
 join signatures s using (signature_id)
@@ -7,7 +7,7 @@ where p.signature_id in (select unnest($signature_ids::varchar[]))
 order by s.metric;
 
 -- name: clear_separation
--- forgets the separation of one signature
+-- deletes the separation of one signature
 delete from separation where signature_id = $signature_id;
 
 -- name: put_separation
@@ -16,7 +16,7 @@ insert or replace into separation (signature_id, same, other, same_pairs, other_
 values ($signature_id, $same, $other, $same_pairs, $other_pairs, $auc, $low, $high);
 
 -- name: effects
--- one row per metric and change of the signatures asked for (all, if null)
+-- one row per metric and change of the requested signatures (all, if null)
 select s.metric, e.*
 from effects e
 join signatures s using (signature_id)
@@ -24,12 +24,12 @@ where $signature_ids is null or e.signature_id in (select unnest($signature_ids:
 order by s.metric, e.family, e.change;
 
 -- name: clear_effects
--- forgets the effects of one signature
+-- deletes the effects of one signature
 delete from effects
 where signature_id = $signature_id;
 
 -- name: put_effects
--- adds the effects of one validation, in the place of what an earlier one found of the same signature and change
+-- adds the effects of one validation, or replaces those of an earlier one for the same signature and change
 insert or replace into effects (
     signature_id, change, candidate_id, family, made_by, d, low, high, p, p_holm, flat_low, flat_high, flat_p, length_d,
     length_low, length_high, mean_before, mean_after, pairs, planned, papers, method, verdict, paper_verdict, problem,
@@ -45,7 +45,7 @@ select unnest($signature_id::varchar[]), unnest($change::varchar[]), unnest($can
        unnest($paper_verdict::varchar[]), unnest($problem::varchar[]), unnest($run_id::varchar[]);
 
 -- name: validations
--- one row per signature asked for (all, if null): what its validation came to
+-- one row per requested signature (all, if null): the result of its validation
 select s.metric, v.signature_id, v.verdict, v.edition, v.detail, v.validated_at
 from validations v
 join signatures s using (signature_id)
@@ -53,12 +53,12 @@ where $signature_ids is null or v.signature_id in (select unnest($signature_ids:
 order by s.metric;
 
 -- name: clear_validations
--- forgets what was known of the validation of signatures
+-- deletes the validation results of signatures
 delete from validations
 where signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: put_validations
--- adds or replaces what is known of the validation of signatures
+-- adds or replaces the validation results of signatures
 insert or replace into validations (signature_id, verdict, edition, detail, validated_at)
 select unnest($signature_id::varchar[]), unnest($verdict::varchar[]), unnest($edition::varchar[]),
        unnest($detail::varchar[]), unnest($validated_at::timestamptz[]);
@@ -79,7 +79,7 @@ select unnest($signature_id::varchar[]), unnest($kind::varchar[]), unnest($value
        unnest($run_id::varchar[]);
 
 -- name: agreements
--- one row per metric and coefficient of the signatures asked for
+-- one row per metric and coefficient of the requested signatures
 select s.metric, a.*
 from agreements a
 join signatures s using (signature_id)

@@ -1,5 +1,5 @@
 -- name: why_pairs
--- one row per planned pair of one signature and candidate: its score, of what and in which run, or why it has none
+-- one row per planned pair of one signature and candidate: its score with its terms and its run, or why it has none
 select p.paper_id, p.reference_id, p.state, p.value, p.reason, p.message, s.predictions, s.run_id
 from pairs p
 left join scores s using (signature_id, paper_id, candidate_id, reference_id)
@@ -7,7 +7,7 @@ where p.signature_id = $signature_id and p.candidate_id = $candidate_id
 order by p.paper_id, p.reference_id;
 
 -- name: why_paper
--- one row: a paper, where its text came from, and the snapshot
+-- one row: a paper, the source of its text, and its snapshot
 select
     p.paper_id,
     p.title,
@@ -23,7 +23,7 @@ left join texts t using (paper_id)
 where p.paper_id = $paper_id;
 
 -- name: why_reviews
--- one row per review among those asked for: which version of which text it is, and the judgments by one writer
+-- one row per requested review: its version, its text, and the judgments by one writer
 select
     r.review_id,
     r.candidate,
@@ -41,7 +41,7 @@ where r.review_id in (select unnest($review_ids::varchar[]))
 order by r.review_id;
 
 -- name: why_spans
--- one row per evaluation LM and prediction among those asked for: the log-probabilities of its reply, token by token
+-- one row per evaluation LM and requested prediction: the log-probabilities of its reply, token by token
 select lm_id, prediction, total, ids, logprobs, escaped
 from spans
 where prediction in (select unnest($predictions::varchar[]))
@@ -57,7 +57,7 @@ group by all
 order by r.started_at desc;
 
 -- name: moved
--- one row per paper: the review of another paper that one candidate is scored with there
+-- one row per paper: the review of another paper with which one candidate's chance is scored
 select paper_id, review_id, swap
 from moved
 where writer = $writer and candidate_id = $candidate_id

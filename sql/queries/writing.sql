@@ -11,7 +11,7 @@ select review_id, writer, text, lines, strays
 from incoming;
 
 -- name: described_judgments
--- one row per candidate of the reviews given: how many have judgments, their median of lines, and the words that they keep
+-- one row per candidate of the given reviews: how many have judgments, the median of lines, and the share of words kept
 select
     candidate_id,
     count(*) as reviews,
@@ -31,7 +31,7 @@ group by all
 order by candidate_id;
 
 -- name: judged_examples
--- one row per candidate and writer: the first judgment of its review that has most of them, in the sample
+-- one row per candidate and writer: the first judgment of its sampled review with the most judgments
 with texts as (
     select 'human' as candidate_id, s.review_id
     from sample s
@@ -64,13 +64,13 @@ insert or replace into synopses (paper_id, kind, writer, text)
 select unnest($paper_id::varchar[]), unnest($kind::varchar[]), unnest($writer::varchar[]), unnest($text::varchar[]);
 
 -- name: asked_for
--- one row per candidate and writer that was asked for reviews; in a review's item the candidate stands last
+-- one row per candidate and writer that was to write its reviews; a review's item ends with the candidate
 select distinct regexp_extract(item, '[^:]*$') as candidate, writer, outcome = 'ok' as wrote
 from replies
 where task = 'review';
 
 -- name: add_replies
--- records what became of texts that were asked for
+-- records the outcomes of requested texts
 insert or replace into replies (
     task, item, writer, outcome, detail, final, thinking, prompt_tokens, reply_tokens, archived, run_id
 )
@@ -80,17 +80,17 @@ select unnest($task::varchar[]), unnest($item::varchar[]), unnest($writer::varch
        unnest($run_id::varchar[]);
 
 -- name: unwritten
--- one row per text of a task and writer that was asked for in vain
+-- one row per text of a task that a writer was asked for in vain
 select item, outcome, detail, final
 from replies
 where task = $task and writer = $writer and outcome <> 'ok';
 
 -- name: forget_unwritten
--- takes problems of writing for passing ones, so that their texts are asked for again
+-- marks problems of writing as transient, so that the texts are requested again
 update replies set final = false where outcome <> 'ok' and final;
 
 -- name: text_outcomes
--- one row per task, writer and outcome of the texts that were asked for; a text cut at the token limit counts as cut
+-- one row per task, writer and outcome of the requested texts; a text cut at the token limit counts as cut
 select
     task,
     writer,
@@ -105,7 +105,7 @@ group by all
 order by task, writer, texts desc, outcome;
 
 -- name: outcomes
--- one row per candidate, purpose and LM that was asked: what became of the texts and grades, by the last attempt at each
+-- one row per candidate, purpose and LM: the outcomes of the requested texts and grades, each by its last attempt
 -- Candidate is null for synopses, which belong to papers; a text cut at the token limit and used is cut, not ok.
 with whose as (
     select review_id, case role when 'candidate' then 'human' else 'references' end as candidate
@@ -120,7 +120,7 @@ grading as (
     from signatures
     where (metric = 'lm_examiner' or starts_with(metric, 'examiner.')) and evaluation_lm <> 'none'
 ),
--- a pair that is still missing, with the last of what kept it
+-- a pair that is still missing, with its latest problem
 waiting as (
     select p.signature_id, p.candidate_id, p.problem
     from problems p
@@ -159,7 +159,7 @@ select
     count(*) filter (outcome = 'unparsable') as unparsable,
     count(*) filter (outcome = 'rate_limited') as rate_limited,
     count(*) filter (outcome = 'failed') as failed,
-    -- what could not be asked: no text of the paper, no text to grade, ...
+    -- requests that could not be made: no text of the paper, no text to grade, ...
     count(*) filter (outcome not in ('ok', 'cut', 'refused', 'empty', 'unparsable', 'rate_limited', 'failed')) as not_asked
 from asked
 group by all

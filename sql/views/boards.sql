@@ -1,9 +1,9 @@
 -- one row per board, signature and candidate: mean score, its 90% intervals, its difference to the human baseline, how
 -- sure its rank is, its length and cost; changed reviews are in effects
 -- Candidates of a group are ranked among themselves, by the tests between them.
--- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too. Where every
+-- The board 'clean' ranks no candidate that is known to be contaminated, the board 'all' ranks these too. If every
 -- model of a group is contaminated, both rank them: the comparison is then among equals.
--- Expected are the (paper, reference) pairs that any candidate has under the signature: under 98% of them, no rank.
+-- Expected pairs: the (paper, reference) pairs that any candidate has under the signature. With under 98%: no rank.
 -- The interval by paper treats the pairs of one paper as one cluster; the flat one (Xu et al. 2025, figure 4) does not.
 create or replace view boards as
 with known as materialized (
@@ -36,7 +36,7 @@ human as (
     from known
     where candidate_id = 'human' and state = 'scored'
 ),
--- grouped once: half a million groups are what a board of a million scores takes its time for
+-- grouped once: for a million scores, grouping into half a million groups takes most of the board's time
 papers_of as (
     select
         c.signature_id,
@@ -50,7 +50,7 @@ papers_of as (
     where c.state = 'scored'
     group by all
 ),
--- what is independent: a paper, or where reviews of other papers are read the papers that exchange theirs
+-- the independent units: papers, or for scores by chance, papers that exchange their reviews
 units as (
     select signature_id, candidate_id, 1 as papers, total, pairs
     from papers_of
@@ -145,7 +145,7 @@ select
     ch.above_p as above_chance_p,
     st.above_p_holm as above_chance_p_holm,
     ch.papers as above_chance_papers,
-    -- on a board by the corrected p; of who has no rank and belongs to no family of tests by its own
+    -- ranked candidates: by the corrected p; others, which belong to no family of tests: by their own p
     case when ch.above is not null
         then coalesce(ch.above > 0 and case when j.ranked then st.above_p_holm else ch.above_p end < 0.05, false)
     end as surely_above_chance,

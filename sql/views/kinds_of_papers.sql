@@ -1,4 +1,4 @@
--- one row per paper and stratum that it belongs to: which version of its PDF was read, its decision, and so on
+-- one row per paper and stratum that it belongs to, such as the version of its PDF or its decision
 -- Papers that come from no notes have no strata.
 create or replace view kinds_of_papers as
 select paper_id, 'PDF version' as stratum, replace(coalesce(s.pdf_version_status, 'unknown'), '_', ' ') as value

@@ -19,7 +19,7 @@ select
         else 'missing'
     end as state,
     case when p.state = 'due' then s.value end as value,
-    -- a score that came at last has no reason: what went wrong before stays in problems alone
+    -- a pair with a score has no reason; earlier problems of the pair stay in the table problems
     case
         when p.state <> 'due' then p.reason
         when s.value is null then coalesce(s.problem, l.problem)

@@ -1,4 +1,4 @@
--- macro: the share of the distinct words of a review that its judgments keep; null where the review has none
+-- macro: the share of the distinct words of a review that its judgments keep; null if the review has no words
 create or replace macro distinct_words(text) as
     list_distinct(regexp_extract_all(lower(text), '[a-z0-9][a-z0-9-]+'));
 

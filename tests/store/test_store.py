@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import multiprocessing
 import os
 import signal
@@ -223,8 +224,9 @@ def test_a_status_is_read_back(store):
 
 
 def test_a_change_of_the_tables_needs_a_new_schema_version():
-    tables = hashlib.sha256("".join(statement("schema", name) for name in sorted(TABLES)).encode()).hexdigest()
-    assert (SCHEMA_VERSION, tables[:16]) == (8, "570d19c8c9d982df")
+    defined = re.sub(r"--.*", "", "\n".join(statement("schema", name) for name in sorted(TABLES)))
+    tables = hashlib.sha256(" ".join(defined.split()).encode()).hexdigest()
+    assert (SCHEMA_VERSION, tables[:16]) == (8, "b6feae014bcb12e3")
 
 
 def test_views_of_another_program_are_replaced_and_those_of_this_one_left_alone(tmp_path):
