@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import multiprocessing
 import os
+import re
 import signal
 import time
 from pathlib import Path
