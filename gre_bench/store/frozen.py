@@ -48,7 +48,7 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
     """Copies *store* while holding its lock in the name of *command*, yields the copy, and deletes it at the end.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds. Raises `StoreError` if another program has
-    changed the copy for readers. A database log beside that copy is also an error.
+    changed the copy for readers, or left a database log beside it.
     """
     if store.read_file.exists():
         store.copy.check()

@@ -32,7 +32,7 @@ def write_progress(folder: Path, stage: str, done: int = 0, total: int = 0, rema
 
 
 def progress_writer(folder: Path, client: OpenReview, fetch: FetchSettings) -> Callable[[str, str], Advance]:
-    """Returns a function ``(stage, kind of request) -> Advance`` that makes the progress callback of a stage.
+    """Returns a function that makes a stage's progress callback from the stage's name and its kind of request.
 
     The callback takes the numbers of finished items and of all items. It writes the status file at most every `EVERY_S`
     seconds. It estimates the remaining seconds from the request limits known at that moment.
