@@ -33,7 +33,7 @@ from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.runners import check_runner
 from gre_bench.pipeline.runs.unchanged import remember
 from gre_bench.pipeline.runs.workers import Workers
-from gre_bench.pipeline.scoring import score, separate
+from gre_bench.pipeline.scoring import score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
 from gre_bench.store import Row, Store, no_edition
@@ -259,7 +259,7 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     """
     progress.stage("publishing")
     for signature_id in work.signature_ids:
-        separate(store, signature_id)
+        store_separation(store, signature_id)
     store_validation_records(store, job.state, work.signature_ids)
     store_rank_statistics(store, job, _signed(work), progress.status["run_id"])
     store.copy_for_readers()

@@ -27,7 +27,7 @@ from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Workers
-from gre_bench.pipeline.scoring import counts, reasons_of, score, separate
+from gre_bench.pipeline.scoring import counts, reasons_of, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
 from gre_bench.stats.verdicts import overall
 from gre_bench.store import Row, Store
@@ -87,7 +87,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
     missing = {row["signature_id"]: row["missing"] for row in counts(store, work)}
     broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
-        separate(store, signature.signature_id)
+        store_separation(store, signature.signature_id)
         effects = list(effects_of(store, job, work, metric))
         rows += [row | {"metric": metric} for row in effects]
         if not whole:

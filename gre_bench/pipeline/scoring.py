@@ -190,7 +190,7 @@ def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
-def separate(store: Store, signature_id: str) -> None:
+def store_separation(store: Store, signature_id: str) -> None:
     """Stores how well the metric tells a human review of the same paper from a human review of another paper.
 
     The figure is the AUC of the two sets of scores. If there are too few scores for an interval, the stored AUC is

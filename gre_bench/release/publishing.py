@@ -107,7 +107,7 @@ def publish(
         at("place")
         folder = release_store.move_in(building, name)
         at("log")
-        release_store.say("published", name, {"digest": digest}, publication.key)
+        release_store.log_event("published", name, {"digest": digest}, publication.key)
         at("latest")
         release_store.point()
         at("done")

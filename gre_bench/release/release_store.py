@@ -156,7 +156,7 @@ class ReleaseStore:
             _sync(self.folder)
         return name
 
-    def say(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
+    def log_event(self, event: str, release: str, more: Mapping[str, Any], key: SigningKey | None = None) -> None:
         """Adds a line about *release* to the log, with the parameters and errors of `ReleaseLog.add`.
 
         Raises `SettingsError` if *release* does not exist.

@@ -104,7 +104,7 @@ def test_a_line_of_the_log_that_a_kill_cut_off_is_none_and_is_taken_off(own):
     release_store.log.path.write_bytes(whole + b'{"what": "publi')
     assert [entry["what"] for entry in release_store.log.entries()] == ["published"]
     with release_store.lock():
-        release_store.say("erratum", f"{EDITION}-r1", {"text": "later"})
+        release_store.log_event("erratum", f"{EDITION}-r1", {"text": "later"})
     assert release_store.log.path.read_bytes().startswith(whole)
     assert [entry["what"] for entry in release_store.log.entries()] == ["published", "erratum"]
 
@@ -178,7 +178,7 @@ def test_what_cannot_be_published_is_one_line(own, call, tmp_path):
     with pytest.raises(SourceError):
         manifest.verify(tmp_path)
     with pytest.raises(SettingsError):
-        release_store_of(own).say("erratum", "ICLR-2025-r7", {})
+        release_store_of(own).log_event("erratum", "ICLR-2025-r7", {})
 
 
 def test_editions_of_two_years_are_set_beside_each_other_by_their_differences_to_the_human_baseline(own):

@@ -264,7 +264,9 @@ def test_a_release_dated_before_the_latest_never_becomes_the_latest(own, keys, c
     sealed_by(third, signing_key(keys["ours"][0]), release=third.name)
     with monkeypatch.context() as patch:
         patch.setattr(release_log, "now", lambda: earlier)
-        release_store.say("published", third.name, {"digest": manifest.digest_of(third)}, signing_key(keys["ours"][0]))
+        release_store.log_event(
+            "published", third.name, {"digest": manifest.digest_of(third)}, signing_key(keys["ours"][0])
+        )
     assert release_store.point() == SECOND == os.readlink(release_store.latest)
     assert release_store.next_name() == f"{EDITION}-r4"
     assert call("publish", "--erratum", "wrong", "--of", SECOND, "--retire", "--state", own, *sign)[0] == 0

@@ -172,7 +172,7 @@ def _note(
         raise SettingsError("an erratum is one line of text")
     key = _key(sign, state, release_store.folder)
     with release_store.lock():
-        release_store.say("retired" if retire else "erratum", name, {"text": text.strip()}, key)
+        release_store.log_event("retired" if retire else "erratum", name, {"text": text.strip()}, key)
         latest = release_store.point()
     if as_json:
         return screen.print_json(
