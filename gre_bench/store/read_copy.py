@@ -29,6 +29,8 @@ TRIES = 20
 """How often a reader tries to open the copy, if a writer replaces it meanwhile."""
 SETTLED_NS = 100_000_000
 """Nanoseconds within which a file may change twice and keep the same times, so that its digest must be read again."""
+ATTACHED = "edition"
+"""The name by which a reader's connection knows the copy."""
 _CLONE = 0x40049409
 Stamp = tuple[int, int, int, int, int]
 
@@ -106,20 +108,29 @@ class CopyForReaders:
                 known = None
             kept[self.file] = known or self._connected()
             connection = kept[self.file][1].cursor()
+            connection.execute(f"use {ATTACHED}")
         try:
             yield connection
         finally:
             connection.close()
 
     def _connected(self) -> tuple[Stamp, duckdb.DuckDBPyConnection]:
+        """Opens the copy and returns its stamp with the connection.
+
+        The copy is attached to a database in memory. DuckDB would take a path that is still open elsewhere in the
+        process for the same database, even after the file was replaced.
+        """
         spill = str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")
+        path = str(self.file).replace("'", "''")
         for _ in range(TRIES):
             stamp = self.check()
+            connection = duckdb.connect(config={"temp_directory": spill})
             try:
-                connection = duckdb.connect(str(self.file), read_only=True, config={"temp_directory": spill})
-            except duckdb.Error as error:
-                raise self.unread(str(error).splitlines()[0]) from None
-            try:
+                try:
+                    connection.execute(f"attach '{path}' as {ATTACHED} (read_only, type duckdb)")
+                except duckdb.Error as error:
+                    raise self.unread(str(error).splitlines()[0]) from None
+                connection.execute(f"use {ATTACHED}")
                 # Otherwise the file was replaced, or a log appeared beside it, before it was open.
                 self._refuse_logs()
                 if self._stamp() == stamp:

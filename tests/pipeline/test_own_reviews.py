@@ -203,7 +203,10 @@ def test_names_are_found_by_their_nearness():
     assert resolved("x", ["x", "a/x"], "no") == "x"
 
 
-def test_rank_takes_a_csv_and_answers_on_one_screen(ruled):
+@pytest.mark.parametrize("relative", [False, True])
+def test_rank_takes_a_csv_and_answers_on_one_screen(ruled, relative, monkeypatch):
+    if relative:
+        monkeypatch.setenv("GRE_BENCH_STATE", ruled.name)  # as the default is
     code, out, _ = call("rank", written("mine.csv", rows_of()), "--edition", EDITION, "--as", "my-model")
     assert code == DONE
     for part in (

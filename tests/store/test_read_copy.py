@@ -211,6 +211,51 @@ def test_a_copy_that_is_kept_open_is_left_for_a_newer_one_and_never_for_a_forged
             mean()
 
 
+def raised_by_one(store: Store) -> None:
+    """Adds 1 to the human scores of *store* and replaces the copy for readers."""
+    with store.lock("test"):
+        with store.transaction() as run:
+            run.execute("update scores set value = value + 1 where candidate_id = 'human'")
+        store.copy_for_readers()
+
+
+def mean_of(store: Store) -> float:
+    with store.reading() as run:
+        return run.execute(MEAN).fetchall()[0][0]
+
+
+def test_one_state_under_two_names_is_never_read_as_it_was_before(store, state, monkeypatch):
+    """DuckDB takes a path that is open in the process for the same database, even after the file was replaced."""
+    monkeypatch.chdir(state.parent)
+    relative = Store(Path(state.name), EDITION)
+    with kept_open():
+        first = mean_of(store)
+        assert mean_of(relative) == first
+        raised_by_one(store)
+        assert mean_of(relative) == mean_of(store) == pytest.approx(first + 1)
+
+
+def test_a_thread_that_still_reads_the_copy_of_before_delays_the_others_and_misleads_none(store):
+    reads, replaced = threading.Event(), threading.Event()
+
+    def read_slowly() -> None:
+        with store.reading() as run:
+            reads.set()
+            replaced.wait(20)
+            run.execute(MEAN).fetchall()
+
+    first = mean_of(store)
+    other = threading.Thread(target=read_slowly)
+    other.start()
+    reads.wait(20)
+    raised_by_one(store)
+    threading.Timer(0.2, replaced.set).start()
+    with kept_open():
+        assert mean_of(store) == pytest.approx(first + 1)
+        assert mean_of(store) == pytest.approx(first + 1)
+    other.join()
+
+
 def test_copies_are_kept_open_for_one_thread_alone_and_closed_at_the_end(store, state, monkeypatch):
     opened = []
     connect = duckdb.connect
