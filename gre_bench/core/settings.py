@@ -463,15 +463,27 @@ _REMOVED = (("evaluation_lm", "mixture"),)
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings in *tree*, such as those recorded by an earlier run, with *overrides* (``group.key=value``).
 
-    *tree*: group → setting → value. A setting that no longer exists is ignored if its recorded value is None.
-    Raises `SettingsError` for a wrong setting.
+    *tree*: group → setting → value. A setting that no longer exists is ignored if its recorded value is None. An
+    override that names a snapshot replaces recorded notes, PDFs and texts, and the reverse. Raises `SettingsError` for
+    a wrong setting.
     """
+    tree = tree | {"sources": _not_replaced(tree.get("sources", {}), {text.partition("=")[0] for text in overrides})}
     for group, key in _REMOVED:
         if key in tree.get(group, {}) and tree[group][key] is None:
             tree = tree | {group: {name: value for name, value in tree[group].items() if name != key}}
     for override in overrides:
         _override(tree, override)
     return parse(tree)
+
+
+def _not_replaced(sources: dict[str, Any], overridden: set[str]) -> dict[str, Any]:
+    """Returns *sources* without the settings for which an overridden one stands.
+
+    *overridden*: the names of the overridden settings, such as ``sources.snapshot``.
+    """
+    files, snapshot = {"sources.notes", "sources.pdfs", "sources.texts"}, {"sources.snapshot"}
+    replaced = (files if overridden & snapshot else set()) | (snapshot if overridden & files else set())
+    return {name: value for name, value in sources.items() if f"sources.{name}" not in replaced - overridden}
 
 
 def budget_of(given: BudgetSettings, overrides: tuple[str, ...]) -> BudgetSettings:

@@ -69,7 +69,7 @@ def test_an_edition_is_planned_fetched_and_verified(call, loopback, tmp_path):
     code, out, _ = call("fetch", *asked, "--no-prefect")
     assert code == DONE and "16 papers" in out and "8 sampled" in out
     assert (
-        f"next: gre-bench refresh --edition SAMPLE-2026 --set sources.snapshot={tmp_path}/state/snapshots/SAMPLE-2026-"
+        f"  gre-bench refresh --edition SAMPLE-2026 --set sources.snapshot={tmp_path}/state/snapshots/SAMPLE-2026-"
         in out
     )
     code, out, _ = call("plan", *asked)
@@ -102,10 +102,10 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
     code, out, _ = call(
         "fetch", "SAMPLE", "2026", "--papers", "4", "--seed", "3", "--host", loopback.v2, "--no-prefect", *more
     )
-    (line,) = [line for line in out.splitlines() if line.startswith("next: gre-bench refresh ")]
+    (line,) = [line for line in out.splitlines() if line.startswith("  gre-bench refresh ")]
     sampled = {row["paper_id"] for row in _papers(tmp_path) if row["sampled"]}
     assert code == DONE and len(sampled) == 4
-    code, out, err = call(*shlex.split(line)[2:], "--no-prefect", "--json")
+    code, out, err = call(*shlex.split(line)[1:], "--no-prefect", "--json")
     found = json.loads(out)
     assert (code, err, found["outcome"]) == (DONE, "", "done")
     assert all(one["scored"] and one["scored"] + one["excluded"] == one["planned"] for one in found["metrics"])

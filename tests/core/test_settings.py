@@ -100,3 +100,14 @@ def test_a_setting_that_was_removed_is_ignored_where_an_earlier_run_left_it_unse
     stored["evaluation_lm"]["mixture"] = "mixture.json"
     with pytest.raises(SettingsError, match="unknown setting evaluation_lm.mixture"):
         settings.load_over(stored)
+
+
+def test_a_new_snapshot_replaces_recorded_notes_and_new_notes_a_recorded_snapshot():
+    notes = settings.load(None, ("sources.notes=a.jsonl", "sources.pdfs=pdfs")).model_dump(mode="json")
+    chosen = settings.load_over(notes, ("sources.snapshot=fetched",)).sources
+    assert (chosen.notes, chosen.pdfs, chosen.snapshot.name) == (None, None, "fetched")
+    fetched = settings.load(None, ("sources.snapshot=fetched",)).model_dump(mode="json")
+    chosen = settings.load_over(fetched, ("sources.notes=b.jsonl",)).sources
+    assert (chosen.snapshot, chosen.notes.name, chosen.pdfs) == (None, "b.jsonl", None)
+    both = settings.load_over(notes, ("sources.snapshot=fetched", "sources.notes=b.jsonl")).sources
+    assert both.snapshot and both.notes, "the refresh refuses what somebody asked for"

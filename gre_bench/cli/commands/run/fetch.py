@@ -191,7 +191,8 @@ def _show_fetched(
         screen.say(f"note: {remark}")
     if summary["changes"]:
         show_changes(summary["changes"])
-    screen.say(f"next: {_next(chosen, summary['snapshot'], file, override, state)}")
+    screen.say("next:")
+    screen.say(f"  {_next(chosen, summary['snapshot'], file, override, state)}")
 
 
 def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, override: list[str], state: Path) -> str:
