@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rich import console, markup
+from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
@@ -139,11 +140,12 @@ def escape(text: object) -> str:
 
 def show_counts(metrics: Iterable[Row]) -> None:
     """Prints a table with a row for each metric: how many pairs are planned, scored, failed, excluded and missing."""
-    table = Table("metric", "planned", "scored", "failed", "excluded", "missing")
+    table = Table("metric", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    states = ("planned", "scored", "failed", "excluded", "missing")
+    for state in states:
+        table.add_column(state, justify="right")
     for row in metrics:
-        table.add_row(
-            row["metric"], *(str(row[name]) for name in ("planned", "scored", "failed", "excluded", "missing"))
-        )
+        table.add_row(escape(row["metric"]), *(f"{row[state]:,}" for state in states))
     out.print(table)
 
 
