@@ -3,7 +3,7 @@
     listings with replies → draw the sample → versions and PDFs of the sampled papers → seal a snapshot
 
 The journal keeps every received answer and is the checkpoint. A fetch that is killed, paused or refused continues when
-it is started again. Each host has its own journal.
+it is started again. Each OpenReview server has a journal of its own.
 """
 
 from __future__ import annotations

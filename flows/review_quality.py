@@ -85,7 +85,7 @@ class QualityJob:
 def review_quality(job: QualityJob) -> dict[str, Any]:
     """Gives points to reviews, groups them, and samples each group, as *job* says.
 
-    The summary has counts. Files in the study's folder hold each review's points and the sampled reviews.
+    Returns a summary with counts. Files in the study's folder hold each review's points and the sampled reviews.
     """
     return ended(judged, job, steps.under_prefect())
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gre_bench.examiners.examiner import Examiner, ItemKind
     from gre_bench.examiners.grading import Grade
     from gre_bench.examiners.metric import Grader
-    from gre_bench.examiners.panel.pairwise import Pair, Preference
+    from gre_bench.examiners.panel.pairwise import Preference, TextPair
     from gre_bench.examiners.wordings import Item
 
 
@@ -126,7 +126,9 @@ def grade_items(
 
 
 @task(name="prefer one of two", task_run_name="pairs by {name}", **WRITING)
-def prefer_pairs(name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind) -> list[Preference]:
+def prefer_pairs(
+    name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
+) -> list[Preference]:
     """Returns one preference per pair of texts: which of the two the LM *name* prefers.
 
     The LM is asked about each pair twice, once in each order. *item*: the kind of the texts, such as a review.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gre_bench.examiners import asking as examiner_asking
     from gre_bench.examiners.examiner import Examiner, ItemKind
     from gre_bench.examiners.grading import Grade
-    from gre_bench.examiners.panel.pairwise import Pair, Preference
+    from gre_bench.examiners.panel.pairwise import Preference, TextPair
     from gre_bench.examiners.wordings import Item
     from gre_bench.guidelines.asking import ParsedReply
     from gre_bench.guidelines.ratings import Rating
@@ -99,7 +99,7 @@ class Steps(Protocol):
     ) -> list[Grade]: ...
 
     def prefer_pairs(
-        self, name: str, writer_context: WriterContext, pairs: Sequence[Pair], item: ItemKind
+        self, name: str, writer_context: WriterContext, pairs: Sequence[TextPair], item: ItemKind
     ) -> list[Preference]: ...
 
     def write_instructions(

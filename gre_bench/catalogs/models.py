@@ -15,7 +15,7 @@ from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
-from gre_bench.http.endpoints import Limits, limits_of, wrong
+from gre_bench.http.endpoints import Limits, limits_of, wrong_fields
 
 
 class Model(BaseModel):
@@ -120,7 +120,7 @@ class Model(BaseModel):
         try:
             return Model.model_validate(self.model_dump() | {"sampling": dict(table), "limits": self.limits})
         except ValidationError as error:
-            raise SettingsError(f"writing.sampling of {self.name}: {wrong(error)}") from None
+            raise SettingsError(f"writing.sampling of {self.name}: {wrong_fields(error)}") from None
 
     def key(self) -> str | None:
         """Returns the API key from the environment variable `key_env`; None if the endpoint needs no key.
@@ -193,7 +193,7 @@ def _parsed(path: Path, number: int, entry: Any) -> Model:
     try:
         return Model.model_validate(entry)
     except ValidationError as error:
-        raise SettingsError(f"{where}: {wrong(error)}") from None
+        raise SettingsError(f"{where}: {wrong_fields(error)}") from None
 
 
 def _names(tree: dict[str, Any]) -> str:

@@ -27,13 +27,13 @@ _MARK = "~"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a review, or of its judgments if no writer can turn the changed review into judgments.
+    """A change of a review. If no writer can turn the changed review into judgments, the judgments are changed instead.
 
     - *title*: the heading in tables.
     - *family*: ``degradation`` (must lower a score) or ``manipulation`` (must not raise it).
     - *source*: the paper and section that define the change, or ``ours``.
-    - *level*: whether the change can be made of a review, of judgments, or of both.
-    - *made_by*: ``rule`` (see `apply`), ``writer`` (an LM) or ``control`` (another candidate's review takes the place).
+    - *level*: what the change can be applied to: a review, judgments, or both.
+    - *made_by*: ``rule`` (see `apply`), ``writer`` (an LM) or ``control`` (another candidate's review replaces it).
     - *task*: the writer's task; *control*: the name of the control candidate.
     - *needs*: the parts of a `ChangeInput` that the change needs.
     - *version*: a number that rises when the rule's output changes.

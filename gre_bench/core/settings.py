@@ -320,7 +320,7 @@ class ValidationSettings(_Group, frozen=True):
         default=None, description="changes of reviews; default: all that the level allows"
     )
     level: Literal["review", "judgments"] = Field(
-        default="review", description="what to change: reviews, whose judgments are then written again, or judgments"
+        default="review", description="what to change: reviews (their judgments are then written again), or judgments"
     )
     completion: str = Field(default="rule", description="writer that completes deleted sentences")
     abstract_only: str = Field(default="rule", description="writer that reviews abstracts")
@@ -335,10 +335,12 @@ class ValidationSettings(_Group, frozen=True):
     )
     resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by paper")
     margin: float = Field(
-        default=0.1, gt=0, description="a manipulation passes if the 95% interval of d ends below this"
+        default=0.1, gt=0, description="a manipulation passes if the 95% interval of its effect size d ends below this"
     )
     smallest: float = Field(
-        default=0.2, gt=0, description="a degradation fails if the 95% interval of d excludes a fall of this size"
+        default=0.2,
+        gt=0,
+        description="a degradation fails if the 95% interval of its effect size d excludes a fall of this size",
     )
 
 

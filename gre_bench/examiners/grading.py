@@ -136,13 +136,15 @@ def _read(examiner: Examiner, text: str) -> dict[str, float]:
     return {"": answers.score(text, form.scale)}
 
 
-def _graded(examiner: Examiner, item: Item, outcomes: list[list[ChatOutcome[dict[str, float]]]], before: Cost) -> Grade:
+def _graded(
+    examiner: Examiner, item: Item, outcomes: list[list[ChatOutcome[dict[str, float]]]], filter_cost: Cost
+) -> Grade:
     """Returns the grade of *item* from the outcomes of its chats.
 
     - *outcomes*: for each aspect, the outcomes of its samples.
-    - *before*: the cost of the filter, which is added to the cost of the chats.
+    - *filter_cost*: the cost of the chat that filtered redundant texts; it is added to the cost of the others.
     """
-    cost = sum((sample.cost for part in outcomes for sample in part), before)
+    cost = sum((sample.cost for part in outcomes for sample in part), filter_cost)
     parts: dict[str, float] = {}
     reasons: dict[str, str] = {}
     for aspect, samples in zip(examiner.aspects, outcomes, strict=True):

@@ -48,7 +48,7 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
             url = base_url(str(entry.pop("url", "")))
             limits = Limits.model_validate(entry)
         except ValidationError as error:
-            raise SettingsError(f"{where}: {wrong(error)}") from None
+            raise SettingsError(f"{where}: {wrong_fields(error)}") from None
         except ValueError as error:
             raise SettingsError(f"{where}: url: {error}") from None
         if url not in known or url in results:
@@ -62,9 +62,9 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
     return results
 
 
-def wrong(error: ValidationError) -> str:
-    """Returns one line that names each wrong key of an entry and what is wrong with it.
+def wrong_fields(error: ValidationError) -> str:
+    """Returns one line that names each invalid field of an entry, and the reason.
 
-    The values are left out, because a user may have pasted a secret into the wrong key.
+    The values are left out, because a user may have pasted a secret into the wrong field.
     """
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

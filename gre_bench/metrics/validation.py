@@ -106,8 +106,8 @@ def change_effects(
     - *words*: (candidate, paper, reference) → the length in words of the candidate's text.
     - *by_length*: whether to compute effects with length held fixed as well.
 
-    A change that is impossible in all pairs has no effect. The result then holds the verdict ``undecided`` for a change
-    of Xu et al., and nothing for a change that this project added.
+    For a change that is impossible in all pairs, no effect is computed. If Xu et al. 2025 define the change, its
+    verdict is ``undecided``; if this project added it, the result has no entry for it.
     """
     trials = {change: _trial(before, rows, words, settings, by_length) for change, rows in after.items()}
     trials = {

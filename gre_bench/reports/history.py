@@ -50,7 +50,7 @@ def history(
     for key in keys:
         store = Store(state, key)
         named = _in_full(store, anchors)
-        edition_rows = _of_edition(store, metrics, named)
+        edition_rows = _differences_to(store, metrics, named)
         if isinstance(edition_rows, str):
             left_out[key] = edition_rows
         else:
@@ -120,10 +120,10 @@ def changes(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [row | {"p_holm": p} for row, p in zip(found_changes, adjusted, strict=True)]
 
 
-def _of_edition(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
-    """Returns the differences of one edition's candidates from the mean of *anchors*.
+def _differences_to(store: Store, metrics: Sequence[str] | None, anchors: Sequence[str]) -> list[AnchoredRow] | str:
+    """Returns each candidate's mean score in one edition minus that of *anchors*, a list of candidates.
 
-    If the edition has no such differences, returns the reason as a string.
+    If no candidate can be compared with the anchors, returns the reason as a string.
     """
     if not store.read_file.is_file():
         return "nothing to read yet"

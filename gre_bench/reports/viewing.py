@@ -1,4 +1,4 @@
-"""Provides what ``gre-bench view`` shows of a state folder: editions with their runs, releases, and their pages."""
+"""Provides what ``gre-bench view`` shows: the editions of a state folder with their runs, releases, and all pages."""
 
 from __future__ import annotations
 

@@ -116,19 +116,19 @@ def _spans(store: ReadCopy, row: Row, recipe: Recipe) -> list[WhySpanRow]:
     return (fitting or made)[0]
 
 
-def _gains(parts: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns how much the candidate's review raises the log-probability of each token of the reference, in nats.
+def _gains(terms: Sequence[Row]) -> list[dict[str, Any]]:
+    """Returns one row per token of the reference: its log-probability with and without the review, and the gain (nats).
 
-    *parts*: the two terms of the score, first the one given the review. The result is empty if the terms have different
-    numbers of tokens.
+    *terms*: the reference's tokens after the candidate's review, and without it. The result is empty if their numbers
+    of tokens differ.
     """
-    given, alone = parts
+    given, alone = terms
     pieces = given["pieces"] or [f"#{number}" for number in given["ids"]]
     if len(given["logprobs"]) != len(alone["logprobs"]):
         return []
     return [
-        {"token": piece, "given": first, "alone": second, "gain": first - second}
-        for piece, first, second in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
+        {"token": piece, "given": after, "alone": without, "gain": after - without}
+        for piece, after, without in zip(pieces, given["logprobs"], alone["logprobs"], strict=True)
     ]
 
 

@@ -22,8 +22,8 @@ LOG_SIZE = "128MB"
 class Database:
     """The DuckDB *file* of edition *key*.
 
-    The file is opened for each transaction, but stays open between transactions within `held`. *copy*: path of the copy
-    for readers, for error messages.
+    The file is opened for each transaction, but stays open between transactions within `held`. *copy*: path of the
+    copy for readers, which only error messages name.
     """
 
     def __init__(self, key: str, file: Path, copy: Path):

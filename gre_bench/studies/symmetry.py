@@ -26,11 +26,11 @@ METRIC = "gem"
 
 
 def check_symmetry(job: Job, run: Steps) -> dict[str, Any]:
-    """Scores all ordered pairs of human reviews by GEM; returns Spearman's correlation between the two orders.
+    """Scores all ordered pairs of human reviews by GEM; returns how the two orders agree.
 
-    The result has the coefficients with intervals by paper, the outcome of the run, and the reasons why pairs have no
-    score. *run*: the steps that score the pairs. Raises `SourceError` if fewer than three pairs are scored in both
-    orders, or if scores do not vary.
+    The result has Spearman's coefficients with their 95% intervals (bootstrap by paper), the outcome of the run, and
+    the reasons why pairs have no score. *run*: the steps that score the pairs. Raises `SourceError` if fewer than three
+    pairs are scored in both orders, or if scores do not vary.
     """
     job = scorable(job)
     scoring = job.settings.scoring.model_copy(update={"metrics": (METRIC,)})

@@ -54,16 +54,16 @@ class CompletionResult:
     stop: bool = False
 
 
-def trouble(
+def unanswered_request(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
     """Returns the result of a request to which the LM gave no answer.
 
-    The reply in the result is not final, so a later run sends the request again.
+    The result holds a reply record without a text. The record is not final, so a later run sends the request again.
 
-    - *detail*: the reason, as text for the reply.
-    - *outcome*: the outcome that the reply states.
-    - *again*, *stop*, *wait_s*: the fields of `CompletionResult`.
+    - *detail*: the reason, for the record.
+    - *outcome*: the outcome, for the record.
+    - *again*, *stop*, *wait_s*: see `CompletionResult`.
     """
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
@@ -73,14 +73,14 @@ def read_completion(body: bytes) -> CompletionResult:
     tree = _parsed(body)
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
-        return trouble(f"endpoint answered with {kind} (200, {len(body)} bytes)")
+        return unanswered_request(f"endpoint answered with {kind} (200, {len(body)} bytes)")
     choice = _first(tree, "choices")
     for holder in (tree, choice):
         if error := _error(holder):
             return read_problem(error.get("code"), holder)
     message = _part(choice, "message")
     if message is None:
-        return trouble("endpoint answered without a message (200)")
+        return unanswered_request("endpoint answered without a message (200)")
     assert isinstance(tree, Mapping)
     return _read(tree, message, str(choice.get("finish_reason") or "").lower())
 
@@ -104,14 +104,14 @@ def read_problem(status: object, body: object, wait_s: float | None = None) -> C
     if status == 413 or code in _TOO_LONG or too_long:
         return CompletionResult(Reply("failed", None, one_line(f"the prompt is too long for the model: {message}")))
     if code == _NO_QUOTA:
-        return trouble("the account has no quota left (429)", stop=True, outcome="rate_limited")
+        return unanswered_request("the account has no quota left (429)", stop=True, outcome="rate_limited")
     if status in STOPPING:
-        return trouble(f"{STOPPING[status]}{': ' if message else ''}{message}", stop=True)
+        return unanswered_request(f"{STOPPING[status]}{': ' if message else ''}{message}", stop=True)
     if 300 <= status < 400:
-        return trouble(f"endpoint redirects ({status}): correct its base URL", stop=True)
+        return unanswered_request(f"endpoint redirects ({status}): correct its base URL", stop=True)
     if status == 429:
-        return trouble(detail, again=True, wait_s=wait_s, outcome="rate_limited")
-    return trouble(detail, again=passes(status), wait_s=wait_s)
+        return unanswered_request(detail, again=True, wait_s=wait_s, outcome="rate_limited")
+    return unanswered_request(detail, again=passes(status), wait_s=wait_s)
 
 
 def one_line(text: str) -> str:
@@ -136,7 +136,7 @@ def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> C
             Reply("refused", None, one_line(_sound(refusal) or f"stopped by the endpoint: {finish}"), **more)
         )
     if finish in _BROKEN_OFF:
-        return trouble(f"endpoint cut the reply off: {finish}")
+        return unanswered_request(f"endpoint cut the reply off: {finish}")
     if not text.strip():
         why = "no text before the limit was reached" if finish in _CUT else "no text"
         detail = f"{why} ({thinking} characters of thinking)"

@@ -27,7 +27,7 @@ from gre_bench.http.retry import RetryPolicy, retry_after
 from gre_bench.writing.archive import ReplyArchive, request_digest
 from gre_bench.writing.batch import Batch
 from gre_bench.writing.budget import ModelBudget, estimated, tokens_of
-from gre_bench.writing.completion import CompletionResult, one_line, read_completion, read_problem, trouble
+from gre_bench.writing.completion import CompletionResult, one_line, read_completion, read_problem, unanswered_request
 from gre_bench.writing.rate_limiter import RateLimiter
 from gre_bench.writing.threads import by_threads
 
@@ -121,7 +121,7 @@ class HttpWriter:
                     lambda item: self._answer(item[0], item[1], sampling, batch),
                     due.items(),
                     self.retry_policy.concurrency,
-                    lambda: batch.stop(trouble("interrupted").reply),
+                    lambda: batch.stop(unanswered_request("interrupted").reply),
                 )
                 replies |= zip(due, fresh, strict=True)
             if batch.bound is not None:
@@ -162,7 +162,7 @@ class HttpWriter:
                 if reply is None:
                     reply = self._ask(request, chat, sampling, batch)
         except StoreError as error:
-            reply = trouble(str(error)).reply
+            reply = unanswered_request(str(error)).reply
             batch.stop(reply)
         return reply
 
@@ -175,7 +175,7 @@ class HttpWriter:
             try:
                 answer = self._passed(request, chat, sampling, batch, empty)
             except BudgetReached as bound:
-                batch.pause(bound, trouble(str(bound)).reply)
+                batch.pause(bound, unanswered_request(str(bound)).reply)
                 return cast(Reply, batch.stopped)
             if answer is None:
                 return cast(Reply, batch.stopped)
@@ -246,7 +246,7 @@ class HttpWriter:
         try:
             self.model_budget.pay(chat, answer.reply, seconds)
         except StoreError as error:
-            batch.stop(trouble(str(error)).reply)  # buy nothing more if its cost cannot be recorded
+            batch.stop(unanswered_request(str(error)).reply)  # buy nothing more if its cost cannot be recorded
         return answer
 
     def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
@@ -268,7 +268,7 @@ class HttpWriter:
         try:
             self.archive.put(request, reply)
         except StoreError as error:
-            batch.stop(trouble(str(error)).reply)
+            batch.stop(unanswered_request(str(error)).reply)
 
     def _send(self, chat: Chat, sampling: Sampling) -> CompletionResult:
         """Sends one request and returns the result. Transport faults raise no error; the result states them."""
@@ -289,11 +289,11 @@ class HttpWriter:
             keyless_body = self._keyless(error.response.content)
             return read_problem(error.status_code, keyless_body, retry_after(error.response.headers))
         except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError):
-            return trouble(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
+            return unanswered_request(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
         except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            return trouble(f"connection to the endpoint failed: {error.__cause__ or error}", again=True)
+            return unanswered_request(f"connection to the endpoint failed: {error.__cause__ or error}", again=True)
         if body is None:
-            return trouble(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
+            return unanswered_request(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
         return self._completion(self._keyless(body))
 
     def _completion(self, body: bytes) -> CompletionResult:

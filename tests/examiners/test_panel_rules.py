@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import SettingsError
 from gre_bench.examiners import scales
 from gre_bench.examiners.panel.chair import decide, verdict, weight, weights
-from gre_bench.examiners.panel.pairwise import Pair, games, position_bias, prefer
+from gre_bench.examiners.panel.pairwise import TextPair, games, position_bias, prefer
 from gre_bench.examiners.panel.qualification import Exam, agreement, exam, stretched
 from tests.examiners.test_grading import writer
 from tests.servers.scripted_chat import scripted_chat
@@ -101,9 +101,9 @@ def test_weights_sum_to_one_and_a_better_exam_never_weighs_less(scores, rule):
 # -- pairs
 
 
-def pairs(*qualities: tuple[float, float]) -> list[Pair]:
+def pairs(*qualities: tuple[float, float]) -> list[TextPair]:
     return [
-        Pair(str(place), "The paper.", "one", "two", f"quality {first}", f"quality {second}")
+        TextPair(str(place), "The paper.", "one", "two", f"quality {first}", f"quality {second}")
         for place, (first, second) in enumerate(qualities)
     ]
 

@@ -22,21 +22,21 @@ SAMPLING = Sampling(0.0, 64, TOP_P)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class TextPair:
     """Two texts about the same source, to be compared.
 
-    - *item_id*: the id of the source.
+    - *item_id*: the id of the pair.
     - *source*: the text of the source, such as a paper.
     - *first*, *second*: the names of the two players, who wrote the texts.
-    - *one*: the text by *first*; *two*: the text by *second*.
+    - *first_text*, *second_text*: what they wrote.
     """
 
     item_id: str
     source: str
     first: str
     second: str
-    one: str
-    two: str
+    first_text: str
+    second_text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class PositionBias:
 
 
 def prefer(
-    pairs: Sequence[Pair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
+    pairs: Sequence[TextPair], asker: Writer, item: ItemKind = "review", base: Sampling | None = None
 ) -> list[Preference]:
     """Asks the LM *asker* about each of *pairs* in both orders; returns one preference per pair, in order.
 
@@ -90,11 +90,11 @@ def prefer(
     return [_preference(pair, outcomes[index], outcomes[len(pairs) + index]) for index, pair in enumerate(pairs)]
 
 
-def chats(pairs: Sequence[Pair], item: ItemKind) -> list[Chat]:
+def chats(pairs: Sequence[TextPair], item: ItemKind) -> list[Chat]:
     """Returns two chats per pair: first all chats with the texts as given, then all with the texts swapped."""
     prompt = f"pre/{item}/pairwise"
-    forward = [fill(prompt, source=pair.source, one=pair.one, two=pair.two) for pair in pairs]
-    return [*forward, *(fill(prompt, source=pair.source, one=pair.two, two=pair.one) for pair in pairs)]
+    forward = [fill(prompt, source=pair.source, one=pair.first_text, two=pair.second_text) for pair in pairs]
+    return [*forward, *(fill(prompt, source=pair.source, one=pair.second_text, two=pair.first_text) for pair in pairs)]
 
 
 def games(preferences: Sequence[Preference]) -> list[Game]:
@@ -124,7 +124,7 @@ def position_bias(preferences: Sequence[Preference]) -> PositionBias:
     )
 
 
-def _preference(pair: Pair, forward: ChatOutcome[int], backward: ChatOutcome[int]) -> Preference:
+def _preference(pair: TextPair, forward: ChatOutcome[int], backward: ChatOutcome[int]) -> Preference:
     ids, cost = (pair.item_id, pair.first, pair.second), forward.cost + backward.cost
     positions = (forward.read, backward.read)
     if isinstance(positions[0], Problem):

@@ -20,7 +20,7 @@ FIGURES = 8
 
 
 def without_debris(parts: Sequence[Paragraph]) -> tuple[list[Paragraph], list[Row]]:
-    """Removes text paragraphs that are scraps (see the module); returns the kept paragraphs and the removed rows."""
+    """Removes text paragraphs that are scraps (see the module); returns the others and the rows of the removed ones."""
     out = [part.kind == "text" and _is_debris(part) for part in parts]
     kept = [part for part, scrap in zip(parts, out, strict=True) if not scrap]
     return kept, [row for part, scrap in zip(parts, out, strict=True) if scrap for row in part.rows]

@@ -73,7 +73,7 @@ class _Note:
 
 
 def read_notes(notes: Iterable[Mapping[str, Any]], venue: Venue) -> Notes:
-    """Returns the records of *notes*, in the order of the notes.
+    """Turns raw OpenReview *notes* into papers, reviews and decisions, in the order of the notes.
 
     Raises `SourceError` if no note is a submission of *venue*.
     """

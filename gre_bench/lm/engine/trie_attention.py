@@ -195,9 +195,9 @@ def cascaded(
 ) -> torch.Tensor:
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
-    The kernel is called once for each range in ``pack.own`` and once for each link; the results are merged. *scale*
-    multiplies the attention scores, and *layer* is the index of the layer. Returns the output, shape (1, heads, tokens,
-    head size).
+    The kernel is called once for each range in ``layout.pack.own``, and once for each link from a range to the keys of
+    an ancestor; the results are merged. *scale* multiplies the attention scores, and *layer* is the index of the layer.
+    Returns the output, shape (1, heads, tokens, head size).
     """
     import torch
 

@@ -209,8 +209,8 @@ class CacheNgram:
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of the module's formula for P(token | so far, known), without the weights λ.
 
-        Returns two arrays of shape (terms, tokens of *reply*): P(the token's word) and P(unknown word) according to
-        each term.
+        Returns two arrays of shape (terms, tokens of *reply*): according to each term, P(the token's word) and
+        P(a word outside the vocabulary).
         """
         norms = self.backoff.norms_at(known.norms, reply.contexts)
         reweighted = (

@@ -85,9 +85,9 @@ class Progress:
         self._began = time.monotonic()
         self._save()
 
-    def advance(self, pairs: int) -> None:
-        """Adds *pairs* to the number of finished pairs or texts; raises `BudgetReached` if the hours are used up."""
-        self.status["done"] += pairs
+    def advance(self, count: int) -> None:
+        """Adds *count* finished pairs or texts; raises `BudgetReached` if the run has used up its budget of hours."""
+        self.status["done"] += count
         rate = self.status["done"] / max(1e-9, time.monotonic() - self._began)
         self.status["pairs_per_s"] = round(rate, 3)
         self.status["remaining_s"] = round((self.status["due"] - self.status["done"]) / rate, 1) if rate else None

@@ -1,4 +1,4 @@
-"""Draws all figures of a release's boards, once for both the page and the files."""
+"""Draws the figures of a release's boards, for its page and for the files of the figures."""
 
 from __future__ import annotations
 

@@ -46,17 +46,17 @@ class OnPaper:
 
 
 @dataclass(frozen=True, slots=True)
-class Kinds:
+class OpeningUses:
     """How often a candidate's judgments use each of the four openings, such as *The reviewer criticizes*.
 
-    *writer*: the writer of the judgments. *reviews*: number of the candidate's reviews. *lines*: for each opening
+    *writer*: the writer of the judgments. *reviews*: number of the candidate's reviews. *uses*: for each opening
     (opening, uses per candidate's review, uses per human review). Uses per human review are None if human reviews have
     no judgments by this writer.
     """
 
     writer: str
     reviews: int
-    lines: tuple[tuple[str, float, float | None], ...]
+    uses: tuple[tuple[str, float, float | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class CandidatePage:
     on_boards: tuple[OnBoard, ...]
     papers: tuple[OnPaper, ...]
     by: str
-    kinds: tuple[Kinds, ...] = ()
+    kinds: tuple[OpeningUses, ...] = ()
     example: Mapping[str, Any] | None = None
     human: str | None = None
 
@@ -187,7 +187,7 @@ def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping
                       -(item.lead if ahead and item.lead is not None else item.score)))  # fmt: skip
 
 
-def _kinds(own: Sequence[Row], human: Sequence[Row]) -> list[Kinds]:
+def _kinds(own: Sequence[Row], human: Sequence[Row]) -> list[OpeningUses]:
     beside = {row["writer"]: row for row in human}
     kinds = []
     for row in own:
@@ -196,5 +196,5 @@ def _kinds(own: Sequence[Row], human: Sequence[Row]) -> list[Kinds]:
             (opening, count / row["reviews"], other["lines"][index] / other["reviews"] if other else None)
             for index, (opening, count) in enumerate(zip(row["openings"], row["lines"], strict=True))
         )
-        kinds.append(Kinds(row["writer"], row["reviews"], lines))
+        kinds.append(OpeningUses(row["writer"], row["reviews"], lines))
     return kinds

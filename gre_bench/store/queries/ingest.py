@@ -127,7 +127,8 @@ IMPORTED_DOMAIN = Query("imported_domain", ImportedDomainRow)
 class ImportedFileRow(TypedDict):
     """One row per imported file.
 
-    *kind*: what the file held: papers, reviews, notes, yelp or graded (reviews with human grades).
+    *kind*: what the file held: papers, reviews, notes, graded (reviews with human grades), or
+    yelp (reviews of the Yelp data set).
     """
 
     file: str

@@ -19,7 +19,7 @@ from gre_bench.examiners.asking import FREE
 from gre_bench.examiners.panel.bradley_terry import Game, bradley_terry
 from gre_bench.examiners.panel.chair import decide, verdict, weights
 from gre_bench.examiners.panel.elo import elo_spread
-from gre_bench.examiners.panel.pairwise import Pair, Preference, games, position_bias
+from gre_bench.examiners.panel.pairwise import Preference, TextPair, games, position_bias
 from gre_bench.examiners.panel.qualification import Exam, agreement, exam
 from gre_bench.ingest.datasets.graded_texts import GradedText
 from gre_bench.studies.examiners.settings import PairwiseSettings, PanelSettings
@@ -27,7 +27,7 @@ from gre_bench.studies.examiners.settings import PairwiseSettings, PanelSettings
 Report = dict[str, Any]
 
 
-def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pair]:
+def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[TextPair]:
     """Returns pairs of *texts* that are about one source and by different players.
 
     The order is random, by the seed in *settings*. At most ``settings.games`` pairs are returned. Raises
@@ -38,7 +38,9 @@ def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pa
         if text.player:
             by_group.setdefault(text.group, []).append(text)
     pairs = [
-        Pair(f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text)
+        TextPair(
+            f"{first.item_id} {second.item_id}", first.source, first.player, second.player, first.text, second.text
+        )
         for group in by_group.values()
         for first, second in combinations(group, 2)
         if first.player != second.player
@@ -50,7 +52,7 @@ def pairs_of(texts: Sequence[GradedText], settings: PairwiseSettings) -> list[Pa
 
 
 def reports(
-    pairs: Sequence[Pair],
+    pairs: Sequence[TextPair],
     preferences_of: Mapping[str, Sequence[Preference]],
     texts: Sequence[GradedText],
     settings: PairwiseSettings,
@@ -89,18 +91,18 @@ def reports(
     return rows
 
 
-def _human_score(pair: Pair, human: Mapping[str, float]) -> float:
+def _human_score(pair: TextPair, human: Mapping[str, float]) -> float:
     first, second = (human[name] for name in pair.item_id.split(" "))
     return 0.5 if first == second else float(first > second)
 
 
-def _of_exam(pair: Pair, exam_texts: set[str]) -> bool:
+def _of_exam(pair: TextPair, exam_texts: set[str]) -> bool:
     return pair.item_id.split(" ")[0] in exam_texts
 
 
 def _exam(
     name: str,
-    pairs: Sequence[Pair],
+    pairs: Sequence[TextPair],
     preferences: Sequence[Preference],
     gold: Sequence[float],
     exam_texts: set[str],
@@ -119,7 +121,7 @@ def _exam(
 
 def _chaired(
     rule: Any,
-    pairs: Sequence[Pair],
+    pairs: Sequence[TextPair],
     preferences_of: Mapping[str, Sequence[Preference]],
     exams: Sequence[Exam],
     exam_texts: set[str],
@@ -139,7 +141,7 @@ def _chaired(
     return _played(f"panel of {len(weight_of)}, {rule} weights", decided, settings)
 
 
-def _game(pair: Pair, score: float) -> Game:
+def _game(pair: TextPair, score: float) -> Game:
     return Game(pair.first, pair.second, score)
 
 

@@ -93,12 +93,19 @@ class StudySettings(_Group):
         default="endpoint",
         description="source of probabilities for logprob: an endpoint's likeliest tokens, or the evaluation LM",
     )
-    evaluation_lm: EvaluationLMSettings | None = Field(default=None, description="with probabilities = evaluation_lm")
+    evaluation_lm: EvaluationLMSettings | None = Field(
+        default=None, description="the evaluation LM, if it is the source of probabilities"
+    )
     embedder: EmbedderSettings = EmbedderSettings()
     panel: PanelSettings | None = Field(default=None, description="peer review by the examiners")
     pairwise: PairwiseSettings | None = Field(default=None, description="preferences by the models")
     budget: BudgetSettings = Field(default=BudgetSettings(), description="limits over all runs of the study together")
-    resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by source")
+    resamples: int = Field(
+        default=10_000,
+        ge=200,
+        le=1_000_000,
+        description="resamples of the bootstrap, which draws whole sources with all their texts",
+    )
     seed: int = Field(default=0, ge=0, le=2**31 - 1, description="seed of the bootstrap and of the rationales' sample")
     rationales: int = Field(
         default=36, ge=1, description="rationales sampled for each error sheet (Kim et al. 2023, Table 9)"

@@ -57,7 +57,7 @@ def try_chance(simulation: Simulation, metric: str, scores: Array, papers: int, 
     """Tests two candidates for scores above chance on *papers* sampled papers; returns both results.
 
     The first candidate knows nothing. The second knows so large a share of the papers that the test should be
-    significant with a probability of 80%. *scores*: those of *metric* for every (synopsis, x, y).
+    significant with a probability of 80%. *scores*: those of *metric*, by (synopsis, review x, reference y).
     """
     known = excess(scores, simulation.joint())
     spread = _spread(simulation, scores, 0.0, seed)
@@ -77,9 +77,9 @@ def try_chance(simulation: Simulation, metric: str, scores: Array, papers: int, 
 
 
 def _differences(simulation: Simulation, scores: Array, share: float, papers: int, seed: int) -> tuple[Array, Numbers]:
-    """Returns scores above chance, shape (papers, references), and for each paper the index of its swap.
+    """Returns each score minus its chance score, shape (papers, references), and the number of each paper's swap.
 
-    A swap is a group of papers that exchange their reviews. *share*: how often the candidate knows the paper.
+    A swap is a group of papers that exchange their reviews. *share*: the share of papers that the candidate knows.
     """
     names = [f"p{index}" for index in range(papers)]
     swaps = moves([Placed(name, name, frozenset((name,)), 1) for name in names], seed)
@@ -89,9 +89,9 @@ def _differences(simulation: Simulation, scores: Array, share: float, papers: in
 
 
 def _scored(simulation: Simulation, scores: Array, share: float, sources: Numbers, seed: int) -> Array:
-    """Samples papers and a candidate's reviews of them; returns scores above chance, shape (papers, references).
+    """Samples papers and a candidate's reviews of them; returns score minus chance, shape (papers, references).
 
-    *share*: how often the candidate knows the paper. *sources*: for each paper, the index of the other paper whose
+    *share*: the share of papers that the candidate knows. *sources*: for each paper, the index of the other paper whose
     review gives the chance score.
     """
     papers, elsewhere = (draw_papers(simulation, len(sources), own) for own in (seed, seed + 250_000))

@@ -94,10 +94,10 @@ def against_chance(trials: Iterable[Trial]) -> list[Row]:
 def ordering(trials: Iterable[Trial]) -> list[Row]:
     """Returns one row per metric and LM: how often a garbled candidate scores higher than the original candidate.
 
-    - *beyond_allowed*: how often the garbled candidate scores higher by more than Prop. 3.1 allows. That is 0 for the
-      exact LM, otherwise ε = max KL(truth ‖ LM).
-    - *beyond_printed*: how often the garbled candidate scores higher by more than max KL(LM ‖ truth). This is the ε
-      that the proposition prints.
+    - *beyond_allowed*: how often it scores higher by more than Prop. 3.1 of Xu et al. 2025 allows. The allowed excess
+      is 0 for the exact LM, otherwise max KL(truth ‖ LM).
+    - *beyond_printed*: how often it scores higher by more than max KL(LM ‖ truth), the excess that the proposition
+      prints.
     """
     groups: dict[tuple[str, str], list[Ordered]] = {}
     for trial in trials:

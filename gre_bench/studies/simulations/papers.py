@@ -39,8 +39,8 @@ class Papers:
 def draw_papers(simulation: Simulation, count: int, seed: int, garblings: int = 0) -> Papers:
     """Returns *count* papers sampled from *simulation* with *seed*.
 
-    *garblings*: how many times to garble each candidate's review. The two references of a paper are independent, given
-    the hidden state of the paper.
+    The two references of a paper are independent, given the hidden state of the paper. *garblings*: the number of
+    garbled versions of each candidate's review; each version garbles the one before.
     """
     random = np.random.default_rng([seed, 3])
     states = random.choice(len(simulation.states), size=count, p=simulation.states)

@@ -90,8 +90,9 @@ class Simulation:
 def draw_simulation(seed: int, states: int = 6) -> Simulation:
     """Returns a random simulation with *states* states of a paper.
 
-    Each state has one fitting review and one fitting synopsis. A channel emits the fitting output with a random
-    probability: 20 to 70% for reviews, 20 to 90% for synopses. Otherwise it emits a random output.
+    Each state has one fitting review and one fitting synopsis. Reviewers and synopses are noisy channels of the state.
+    A channel emits the fitting text with a probability drawn at random (reviews: 20 to 70%, synopses: 20 to 90%), else
+    any text.
     """
     random = np.random.default_rng([seed, 1])
     fitting = random.permutation(len(REVIEWS))[np.arange(states) % len(REVIEWS)]

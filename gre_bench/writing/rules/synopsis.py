@@ -116,10 +116,10 @@ class Statement:
 
 
 def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
-    """Returns (strengths, weaknesses) that the authors state, each a list of at most `MOST` sentences.
+    """Returns the strengths and weaknesses that the authors state (ASSW), each a list of at most `MOST` sentences.
 
-    *text* is the body of the paper. The sentences are in the paper's order. Of sentences that say nearly the same, only
-    one is returned.
+    They are sentences of *abstract* and of *text*, the body of the paper, in the order of the paper. Of sentences that
+    say nearly the same, only one is returned.
     """
     candidates = list(statements(abstract, text))
     weak = _best(candidates, [weakness_weight(statement) for statement in candidates])

@@ -20,8 +20,8 @@ Answering = Callable[[str, str, str | None, bytes], tuple[HttpResponse, Fault | 
 _DROPS = 20
 
 
-def serve(answering: Answering, port: int) -> ThreadingHTTPServer:
-    """Returns an HTTP server on *port* of this machine that is not running yet. Port 0 stands for any free port.
+def bound_server(answering: Answering, port: int) -> ThreadingHTTPServer:
+    """Returns an HTTP server bound to *port* of this machine; the caller starts it. Port 0 stands for any free port.
 
     *answering*: makes the answer to each request. Raises `SettingsError` if the port cannot be used.
     """

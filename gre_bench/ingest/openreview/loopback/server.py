@@ -30,7 +30,7 @@ from gre_bench.ingest.openreview.loopback.answers import (
 )
 from gre_bench.ingest.openreview.loopback.fault_injection import Fault, Faults, corrupted, shortened, wire
 from gre_bench.ingest.openreview.loopback.fixture_store import FixtureStore
-from gre_bench.ingest.openreview.loopback.host import serve
+from gre_bench.ingest.openreview.loopback.host import bound_server
 from gre_bench.ingest.openreview.loopback.limits import Limit, Windows
 from gre_bench.ingest.openreview.loopback.query import Api, Note
 
@@ -115,7 +115,7 @@ class Loopback:
         self.requests: list[Request] = []
         self._tokens: set[str] = set()
         self._lock = threading.Lock()
-        self._hosts = {api: serve(partial(self.answer, api), port and port + api - 1) for api in (1, 2)}
+        self._hosts = {api: bound_server(partial(self.answer, api), port and port + api - 1) for api in (1, 2)}
 
     @property
     def v1(self) -> str:

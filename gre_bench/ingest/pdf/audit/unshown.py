@@ -49,17 +49,17 @@ def replacements(page: Any, number: int, glyphs: Glyphs) -> list[Finding]:
     return [_finding("actual_text", number, page.rect, text)]
 
 
-def layers(data: bytes, document: Any, most: int, expressed: bool = False) -> list[Finding]:
+def layers(data: bytes, document: Any, most: int, conditional: bool = False) -> list[Finding]:
     """Returns a finding for each page with text in layers that are off when the file is opened.
 
     - *data*: the PDF.
     - *document*: the same PDF, opened and changed by `conform`.
     - *most*: how many pages are checked, from the first.
-    - *expressed*: whether any layer membership hides its content, as `conform` returned it.
+    - *conditional*: whether the PDF hides content by a condition on several layers, as `conform` found.
     """
     import pymupdf
 
-    if not expressed and all(layers_on(document).values()):
+    if not conditional and all(layers_on(document).values()):
         return []
     findings = []
     with pymupdf.open(stream=data, filetype="pdf") as closed:
