@@ -80,7 +80,7 @@ class OpenedLM:
 
 
 @contextmanager
-def _in_python() -> Iterator[None]:
+def _errors_for_python() -> Iterator[None]:
     """Rewords the errors that the block raises: command-line options become the matching Python parameters."""
     try:
         yield
@@ -142,7 +142,7 @@ def score(lm: OpenedLM, candidate: Text, reference: Text, synopsis: str | None =
     )
 
 
-@_in_python()
+@_errors_for_python()
 def leaderboard(edition: str | Path, metric: str | None = None, state: str | Path = "state") -> pandas.DataFrame:
     """Returns the board of an edition or of a release, one row per metric and candidate.
 
@@ -160,7 +160,7 @@ def leaderboard(edition: str | Path, metric: str | None = None, state: str | Pat
     return _frame(store.read(LEADERBOARD, signature_ids=ids))
 
 
-@_in_python()
+@_errors_for_python()
 def pairs(
     edition: str | Path, metric: str, candidate: str | None = None, state: str | Path = "state"
 ) -> pandas.DataFrame:
@@ -181,7 +181,7 @@ def pairs(
     return _pairs(store.read(CANDIDATE_PAIRS, signature_id=signature["signature_id"], candidates=names))
 
 
-@_in_python()
+@_errors_for_python()
 def rank(
     reviews: str | Path | pandas.DataFrame, on: str, name: str, *, replace: bool = False, state: str | Path = "state"
 ) -> pandas.DataFrame:

@@ -13,7 +13,7 @@ from gre_bench.changes.lines import appended
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.judgments import OPENINGS
 
-CONCATENATED = 2
+OTHER_REVIEWS = 2
 """Number of reviews of other papers that are appended."""
 
 INJECTION = (
@@ -51,15 +51,15 @@ def stuffed_judgments(material: ChangeInput) -> str:
 
 
 def concatenated(material: ChangeInput) -> str:
-    """Returns the review, followed by reviews of `CONCATENATED` other papers, with blank lines between the reviews."""
-    return "\n\n".join(text.strip("\n") for text in (material.text, *material.others[:CONCATENATED]))
+    """Returns the review, followed by reviews of `OTHER_REVIEWS` other papers, with blank lines between the reviews."""
+    return "\n\n".join(text.strip("\n") for text in (material.text, *material.others[:OTHER_REVIEWS]))
 
 
 def concatenated_judgments(material: ChangeInput) -> str:
-    """Returns the judgments, followed by the judgments of reviews of `CONCATENATED` other papers."""
+    """Returns the judgments, followed by the judgments of reviews of `OTHER_REVIEWS` other papers."""
     return appended(
         material.text,
-        [line.strip() for other in material.others[:CONCATENATED] for line in other.splitlines() if line.strip()],
+        [line.strip() for other in material.others[:OTHER_REVIEWS] for line in other.splitlines() if line.strip()],
     )
 
 

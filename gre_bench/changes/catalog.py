@@ -114,9 +114,9 @@ _MET: dict[Need, tuple[Callable[[ChangeInput], bool], str, str]] = {
     ),
     "other": (lambda material: bool(material.others), "no_others", "there is no review of another paper"),
     "others": (
-        lambda material: len(material.others) >= addition.CONCATENATED,
+        lambda material: len(material.others) >= addition.OTHER_REVIEWS,
         "no_others",
-        f"there are fewer than {addition.CONCATENATED} reviews of other papers",
+        f"there are fewer than {addition.OTHER_REVIEWS} reviews of other papers",
     ),
     "sections": (elongation.has_sections, "no_sections", "the review has no section that takes a fixed opening"),
 }

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from gre_bench.catalogs.domains import domain_of
-from gre_bench.changes.addition import CONCATENATED
+from gre_bench.changes.addition import OTHER_REVIEWS
 from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import ChangeError, SettingsError
@@ -182,7 +182,7 @@ def material(settings: Settings, entries: Sequence[Entry], index: int, writer: s
 
     entry, validation = entries[index], settings.validation
     first = max(1, len(entries) // 2)
-    other_indices = {(index + first + step) % len(entries) for step in range(CONCATENATED)} - {index}
+    other_indices = {(index + first + step) % len(entries) for step in range(OTHER_REVIEWS)} - {index}
     order = sorted(other_indices, key=lambda other: (other - index - first) % len(entries))
     others = tuple(text for other in order if (text := text_of(entries[other])))
     return ChangeInput(

@@ -30,7 +30,7 @@ def of_the_year(settings: Settings, venue: str, year: int | None, on: date) -> S
     sources = tree.get("sources", {})
     tree["sources"] = {"unverified_venue": "confirm"} | sources
     settings_of_year = parse(tree)
-    asked_models(settings_of_year)
+    needed_models(settings_of_year)
     return settings_of_year
 
 
@@ -40,7 +40,7 @@ def check_models(settings: Settings) -> None:
     Raises `LMError` if the model's API key is not set. Raises `SettingsError` if the budget limits USD and the model's
     prices are not known.
     """
-    for model in asked_models(settings):
+    for model in needed_models(settings):
         model.key()
         own = settings.budget.models.get(model.name, settings.budget)
         if (settings.budget.usd or own.usd) is not None and None in (model.price_in, model.price_out):
@@ -50,7 +50,7 @@ def check_models(settings: Settings) -> None:
             )
 
 
-def asked_models(settings: Settings) -> list[Model]:
+def needed_models(settings: Settings) -> list[Model]:
     """Returns the LMs that *settings* use: the ranked LMs, the writers, and the examiner if a metric needs one.
 
     Raises `SettingsError` if the settings rank no model, or name a model that is not in the models file.

@@ -21,7 +21,7 @@ from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.metrics.logprobs import LogprobMetric
 from gre_bench.studies.learning_curves import learning_curve, lessons, taught
 from gre_bench.studies.simulations import findings
-from gre_bench.studies.simulations.trial import Trial, try_simulation
+from gre_bench.studies.simulations.trial import Trial, run_trial
 
 CHUNK = 20
 
@@ -84,7 +84,7 @@ def score_cases(metric: str, lm: EvaluationLM, cases: Sequence[Case]) -> list[fl
 
 def trials_of(seeds: Sequence[int], papers: int) -> list[Trial]:
     """Returns one trial, of *papers* papers, for each of *seeds*."""
-    return [try_simulation(seed, papers, score_cases) for seed in seeds]
+    return [run_trial(seed, papers, score_cases) for seed in seeds]
 
 
 def _run(jobs: Sequence[tuple[Any, ...]], processes: int) -> Iterator[tuple[int, Any]]:

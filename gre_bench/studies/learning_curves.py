@@ -10,8 +10,8 @@ from gre_bench.core.errors import GreBenchError
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.studies.simulations.bias import bias
 from gre_bench.studies.simulations.counted_lm import counted_lm
-from gre_bench.studies.simulations.papers import draw_papers
-from gre_bench.studies.simulations.simulation import draw_simulation
+from gre_bench.studies.simulations.papers import sample_papers
+from gre_bench.studies.simulations.simulation import random_simulation
 from gre_bench.studies.simulations.trial import METRICS
 
 COUNTED_PAPERS = (10, 30, 100, 300, 1000, 3000, 10_000)
@@ -45,9 +45,9 @@ def taught(lesson: Lesson) -> list[dict[str, Any]]:
 
     A row also has the two parts of the bias. If training fails, each row has the reason under *failed* instead.
     """
-    simulation = draw_simulation(lesson.seed)
+    simulation = random_simulation(lesson.seed)
     fields = {"lm": lesson.lm, "papers": lesson.papers, "seed": lesson.seed}
-    texts = draw_papers(simulation, lesson.papers, lesson.seed + 500_000)
+    texts = sample_papers(simulation, lesson.papers, lesson.seed + 500_000)
     try:
         lm = counted_lm(texts) if lesson.lm == "counted" else _cache_ngram(texts.reviews())
     except GreBenchError as error:

@@ -11,7 +11,7 @@ from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.rosters import METRICS, roster_names
 from gre_bench.core.settings import load, parse
-from gre_bench.pipeline.rosters import asked_models
+from gre_bench.pipeline.rosters import needed_models
 from gre_bench.writing.catalog import WriterContext, text_writer
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
@@ -48,7 +48,7 @@ def settings_file(folder: Path, more: str = "") -> Path:
 @pytest.mark.parametrize("name", roster_names())
 def test_a_shipped_roster_names_models_of_the_models_file_and_three_metrics(name):
     settings = load(None, (f"roster={name}",))
-    asked = asked_models(settings)
+    asked = needed_models(settings)
     assert asked and {model.name for model in asked} <= load_models().keys()
     assert settings.scoring.metrics == METRICS, "gem_s_assw is one of a roster's own accord"
 

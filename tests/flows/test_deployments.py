@@ -22,7 +22,7 @@ from gre_bench.core.settings import Settings, parse
 from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback.limits import Limit
 from gre_bench.ingest.snapshot.snapshot import Snapshot
-from gre_bench.pipeline.rosters import asked_models
+from gre_bench.pipeline.rosters import needed_models
 from gre_bench.preflight import doctor_prefect
 from tests.conftest import ROOT
 from tests.flows.fetching import ACCOUNT, served
@@ -114,7 +114,7 @@ def test_the_stages_of_a_year_that_need_a_gpu_are_deployed_in_its_pool():
 def test_the_roster_of_a_deployment_holds_models_of_the_models_file(name):
     given = flow_of(name).validate_parameters(DEPLOYMENTS[name]["parameters"])
     chosen = year.year_job(given["venue"], given["roster"], None, given["settings"], Path("state"), True, False, None)
-    assert len(asked_models(chosen.settings)) >= 2
+    assert len(needed_models(chosen.settings)) >= 2
     controls = parse({"writing": {"candidates": ["extractive-full"]}})
     with pytest.raises(SettingsError, match="the roster names no model"):
         year.year_job(given["venue"], None, None, controls, Path("state"), True, False, None)

@@ -18,14 +18,14 @@ from gre_bench.studies.simulations.answers import divergence, expected_score
 from gre_bench.studies.simulations.bias import bias
 from gre_bench.studies.simulations.counted_lm import counted_lm
 from gre_bench.studies.simulations.known_lm import TabulatedLM, blind_lm, conditionals, exact_lm, noisy_lm
-from gre_bench.studies.simulations.papers import all_cases, cases_of, draw_papers
+from gre_bench.studies.simulations.papers import all_cases, cases_of, sample_papers
 from gre_bench.studies.simulations.simulation import (
     REVIEWS,
     SYNOPSES,
     Simulation,
     conditional_information,
-    draw_simulation,
     information,
+    random_simulation,
 )
 from tests.contracts import evaluation_lm as contract
 
@@ -60,7 +60,7 @@ def test_conditional_information_of_an_exclusive_or_is_one_bit_though_the_pair_h
 @settings(max_examples=30)
 @given(seeds)
 def test_information_obeys_the_chain_rule_and_garbling_loses_some(seed):
-    simulation = draw_simulation(seed)
+    simulation = random_simulation(seed)
     joint = simulation.joint()
     assert joint.sum() == pytest.approx(1) and (joint > 0).all()
     # I(X; Y) = H(X) + H(Y) − H(X, Y), and I(X, S; Y) = I(S; Y) + I(X; Y | S).
@@ -78,12 +78,12 @@ def test_information_obeys_the_chain_rule_and_garbling_loses_some(seed):
 @settings(max_examples=20)
 @given(seeds)
 def test_channels_are_distributions_and_the_same_seed_gives_the_same_simulation(seed):
-    simulation, again = draw_simulation(seed), draw_simulation(seed)
+    simulation, again = random_simulation(seed), random_simulation(seed)
     for name in ("candidate", "reference", "synopsis", "garbling"):
         channel = getattr(simulation, name)
         assert np.allclose(channel.sum(axis=1), 1) and (channel > 0).all()
         assert np.array_equal(channel, getattr(again, name))
-    assert not np.array_equal(simulation.candidate, draw_simulation(seed + 1).candidate)
+    assert not np.array_equal(simulation.candidate, random_simulation(seed + 1).candidate)
 
 
 def test_every_review_is_of_judgments_alone_and_none_is_there_twice():
@@ -92,8 +92,8 @@ def test_every_review_is_of_judgments_alone_and_none_is_there_twice():
 
 
 def test_what_is_drawn_has_the_simulation_s_distribution():
-    simulation = draw_simulation(5)
-    papers = draw_papers(simulation, 200_000, seed=1, garblings=1)
+    simulation = random_simulation(5)
+    papers = sample_papers(simulation, 200_000, seed=1, garblings=1)
     for reference in range(2):
         found = np.zeros_like(simulation.joint())
         np.add.at(found, (papers.synopses, papers.candidates[:, 0], papers.references[:, reference]), 1 / 200_000)
@@ -107,7 +107,7 @@ def test_what_is_drawn_has_the_simulation_s_distribution():
 
 
 def test_cases_of_papers_are_of_judgments_two_a_paper():
-    papers = draw_papers(draw_simulation(1), 3, seed=1, garblings=2)
+    papers = sample_papers(random_simulation(1), 3, seed=1, garblings=2)
     cases = cases_of(papers, with_synopsis=True, garbled=2)
     assert [(case.paper_id, case.reference_id) for case in cases] == [
         (f"p{p}", f"r{r}") for p in range(3) for r in range(2)
@@ -121,7 +121,7 @@ def test_cases_of_papers_are_of_judgments_two_a_paper():
 @settings(max_examples=10)
 @given(seeds)
 def test_the_exact_lm_is_a_distribution_over_reviews_whatever_is_given(seed):
-    lm = exact_lm(draw_simulation(seed))
+    lm = exact_lm(random_simulation(seed))
     for synopsis in (*SYNOPSES, None):
         for x in (*REVIEWS, None):
             spans = lm.logprob([Prediction(x, synopsis, y) for y in REVIEWS])
@@ -130,7 +130,7 @@ def test_the_exact_lm_is_a_distribution_over_reviews_whatever_is_given(seed):
 
 
 def test_a_line_has_its_probability_given_the_lines_before():
-    simulation = draw_simulation(2)
+    simulation = random_simulation(2)
     of_y = simulation.joint().sum(axis=(0, 1))
     span = exact_lm(simulation).logprob([Prediction(None, None, REVIEWS[6])])[0]  # second, second, first
     first, second = of_y[4:].sum(), of_y[6:].sum()
@@ -149,20 +149,20 @@ def test_lms_of_simulations_keep_the_contract_on_texts_of_their_simulation(rule,
     own = (Prediction(x, None, y), Prediction(None, None, y), Prediction(x, SYNOPSES[0], y), Prediction(y, None, x))
     monkeypatch.setattr(contract, "ORDINARY", own)
     monkeypatch.setattr(contract, "EMPTY", ())
-    rule(lambda: open_lm(draw_simulation(4)))
+    rule(lambda: open_lm(random_simulation(4)))
 
 
 @pytest.mark.parametrize(
     "asked", [Prediction("x", None, REVIEWS[0]), Prediction(None, "s", REVIEWS[0]), Prediction(None, None, "")]
 )
 def test_a_text_of_no_simulation_is_refused_in_its_place(asked):
-    refused, span = exact_lm(draw_simulation(0)).logprob([asked, Prediction(None, None, REVIEWS[0])])
+    refused, span = exact_lm(random_simulation(0)).logprob([asked, Prediction(None, None, REVIEWS[0])])
     assert isinstance(refused, SpanError) and refused.code == "outside" and refused.final
     assert not isinstance(span, SpanError)
 
 
 def test_the_divergence_of_a_mixture_is_that_of_a_hand_made_one():
-    simulation = draw_simulation(7)
+    simulation = random_simulation(7)
     table = conditionals(simulation.joint())
     q = TabulatedLM("even", np.concatenate([np.full_like(table[:, :-1], 1 / 8), table[:, -1:]], axis=1))
     found = divergence(simulation, q, with_synopsis=False)
@@ -173,8 +173,8 @@ def test_the_divergence_of_a_mixture_is_that_of_a_hand_made_one():
 
 
 def test_bias_is_marginal_error_less_conditional_error():
-    simulation = draw_simulation(3)
-    for lm in (exact_lm(simulation), noisy_lm(simulation, 0.3, 3), counted_lm(draw_papers(simulation, 50, 3))):
+    simulation = random_simulation(3)
+    for lm in (exact_lm(simulation), noisy_lm(simulation, 0.3, 3), counted_lm(sample_papers(simulation, 50, 3))):
         for with_synopsis in (False, True):
             found = bias(simulation, lm, with_synopsis)
             assert found.bias == pytest.approx(found.marginal_error - found.conditional_error, abs=1e-12)
@@ -184,15 +184,15 @@ def test_bias_is_marginal_error_less_conditional_error():
 
 
 def test_counting_learns_the_simulation():
-    simulation = draw_simulation(6)
+    simulation = random_simulation(6)
     errors = [
-        abs(bias(simulation, counted_lm(draw_papers(simulation, n, 6)), True).bias) for n in (100, 10_000, 1_000_000)
+        abs(bias(simulation, counted_lm(sample_papers(simulation, n, 6)), True).bias) for n in (100, 10_000, 1_000_000)
     ]
     assert errors[0] > 5 * errors[1] > 25 * errors[2] and errors[2] < 0.001
 
 
 def test_counting_nothing_gives_the_prior():
-    nothing = draw_papers(draw_simulation(0), 2, 0)
+    nothing = sample_papers(random_simulation(0), 2, 0)
     nothing = replace(
         nothing, synopses=nothing.synopses[:0], candidates=nothing.candidates[:0], references=nothing.references[:0]
     )
@@ -200,10 +200,10 @@ def test_counting_nothing_gives_the_prior():
 
 
 def test_the_identity_of_a_simulation_s_lm_tells_simulations_and_lms_apart():
-    one, other = draw_simulation(0), draw_simulation(1)
+    one, other = random_simulation(0), random_simulation(1)
     lms = [exact_lm(one), exact_lm(other), blind_lm(one), noisy_lm(one, 0.1, 0), exact_lm(one, one.garbled(1))]
     assert len({lm.identity.digest for lm in lms}) == len(lms)
-    assert exact_lm(one).identity == exact_lm(draw_simulation(0)).identity
+    assert exact_lm(one).identity == exact_lm(random_simulation(0)).identity
 
 
 def test_a_blackwell_garbling_scores_no_higher_by_an_lm_that_reads_the_candidate_rightly():

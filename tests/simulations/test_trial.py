@@ -12,9 +12,9 @@ from gre_bench.studies.known_answers import known_answers, score_cases
 from gre_bench.studies.simulations import findings
 from gre_bench.studies.simulations.chance import excess
 from gre_bench.studies.simulations.known_lm import exact_lm
-from gre_bench.studies.simulations.papers import cases_of, draw_papers
-from gre_bench.studies.simulations.simulation import conditional_information, draw_simulation, information
-from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, look_up, score_table, try_simulation
+from gre_bench.studies.simulations.papers import cases_of, sample_papers
+from gre_bench.studies.simulations.simulation import conditional_information, information, random_simulation
+from gre_bench.studies.simulations.trial import Covered, Ordered, Trial, look_up, run_trial, score_table
 
 
 def by(rows, **wanted):
@@ -37,8 +37,8 @@ def test_the_exact_lm_s_expected_score_is_the_information_to_rounding(found):
 
 def test_scores_of_drawn_papers_converge_to_the_information_by_the_product_s_own_scoring():
     """Case by case through the pipeline, GEM and GEM-S: the mean over many papers is within 3.5 standard errors."""
-    simulation = draw_simulation(11)
-    papers = draw_papers(simulation, 1500, seed=1)
+    simulation = random_simulation(11)
+    papers = sample_papers(simulation, 1500, seed=1)
     truths = {"gem": information(simulation.joint()), "gem_s_abstract": conditional_information(simulation.joint())}
     for metric, with_synopsis in (("gem", False), ("gem_s_abstract", True)):
         scores = np.array(score_cases(metric, exact_lm(simulation), cases_of(papers, with_synopsis))).reshape(-1, 2)
@@ -50,13 +50,13 @@ def test_scores_of_drawn_papers_converge_to_the_information_by_the_product_s_own
 
 def test_the_synopsis_takes_away_what_it_tells():
     """GEM and GEM-S differ by as much as the information that the exact LM gives of each."""
-    simulations = [draw_simulation(seed) for seed in range(100)]
+    simulations = [random_simulation(seed) for seed in range(100)]
     gaps = [information(simulation.joint()) - conditional_information(simulation.joint()) for simulation in simulations]
     assert np.mean(gaps) > 0.02
-    trial = try_simulation(4, 10, score_cases)
+    trial = run_trial(4, 10, score_cases)
     exact = {one.metric: one.scores[0] for one in trial.ordered if one.lm == "exact"}
-    assert exact["gem"] == pytest.approx(information(draw_simulation(4).joint()))
-    assert exact["gem_s_abstract"] == pytest.approx(conditional_information(draw_simulation(4).joint()))
+    assert exact["gem"] == pytest.approx(information(random_simulation(4).joint()))
+    assert exact["gem_s_abstract"] == pytest.approx(conditional_information(random_simulation(4).joint()))
 
 
 def test_intervals_by_paper_and_of_paired_differences_cover_and_flat_ones_cover_less(found):
@@ -101,7 +101,7 @@ def test_a_wrong_lm_a_wrong_order_and_a_narrow_interval_are_found_out():
 
 def test_what_is_above_chance_is_mutual_and_lautum_information_for_an_lm_that_knows_the_candidate():
     for seed in range(50):
-        simulation = draw_simulation(seed)
+        simulation = random_simulation(seed)
         joint = simulation.joint().sum(axis=0)
         apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
         lautum = float((apart * np.log(apart / joint)).sum())
@@ -113,7 +113,7 @@ def test_garbling_at_random_lowers_what_is_above_chance_and_only_a_sly_exchange_
     """GEM's proposition does not cover it: 59 of 500 simulations have such an exchange, worth 0.06 nats at most."""
     sly = 0
     for seed in range(100):
-        simulation = draw_simulation(seed)
+        simulation = random_simulation(seed)
         table = score_table("gem", exact_lm(simulation), score_cases)
         own = excess(table, simulation.joint())
         assert all(excess(table, simulation.joint(simulation.garbled(steps))) < own for steps in (1, 2, 3))
@@ -123,8 +123,8 @@ def test_garbling_at_random_lowers_what_is_above_chance_and_only_a_sly_exchange_
 
 def test_the_scoring_of_the_product_gives_what_is_above_chance():
     """Case by case, each with the review of another paper: the mean is within 3.5 standard errors of the known one."""
-    simulation = draw_simulation(11)
-    papers = draw_papers(simulation, 1500, seed=1)
+    simulation = random_simulation(11)
+    papers = sample_papers(simulation, 1500, seed=1)
     cases = cases_of(papers, False)
     beside = [replace(case, moved=cases[place ^ 2].candidate) for place, case in enumerate(cases)]
     scores = np.array(score_cases("gem_specific", exact_lm(simulation), beside)).reshape(-1, 4).mean(axis=1)

@@ -91,13 +91,13 @@ def await_server(error: BaseException | None = None) -> None:
         time.sleep(GLANCE_S)
 
 
-def why_unreachable(api: str, tries_s: Sequence[float] = TRIES_S) -> str | None:
+def why_unreachable(api: str, waits_s: Sequence[float] = TRIES_S) -> str | None:
     """Returns why the server at the URL *api* cannot be reached; None if the server gives any answer.
 
-    *tries_s* has one entry per attempt: the seconds to wait before the attempt.
+    *waits_s* has one entry per attempt: the seconds to wait before the attempt.
     """
     reason = None
-    for wait in tries_s:
+    for wait in waits_s:
         time.sleep(wait)
         try:
             urllib.request.urlopen(f"{api}/health", timeout=10).close()

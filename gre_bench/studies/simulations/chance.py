@@ -20,7 +20,7 @@ import numpy as np
 from gre_bench.metrics.chance import Placed, moves
 from gre_bench.stats import clustered_test
 from gre_bench.studies.simulations.answers import expected_score
-from gre_bench.studies.simulations.papers import REFERENCES, Numbers, Papers, draw_papers
+from gre_bench.studies.simulations.papers import REFERENCES, Numbers, Papers, sample_papers
 from gre_bench.studies.simulations.simulation import Array, Simulation
 
 ALPHA, POWER = 0.05, 0.8
@@ -53,7 +53,9 @@ def excess(scores: Array, joint: Array) -> float:
     return expected_score(scores, joint) - expected_score(scores, of_x * joint.sum(axis=1, keepdims=True))
 
 
-def try_chance(simulation: Simulation, metric: str, scores: Array, papers: int, seed: int) -> tuple[AgainstChance, ...]:
+def chance_findings(
+    simulation: Simulation, metric: str, scores: Array, papers: int, seed: int
+) -> tuple[AgainstChance, ...]:
     """Tests two candidates for scores above chance on *papers* sampled papers; returns both results.
 
     The first candidate knows nothing. The second knows so large a share of the papers that the test should be
@@ -94,7 +96,7 @@ def _scored(simulation: Simulation, scores: Array, share: float, sources: Number
     *share*: the share of papers that the candidate knows. *sources*: for each paper, the index of the other paper whose
     review gives the chance score.
     """
-    papers, elsewhere = (draw_papers(simulation, len(sources), own) for own in (seed, seed + 250_000))
+    papers, elsewhere = (sample_papers(simulation, len(sources), own) for own in (seed, seed + 250_000))
     knows = np.random.default_rng([seed, 4]).random(len(sources)) < share
     reviews = np.where(knows, papers.candidates[:, 0], elsewhere.candidates[:, 0])
     return _scores_of(scores, papers, reviews) - _scores_of(scores, papers, reviews[sources])

@@ -36,7 +36,7 @@ class Papers:
         return [[REVIEWS[index] for index in row] for row in rows]
 
 
-def draw_papers(simulation: Simulation, count: int, seed: int, garblings: int = 0) -> Papers:
+def sample_papers(simulation: Simulation, count: int, seed: int, garblings: int = 0) -> Papers:
     """Returns *count* papers sampled from *simulation* with *seed*.
 
     The two references of a paper are independent, given the hidden state of the paper. *garblings*: the number of

@@ -87,7 +87,7 @@ class Simulation:
         return self.candidate @ channel
 
 
-def draw_simulation(seed: int, states: int = 6) -> Simulation:
+def random_simulation(seed: int, states: int = 6) -> Simulation:
     """Returns a random simulation with *states* states of a paper.
 
     Each state has one fitting review and one fitting synopsis. Reviewers and synopses are noisy channels of the state.

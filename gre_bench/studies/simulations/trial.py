@@ -14,15 +14,15 @@ from gre_bench.core.records import Case
 from gre_bench.lm.protocol import EvaluationLM
 from gre_bench.stats import clustered_interval, flat_interval, paired_test
 from gre_bench.studies.simulations.answers import divergence, expected_score
-from gre_bench.studies.simulations.chance import FEWEST, AgainstChance, try_chance
+from gre_bench.studies.simulations.chance import FEWEST, AgainstChance, chance_findings
 from gre_bench.studies.simulations.known_lm import blind_lm, exact_lm, noisy_lm
-from gre_bench.studies.simulations.papers import REFERENCES, Papers, all_cases, draw_papers
+from gre_bench.studies.simulations.papers import REFERENCES, Papers, all_cases, sample_papers
 from gre_bench.studies.simulations.simulation import (
     REVIEWS,
     Array,
     conditional_information,
-    draw_simulation,
     information,
+    random_simulation,
 )
 
 ScoreCases = Callable[[str, EvaluationLM, Sequence[Case]], list[float]]
@@ -111,15 +111,15 @@ class Trial:
     chance: tuple[AgainstChance, ...] = ()
 
 
-def try_simulation(seed: int, papers: int, score: ScoreCases) -> Trial:
+def run_trial(seed: int, papers: int, score: ScoreCases) -> Trial:
     """Samples a simulation and *papers* papers of it with *seed*; compares the papers' scores with the known truth.
 
     *score*: the function that scores cases as the benchmark does.
     """
-    simulation = draw_simulation(seed)
+    simulation = random_simulation(seed)
     garbled = [simulation.garbled(steps) for steps in range(GARBLINGS + 1)]
     joints = [simulation.joint(candidate) for candidate in (*garbled, simulation.evading())]
-    sampled = draw_papers(simulation, papers, seed, GARBLINGS)
+    sampled = sample_papers(simulation, papers, seed, GARBLINGS)
     exact, once = exact_lm(simulation), exact_lm(simulation, garbled[1])
     errors: dict[str, float] = {}
     covered: list[Covered] = []
@@ -135,7 +135,7 @@ def try_simulation(seed: int, papers: int, score: ScoreCases) -> Trial:
         covered += _around(metric, "information", truth, look_up(table, sampled, 0))
         covered += _around(metric, "information, garbled", truth_once, look_up(known_once, sampled, 1))
         if papers >= FEWEST:
-            chance += try_chance(simulation, metric, table, papers, seed)
+            chance += chance_findings(simulation, metric, table, papers, seed)
         difference = (look_up(table, sampled, 1) - look_up(table, sampled, 0)).mean(axis=1)
         test = paired_test(difference.tolist(), LEVEL)
         change = expected[1] - expected[0]
