@@ -114,7 +114,7 @@ def prepared(job: GuidelineJob) -> tuple[RatedPapers, list[Condition]]:
     if not job.models:
         raise SettingsError("name at least one model of the models file: --model NAME")
     for model in job.models:
-        examine.guided(model, job.writer_context)
+        examine.listed_lm(model, job.writer_context)
     chosen = conditions(job.conditions, job.guidelines)
     if job.edition and (job.papers or job.ratings):
         raise SettingsError("an edition has papers and ratings of its own: leave out --papers-file and --ratings")
@@ -130,7 +130,7 @@ def signature(job: GuidelineJob, model: str, condition: Condition) -> dict[str, 
 
     The parts are the LM's identity, a digest of its sampling, and the name and digest of the condition's prompt.
     """
-    lm = examine.guided(model, job.writer_context)
+    lm = examine.listed_lm(model, job.writer_context)
     return {
         "writer": lm.writer.identity,
         "sampling": digest(asdict(lm.sampling)),
@@ -150,7 +150,7 @@ def estimate(job: GuidelineJob) -> dict[str, Any]:
     able = [content for content in material.contents.values() if content]
     rows = []
     for model in job.models:
-        lm = examine.guided(model, job.writer_context)
+        lm = examine.listed_lm(model, job.writer_context)
         chats = [condition.chat(content) for condition in chosen for content in able]
         rows.append(quoted(model, [(lm.writer, chats, lm.sampling)]))
     return {"study": job.name, "papers": len(able), "without_text": len(material.contents) - len(able),

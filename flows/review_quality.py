@@ -98,7 +98,7 @@ def judged(job: QualityJob, run: Steps) -> dict[str, Any]:
     source = {"notes": file_sha256(job.notes) if job.notes.is_file() else "", "edition": job.edition}
     reviews = fielded(job)
     if job.judge:
-        examine.guided(job.judge, job.writer_context)
+        examine.listed_lm(job.judge, job.writer_context)
     folder = study_folder(job.state, job.name, source)
     with bounded(job.writer_context, folder) as status:
         summary = _judged(job, run, source, reviews, folder)
@@ -143,7 +143,7 @@ def estimate(job: QualityJob) -> dict[str, Any]:
     reviews = fielded(job)
     rows = []
     if job.judge:
-        lm = examine.guided(job.judge, job.writer_context)
+        lm = examine.listed_lm(job.judge, job.writer_context)
         chats = [CRITERIA[name].chat(review) for name, able in _judgeable(job, reviews).items() for review in able]
         rows.append(quoted(job.judge, [(lm.writer, chats, lm.sampling)]))
     return {
@@ -213,7 +213,7 @@ def generate(
     except OSError as error:
         raise SettingsError(f"{out} cannot be written: {error.strerror}; choose another --out") from None
     return {"guideline": str(out), "group": group, "reviews": len(reviews), "model": model,
-            "writer": examine.guided(model, writer_context).writer.identity}  # fmt: skip
+            "writer": examine.listed_lm(model, writer_context).writer.identity}  # fmt: skip
 
 
 def _summary(

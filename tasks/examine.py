@@ -40,7 +40,7 @@ def rate_papers(
     """
     from gre_bench.guidelines.reviewing import rate
 
-    lm = guided(name, writer_context)
+    lm = listed_lm(name, writer_context)
     return rate(lm.writer, lm.sampling, name, condition, papers)
 
 
@@ -55,7 +55,7 @@ def judge_reviews(
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
 
-    lm, rubric = guided(name, writer_context), CRITERIA[criterion]
+    lm, rubric = listed_lm(name, writer_context), CRITERIA[criterion]
     return ask(lm.writer, lm.sampling, [rubric.chat(review) for review in reviews], rubric.points)
 
 
@@ -67,12 +67,15 @@ def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequen
     """
     from gre_bench.guidelines.generation import generate
 
-    lm = guided(name, writer_context)
+    lm = listed_lm(name, writer_context)
     return generate(lm.writer, lm.sampling, reviews)
 
 
-def guided(name: str, writer_context: WriterContext) -> ExaminerLM:
-    """Opens the LM *name* of the models file; raises `SettingsError` with the known names if there is no such LM."""
+def listed_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
+    """Opens the LM *name* of the models file, with the settings for writing in *writer_context*.
+
+    Raises `SettingsError` with the known names if there is no such LM.
+    """
     from gre_bench.catalogs.models import load as load_models
 
     if name not in (models := load_models(writer_context.models)):

@@ -66,7 +66,11 @@ def tokens_of(document: str) -> list[Token]:
 
 
 def probabilities(tokens: Sequence[Token], spellings: Sequence[str]) -> dict[str, float | None]:
-    """Returns, for each score in *spellings*, the probability that the reply is that score; None if it is unseen."""
+    """Returns, for each score in *spellings*, the probability that the reply is that score.
+
+    *tokens*: the tokens of the reply, each with its likeliest alternatives. The probability is None if none of these
+    alternatives begins the score.
+    """
     results = {}
     for spelling in spellings:
         seen, unseen = _along(tokens, 0, spelling, spelling, spellings)

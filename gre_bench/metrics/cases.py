@@ -137,14 +137,14 @@ def scored_writer(entries: Iterable[Entry], requested: str | None, in_use: str |
 def scored_writer_of(responses: Iterable[Response], requested: str | None, in_use: str | None = None) -> str:
     """Returns the name of the writer whose judgments are scored.
 
-    The first that exists of these is returned:
+    This is the first of the following that is known:
 
     1. *requested*, the writer that the settings name;
     2. *in_use*, the writer that this run uses;
-    3. the writer of the judgments in *responses*, if all are by one writer.
+    3. the writer of the judgments in *responses*, if all are by one writer; ``none`` if there are no judgments.
 
-    The result is ``none`` if *responses* hold no judgments. Raises
-    `SettingsError` if there are several writers to choose from, or if the requested writer has no judgments.
+    Raises `SettingsError` if the judgments are by several writers and none is requested, or if the requested writer is
+    not in use and has no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use

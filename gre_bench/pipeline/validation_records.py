@@ -3,7 +3,7 @@
 There is one JSON file per signature and edition. Validations write it to the folder ``validations`` of the state.
 Further records are shipped in the folder ``data``. An edition that is scored under a record's signature shows the
 record's verdict. A metric without a record that passes is unvalidated. If an edition's own validation is undecided,
-records of other editions decide: first a failure, then a pass.
+records of other editions decide: the verdict is a failure if one of them fails, else a pass if one of them passes.
 """
 
 from __future__ import annotations

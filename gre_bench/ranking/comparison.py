@@ -96,7 +96,7 @@ def with_benchmarks(
 ) -> list[BenchmarkCorrelation]:
     """Returns the correlations of each metric of *board* with each benchmark (Xu et al. 2025, table 5).
 
-    *board*: the figures of the board, where items are models. *benchmarks*: benchmark → model → value.
+    *board*: the board's figures, each of one metric and one model. *benchmarks*: benchmark → model → value.
     """
     rows = []
     for metric, scores in _by_metric(board).items():

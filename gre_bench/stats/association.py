@@ -106,8 +106,8 @@ def _ratio(cross: Array, x_spread: Array, y_spread: Array) -> Array:
 def _midranks(values: Array, groups: Indices, size: int) -> Callable[[Array], Array]:
     """Returns a function from counts (resamples, groups) to the midranks (resamples, n) of *values* in each resample.
 
-    *groups* (n,) holds the index of each value's group, and *size* is the number of groups. The midranks of items that
-    a resample does not contain have no meaning.
+    *groups* (n,) holds the index of each value's group, and *size* is the number of groups. A count says how often
+    a resample contains a group. The midranks of values that a resample does not contain have no meaning.
     """
     distinct, index = np.unique(values, return_inverse=True)
     untied = len(distinct) == len(values)

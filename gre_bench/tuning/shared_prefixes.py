@@ -78,8 +78,8 @@ def sharing(model: nn.Module) -> Iterator[None]:
 def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, in nats.
 
-    Learnt tokens are those with a loss. In each example, they must be the last tokens, each of weight 1. Call this
-    function within `sharing`.
+    The learnt tokens are those that have a weight in the loss. In each example they must be the last tokens, and each
+    weight must be 1. Call this function within `sharing`.
     """
     import torch
 

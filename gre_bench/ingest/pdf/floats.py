@@ -27,7 +27,7 @@ def without_floats(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], lis
     inside = set().union(*tails)
     kept = prose(rows, text_type, inside)
     for index in range(len(rows)):
-        kept[index] = kept[index] or index in inside or _stops(index, rows, kept, text_type)
+        kept[index] = kept[index] or index in inside or _ends_float(index, rows, kept, text_type)
     by_page: defaultdict[int, list[int]] = defaultdict(list)
     for index, row in enumerate(rows):
         by_page[row.page].append(index)
@@ -69,10 +69,10 @@ def _sentences(out: Collection[int], rows: Sequence[Row], text_type: Type) -> se
     return indices
 
 
-def _stops(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
-    """Whether the row at *index* is a heading or a list item, and therefore outside any figure or table.
+def _ends_float(index: int, rows: Sequence[Row], kept: Sequence[bool], text_type: Type) -> bool:
+    """Whether the row at *index*, which is no running text, is a heading or a list item, which ends a float.
 
-    The row is not running text. *kept* says for each of *rows* whether it is running text or part of a caption.
+    *kept* says for each of *rows* whether it is running text or part of a caption.
     """
     row, above = rows[index], rows[index - 1] if index else None
     if BULLET.match(row.text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gre_bench.ingest.pdf.references import open_references
+from gre_bench.ingest.pdf.references import begins_with_references
 from gre_bench.ingest.pdf.words import PageWords, doubts
 
 _MARKS = r"[#*\s]*(?:\d+\.?\s*|[IVX]+\.\s*)?"
@@ -50,7 +50,7 @@ def body_of(text: str) -> Body:
     if abstract and introduction and abstract.end() < introduction.start():
         summary = _CONTENTS.split(text[abstract.end() : introduction.start()])[0].strip() or None
     start = introduction.start() if introduction else abstract.end() if abstract else 0
-    lists = [match for match in _LIST.finditer(text, start + 1) if open_references(_lines(text, match.end()))]
+    lists = [match for match in _LIST.finditer(text, start + 1) if begins_with_references(_lines(text, match.end()))]
     appendix = _opening(_APPENDIX, text, start + 1)
     end = min(lists[-1].start() if lists else len(text), appendix.start() if appendix else len(text))
     # Appendices may have references of their own, after those of the paper.

@@ -61,10 +61,10 @@ def body_of_rows(rows: Sequence[Row], text_type: Type) -> tuple[list[Row], dict[
 
 def lists_references(rows: Sequence[Row], heading: int) -> bool:
     """Whether a list of references seems to follow the heading at index *heading* of *rows*."""
-    return open_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
+    return begins_with_references([row.text for row in rows[heading + 1 : heading + 1 + LOOKED_AT[-1]]])
 
 
-def open_references(texts: Sequence[str]) -> bool:
+def begins_with_references(texts: Sequence[str]) -> bool:
     """Whether *texts*, the lines after a heading, begin with references.
 
     Lines of references contain years and places of publication, and few function words.

@@ -178,8 +178,8 @@ def _card(row: Row, entry: Entry | None) -> list[tuple[str, str]]:
 def _on_papers(values: Values, candidate: str, human: str | None, lines: Mapping[str, PaperLine]) -> list[OnPaper]:
     """Returns the scores of *candidate* by paper, sorted by the lead over the human baseline, largest first.
 
-    Papers without a lead come last. If no paper has a lead, papers are sorted by score, as for the human baseline.
-    *human*: name of the human baseline; None if there is none. *lines*: the papers by id.
+    Papers without a lead come last. If no paper has a lead, as on the page of the human baseline itself, papers are
+    sorted by score. *human*: name of the human baseline; None if there is none. *lines*: the papers by id.
     """
     ahead = leads(values[candidate], values.get(human or "", {})) if candidate != human else {}
     scored = [OnPaper(lines[paper], score, ahead.get(paper)) for paper, score in by_paper(values[candidate]).items()]

@@ -79,22 +79,22 @@ def noisy_lm(simulation: Simulation, share: float, seed: int) -> TabulatedLM:
     return TabulatedLM("noisy", table)
 
 
-def blind_lm(simulation: Simulation, rare: float = 0.1, left: float = 1e-6) -> TabulatedLM:
-    """Returns an exact LM with one error: given the candidate's commonest review, it finds one reply almost impossible.
+def blind_lm(simulation: Simulation, rare: float = 0.1, factor: float = 1e-6) -> TabulatedLM:
+    """Returns an LM with the true probabilities but one: after the commonest review, one reply is almost impossible.
 
-    Among all replies given this review, that reply is the one whose probability is nearest to *rare*. Its probability
-    is multiplied by *left*. KL(truth ‖ LM) is therefore large, while KL(LM ‖ truth) is small.
+    The review is the candidate's. The reply is the one whose true probability after this review is nearest to *rare*;
+    its probability is multiplied by *factor*. KL(truth ‖ LM) is therefore large, while KL(LM ‖ truth) is small.
     """
     table = conditionals(simulation.joint())
     rows = table[:, simulation.common_review()]
     reply = int(abs(rows[-1] - rare).argmin())
-    rows[:, reply] *= left
+    rows[:, reply] *= factor
     rows /= rows.sum(axis=1, keepdims=True)
     return TabulatedLM("blind", table)
 
 
 def conditionals(joint: Array) -> Array:
-    """Returns the table P(y | x, synopsis) of a `TabulatedLM` from P(s, x, y), which must be positive everywhere."""
+    """Returns the table P(y | x, s) of a `TabulatedLM` from *joint* = P(s, x, y), which must be positive everywhere."""
     with_absent = np.concatenate([joint, joint.sum(axis=0, keepdims=True)])
     with_absent = np.concatenate([with_absent, with_absent.sum(axis=1, keepdims=True)], axis=1)
     return np.asarray(with_absent / with_absent.sum(axis=2, keepdims=True))

@@ -167,10 +167,10 @@ class _Letters:
 
 
 def _disguised(glyphs: Glyphs, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns the mask of the signs that spell words in place of letters, such as letters in brackets.
+    """Returns the mask of the signs that stand for letters within words, such as U+249C (a letter in brackets).
 
-    The shapes of these signs cannot be checked, because the typefaces of the references lack them. The mask *among*
-    selects the characters to check.
+    The shapes of these signs cannot be compared, because the typefaces of the references lack them. The mask *among*
+    selects the characters to consider.
     """
     import numpy as np
 
