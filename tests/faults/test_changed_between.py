@@ -20,6 +20,7 @@ from tests.faults.invariants import assert_accounted, assert_readable, assert_un
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables
 from tests.holds import wait_for
+from tests.scripted_lms import OverlapLM
 from tests.servers.scripted_chat import scripted_chat
 
 pytestmark = pytest.mark.timeout(1200)
@@ -44,10 +45,18 @@ def changed_prompts(folder: Path, name: str) -> partial:
     return partial(other_prompts, str(folder))
 
 
-def killed_in_scoring(state: Path, *overrides: str) -> None:
-    """A refresh under *state* that is killed when some of its scores are committed, and others are not."""
+def hold_after(predictions: int) -> None:
+    """In a child: the LM stands still after as many *predictions*."""
+    OverlapLM.HELD_AFTER = predictions
+
+
+def killed_in_scoring(state: Path, *overrides: str, after: int = OverlapLM.HELD_AFTER) -> None:
+    """A refresh under *state* that is killed when some of its scores are committed, and others are not.
+
+    *after*: how many predictions it makes before that.
+    """
     held_at = state.with_name("hold")
-    process = started(state, *SMALL, *overrides, file=GIVEN, held_at=held_at)
+    process = started(state, *SMALL, *overrides, file=GIVEN, held_at=held_at, prepare=partial(hold_after, after))
     wait_for(held_at.exists, process)
     process.kill()
     process.join(30)
@@ -111,7 +120,7 @@ def test_half_a_board_is_no_release_and_a_whole_one_says_what_it_was_made_with(t
     assert found["settings"]["scoring"]["ascii_fold"] is False
     assert {signature["ascii_fold"] for signature in found["signatures"]} == {False}
     # Killed when it had planned: the board is a new one, and not whole.
-    killed_in_scoring(state, *folded)
+    killed_in_scoring(state, *folded, after=20)  # of 44: most texts are the same when folded
     assert_refused(tmp_path, state)
     assert ended(state, *folded, file=GIVEN) == 0
     found = published(tmp_path, state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import zlib
@@ -129,9 +128,14 @@ def test_a_refresh_beside_a_pdf_bomb_reads_its_neighbours_and_says_why_one_has_n
     assert {name for name in whole if name[0] != doomed} <= set(found)
     changed = {row[-1] for name, row in found.items() if name[0] == doomed and row != whole.get(name)}
     assert "no_text" in changed
-    for name, row in found.items():
-        if name[0] != doomed and "other" not in json.dumps(name):
-            assert row == whole[name]
+    # What candidates score by chance, and the control of other papers, depend on all papers.
+    by_chance = {
+        row[0]
+        for row in query(tmp_path / "whole", "select signature_id from signatures where metric like '%_specific'")
+    }
+    alone = [name for name in found if name[0] != doomed and name[3] not in by_chance and "other" not in name[1]]
+    assert len(alone) > 20
+    assert [found[name] for name in alone] == [whole[name] for name in alone]
     trial("out of memory: a PDF bomb in a refresh", "its paper says why; the other papers' scores are the same")
 
 
