@@ -69,7 +69,7 @@ def injected(material: ChangeInput) -> str:
 
 
 def injected_judgments(material: ChangeInput) -> str:
-    """Returns the judgments, followed by lines that tell an LM what to output."""
+    """Returns the judgments of *material*, followed by lines of a prompt injection: they tell an LM what to output."""
     return appended(material.text, INJECTED_JUDGMENTS)
 
 

@@ -92,9 +92,9 @@ def moved_responses(
 ) -> list[Moved]:
     """Returns the responses of *candidates* to the papers of *entries*, each moved to another paper.
 
-    Responses that the metric *recipe* cannot read are left out. The generic control's responses are also left out,
-    because they are the same for every paper. Changed reviews exchange papers exactly as the human baseline's reviews
-    do. A difference between the scores of changed and unchanged reviews is therefore due to the change alone.
+    Responses that the metric *recipe* cannot read are left out. So are those of the control *generic*, which are the
+    same for every paper. Changed reviews move to the same papers as the human baseline's reviews. A difference between
+    the scores of changed and unchanged reviews is therefore due to the change alone.
 
     - *writer*: the writer whose judgments are read.
     - *seed*: the random seed of the exchanges.

@@ -84,11 +84,11 @@ def effect(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Effect:
-    """Returns the standardised mean difference d between scores *after* and *before* a change of the reviews.
+    """Returns the effect of a change of reviews: d, the standardised mean difference of scores *after* and *before* it.
 
     - *before*, *after* (n,): the scores of the same (paper, reference) pairs, in the same order.
     - *papers* (n,): the paper of each pair.
-    - *level*: the coverage of both intervals.
+    - *level*: the coverage of the two intervals of an `Effect`.
     - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
     If no pair's score changes, the effect is exactly zero. Raises ValueError for fewer than two papers, a number that

@@ -137,10 +137,10 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 
 
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Returns the index of each value's unit, as an array (n,), and the index of each unit's paper (units,).
+    """Groups n values into units: (paper, reference) pairs, or papers if *references* is None.
 
-    A unit is one paper with one reference. If *references* is None, a unit is a paper. *owners* (n,) holds the index of
-    each value's paper, *references* the reference of each value, and *length* is n.
+    Returns two arrays: the index of each value's unit (n,), and the index of each unit's paper (units,). *owners* (n,)
+    holds the index of each value's paper, *references* the reference of each value, and *length* is n.
     """
     if references is None:
         return owners, np.arange(owners.max() + 1)

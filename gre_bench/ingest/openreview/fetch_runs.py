@@ -36,10 +36,9 @@ def origin_of(run: Path) -> Origin | None:
 def run_for(root: Path, name: str, origin: Origin, again: bool = False) -> Path:
     """Returns the folder in which a fetch from *origin* works: its latest fetch run, or a new folder.
 
-    The folder is new if *origin* has no fetch run yet. It is also new if *again* is set and the latest fetch run has
-    made its snapshot.
+    The folder is new if *origin* has no fetch run yet, or if *again* is set and the latest one ended with a snapshot.
     *name*: ``<venue>-<year>``.
-    A journal that names no origin counts as one of *origin*. Opening the journal then reports what is wrong.
+    A journal without an origin counts as one of *origin*; whoever opens it gets an error that says what is wrong.
     """
     known = runs_of(root, name)
     mine = [path for path in known if origin_of(path) in (origin, None)]

@@ -130,7 +130,8 @@ class RequestBudget:
     def _changing(self, kind: str) -> Iterator[dict[str, Allowance]]:
         """Locks the file, yields its allowances, and saves them as the block has changed them.
 
-        The allowances are a mapping: "host kind" → `Allowance`. It has an entry for *kind*.
+        The allowances are a mapping from kinds of request, such as "api2.openreview.net notes", to `Allowance`. There
+        is an entry for *kind*.
         """
         with self._lock():
             allowances = self._read()

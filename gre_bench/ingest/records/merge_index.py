@@ -26,7 +26,7 @@ class Refusal:
     - *item*: what the row is about, such as the id of a review.
     - *reason*: why it is refused, for the user.
     - *code*: the kind of reason, such as `UNKNOWN`, `CONFLICT` or `UNFINISHED`; empty if no caller has to know it.
-    - *paper_id*: the paper of the row; None if not stated. A row with a code states it.
+    - *paper_id*: the paper of the row; None if unknown, which it never is if there is a *code*.
     """
 
     number: int

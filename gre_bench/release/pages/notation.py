@@ -47,7 +47,7 @@ def bare(value: float | None) -> str:
     return "" if value is None else repr(round(float(value), 9))
 
 
-def chance(p: float | None) -> str:
+def p_value(p: float | None) -> str:
     """Returns the p-value *p* with three decimals; values below 0.001 are shown as ``< 0.001``."""
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 

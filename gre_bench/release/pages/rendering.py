@@ -42,10 +42,10 @@ from gre_bench.release.pages.contents import Contents
 from gre_bench.release.pages.notation import (
     bare,
     billions,
-    chance,
     count,
     named,
     number,
+    p_value,
     percent,
     plain,
     spoken,
@@ -134,7 +134,7 @@ def _environment() -> Environment:
         finalize=_without_controls,
     )
     environment.filters |= {
-        "named": named, "number": number, "plain": plain, "bare": bare, "chance": chance, "billions": billions,
+        "named": named, "number": number, "plain": plain, "bare": bare, "p_value": p_value, "billions": billions,
         "count": count, "percent": percent, "across": across, "breadth": breadth, "ticks": ticks, "spoken": spoken,
         "present": present, "kinds": kinds, "verdict": verdict, "changes": changes, "effect": effect,
         "as_link": as_link, "states": states, "passage": passage, "badges": badges, "groups": groups,
