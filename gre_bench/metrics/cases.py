@@ -143,8 +143,8 @@ def scored_writer_of(responses: Iterable[Response], requested: str | None, in_us
     2. *in_use*, the writer that this run uses;
     3. the writer of the judgments in *responses*, if all are by one writer; ``none`` if there are no judgments.
 
-    Raises `SettingsError` if the judgments are by several writers and none is requested, or if the requested writer is
-    not in use and has no judgments.
+    Raises `SettingsError` if none is requested and the judgments are by several writers. Raises it too if the requested
+    writer is not in use and has no judgments.
     """
     if in_use is not None and requested in (None, in_use):
         return in_use

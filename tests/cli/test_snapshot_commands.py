@@ -113,6 +113,13 @@ def test_the_command_that_a_fetch_ends_with_runs_as_it_stands(call, loopback, tm
     store = Store(tmp_path / "state", "SAMPLE-2026")
     assert {row["paper_id"] for row in store.read(SAMPLE)} == sampled
     assert {row["paper_id"] for row in store.read(TEXTS) if row["text"]} == sampled
+    # Of an edition whose sample is drawn, the command draws none.
+    code, out, _ = call(
+        "fetch", "SAMPLE", "2026", "--papers", "6", "--seed", "3", "--host", loopback.v2, "--no-prefect"
+    )
+    (line,) = [line for line in out.splitlines() if line.startswith("  gre-bench refresh ")]
+    assert code == DONE and "edition.papers" not in line and "SAMPLE-2026 has its sample already" in out
+    assert call(*shlex.split(line)[1:], "--no-prefect", "--json")[0] == DONE
 
 
 def _papers(tmp_path):

@@ -20,7 +20,7 @@ from gre_bench.core.records import Case, Paper, Problem
 from gre_bench.examiners import asking, grading
 from gre_bench.examiners.examiner import examiner_of
 from gre_bench.examiners.generated import improving_chat, writing_chat
-from gre_bench.examiners.panel.pairwise import Pair
+from gre_bench.examiners.panel.pairwise import TextPair
 from gre_bench.examiners.templates import TEMPLATES, Template
 from gre_bench.examiners.wordings import Item
 from gre_bench.guidelines import asking as guideline_asking
@@ -141,7 +141,7 @@ def _purposes(name: str, context: WriterContext, texts: Texts) -> Iterator[tuple
     yield "examiner: filter", lambda: _graded(ask, TEMPLATES["human_test"], items, filtering=True)
     yield "examiner: logprob", lambda: _graded(ask, TEMPLATES["human"], items, aggregation="logprob")
     first, second = texts.reviews[0], texts.reviews[-1]
-    pair = Pair("pair", items[0].source, "A", "B", texts.prose[first.review_id], texts.prose[second.review_id])
+    pair = TextPair("pair", items[0].source, "A", "B", texts.prose[first.review_id], texts.prose[second.review_id])
     yield "preference", lambda: [_outcome(one) for one in STEPS.prefer_pairs(**ask, pairs=[pair], item="review")]
     chats = [writing_chat("review"), *(improving_chat(INSTRUCTIONS, phrase) for phrase in ("improve", "rewrite"))]
     yield "instructions", lambda: [_outcome(STEPS.write_instructions(**ask, chat=chat)) for chat in chats]

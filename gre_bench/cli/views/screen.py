@@ -248,6 +248,8 @@ def estimate(plan: Row) -> None:
     for line in plan["over_budget"]:
         say(line)
     say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
+    if waiting := sum(row["missing"] for row in plan["metrics"]) - plan["due"]:
+        say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
 
 
 def status(current: Row) -> None:

@@ -42,7 +42,7 @@ def show_plan(plan: dict[str, Any]) -> None:
             noun = "request" if count == 1 else "requests"
             screen.say(f"fetch: {count} {noun} for {kind}; allowed: {plan['fetch']['limits'][kind]}")
         wait = screen.duration(plan["fetch"]["seconds"])
-        screen.say(f"fetch: {plan['fetch']['pdfs']} PDFs, {wait} at these limits")
+        screen.say(f"fetch: {plan['fetch']['pdfs']} PDFs; all of the fetch takes {wait} at these limits")
     for row in plan["writing"]:
         tokens = f"{row['prompt_tokens'] / 1e6:.2f} M tokens read, {row['reply_tokens'] / 1e6:.2f} M written"
         screen.say(f"write: {row['texts']} {row['what']} by {row['model']}: {tokens}, {_usd(row['usd'])}")

@@ -8,7 +8,7 @@ import os
 import shlex
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +20,9 @@ from gre_bench.cli.commands.running import ended
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.snapshots import show_changes, show_counts
 from gre_bench.core import settings as configuration
+from gre_bench.core.errors import GreBenchError
+from gre_bench.store import Store
+from gre_bench.store.queries.plan import DRAW
 
 
 class WhenPaused(StrEnum):
@@ -192,19 +195,28 @@ def _show_fetched(
     if summary["changes"]:
         show_changes(summary["changes"])
     screen.say("next:")
-    screen.say(f"  {_next(chosen, summary['snapshot'], file, override, state)}")
+    store, drawn = Store(state, chosen.edition.edition), False
+    with suppress(GreBenchError):  # there is no such edition yet, or it cannot be read
+        drawn = bool(store.read(DRAW))
+    screen.say(f"  {_next(chosen, summary['snapshot'], drawn, file, override, state)}")
+    if drawn:
+        screen.say(f"note: {store.key} has its sample already and keeps it; for another: --set edition.sample=NAME")
 
 
-def _next(chosen: configuration.Settings, snapshot: str, file: Path | None, override: list[str], state: Path) -> str:
+def _next(
+    chosen: configuration.Settings, snapshot: str, drawn: bool, file: Path | None, override: list[str], state: Path
+) -> str:
     """Returns the ``gre-bench refresh`` command that scores the fetched papers.
 
     - *chosen*: the settings of the fetch, which *file* and *override* gave.
     - *snapshot*: the name of the snapshot.
+    - *drawn*: whether the edition has a sample already; the command then states no number of papers and no seed.
 
     If the settings name no writer of judgments, the command names the rule writer, because scoring needs judgments.
     """
     edition = chosen.edition
-    names = [f"sources.snapshot={snapshot}", f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
+    sample = [] if drawn else [f"edition.papers={edition.papers}", f"edition.seed={edition.seed}"]
+    names = [f"sources.snapshot={snapshot}", *sample]
     names += ["sources.unverified_venue=true"] if chosen.sources.unverified_venue else []
     names += [f"edition.only={edition.only}"] if edition.only else []
     names += [] if chosen.writing.judgments else ["writing.judgments=rule"]
