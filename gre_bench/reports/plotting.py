@@ -61,7 +61,7 @@ def plot_table(table: str, out: Path) -> list[Path]:
 
 
 def _drawn(boards: tuple[Board, ...]) -> Drawings:
-    """Returns the figures of the boards *boards*; raises `SettingsError` if the drawing packages cannot draw them."""
+    """Returns the figures of *boards*; raises `SettingsError` if the drawing packages cannot draw them."""
     pictures = drawn(boards)
     if pictures.problem:
         raise SettingsError(pictures.problem)

@@ -138,7 +138,7 @@ def _started(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 def _lines(
     process: subprocess.Popen[bytes], request: dict[str, Any], bounds: QuerySettings
 ) -> Iterator[dict[str, Any]]:
-    """Sends the request *request* to the process and yields its replies, one parsed line of JSON at a time.
+    """Sends *request* to the process and yields its replies, one parsed line of JSON at a time.
 
     If the process takes longer than *bounds* allow, yields ``{"bound": "seconds"}``. If its replies are too large,
     yields ``{"bound": "result"}``.

@@ -79,7 +79,7 @@ LAYOUTS = (OWN, ROTTEN)
 
 
 def layout_of(columns: Collection[str], file: str, grade: str | None = None) -> ColumnLayout:
-    """Returns the layout of a file that has the columns *columns*.
+    """Returns the layout of a file that has *columns*.
 
     *grade*, if given, names the column of grades in place of the layout's own. *file* is the file's name for messages.
     Raises `SourceError` if no layout fits or the column of grades is missing.

@@ -279,7 +279,7 @@ class _Reading:
         return float(number)
 
     def _text(self, note: _Note, field: str) -> str | None:
-        """Returns the stripped text of the field *field* of *note*; None if it is absent, blank or no valid text."""
+        """Returns the stripped text of *field* of *note*; None if it is absent, blank or no valid text."""
         value = self._value(note, field)
         if value is None:
             return None
@@ -294,7 +294,7 @@ class _Reading:
         return value.strip() or None
 
     def _value(self, note: _Note, field: str) -> Any:
-        """Returns the value of the field *field* of *note*.
+        """Returns the value of *field* of *note*.
 
         Returns None if the field is absent, holds an empty text, or does not have the form of the venue's API.
         """

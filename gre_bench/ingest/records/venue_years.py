@@ -76,7 +76,7 @@ def newest_year(venue: str, on: date, path: Path | None = None) -> int:
 
 
 def confirm_form(venue: Venue, notes: Notes) -> None:
-    """Raises `SourceError` if the notes *notes* do not have the form that *venue* assumes.
+    """Raises `SourceError` if *notes* do not have the form that *venue* assumes.
 
     The message names each difference. A difference is unexpected content in more than one review in a hundred, a
     section that no review has, or too few ratings.

@@ -270,8 +270,11 @@ def test_pages_with_findings_are_drawn_with_marks(tmp_path):
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.exists(), reason="the real papers are not on this machine")
 @pytest.mark.parametrize(("some", "most"), [(QUICK, 0.002), pytest.param(slice(None), 0.0011, marks=pytest.mark.slow)])
-def test_at_most_one_character_in_a_thousand_of_ordinary_papers_is_hidden(some, most):
-    """With all papers, that is, and a tenth more: two figures do hide more than half of it. Of three, one in five hundred."""
+def test_hardly_more_than_one_character_in_a_thousand_of_ordinary_papers_is_hidden(some, most):
+    """Of all papers: 1,583 of 1,557,049, or 0.102%; 855 of them stand in two figures that do not show them.
+
+    The few papers of a quick run have a bound of their own.
+    """
     found = [read_of(path) for path in (*sorted(REAL.glob("*.pdf"))[some], *SAMPLES)]
     hidden = sum(read.hidden for read in found)
     assert hidden <= most * sum(read.characters for read in found)
