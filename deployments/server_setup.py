@@ -100,7 +100,7 @@ def automations(notification_block: UUID | None, waits: Waits) -> Iterator[Autom
     )
     yield AutomationCore(
         name="gre-bench: a crashed run goes on",
-        description="Runs its deployment again, as it is scheduled. What was done is kept; nothing is paid twice.",
+        description="Runs its deployment again. What was done is kept; no reply that arrived is paid for twice.",
         trigger=events(SCHEDULED, "Crashed"),
         actions=[action(RunDeployment, source="inferred", schedule_after=timedelta(seconds=waits.rest))],
     )

@@ -30,6 +30,7 @@ from gre_bench.metrics.cases import Lack, Response, scored_writer_of
 from gre_bench.metrics.chance import Moved
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, add_plan, lacks, synopses
 from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.runs.endings import ended
@@ -93,7 +94,14 @@ def plan_graded(
     Returns the items and the plan. Raises `SourceError` if there are no such items.
     """
     parts = job.settings.scoring.synopsis_of
-    items = graded_items(store, parts, None, ungraded)[: job.limit]
+    items = graded_items(store, parts, None, ungraded)
+    learnt = learnt_papers(store, job.settings, ids=[item.paper.paper_id for item in items])
+
+    def kept(items: list[GradedItem]) -> list[GradedItem]:
+        ids = [item.paper.paper_id for item in items]
+        return learnt.left(items, ids, "a symmetry" if ungraded else "an agreement", store.key)[: job.limit]
+
+    items = kept(items)
     if not items and ungraded:
         raise SourceError(f"edition {store.key} has no paper with two human reviews; import some first")
     if not items:
@@ -102,7 +110,7 @@ def plan_graded(
             f"gre-bench import graded FILE --edition {store.key}"
         )
     judged_by = judge_responses(store, job, run, [review for item in items for review in item.responses], progress)
-    items = graded_items(store, parts, judged_by, ungraded)[: job.limit]
+    items = kept(graded_items(store, parts, judged_by, ungraded))
     progress.stage("planning")
     scoring = job.settings.scoring
     writer = scored_writer_of([review for item in items for review in item.responses], scoring.writer, judged_by)
@@ -122,7 +130,7 @@ def plan_graded(
     candidates = [candidate_of(name) for item in items for name in (review.review_id for review in item.responses)]
     every = list(chain.from_iterable(moved.values()))
     add_plan(store, job, progress.status["run_id"], planned, signatures, candidates, every)
-    return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items))
+    return items, Work(planned, signatures, identity.lm_id, writer, len(items), len(items), learnt, learnt.notes)
 
 
 def graded_items(

@@ -24,6 +24,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.lm.catalog import check_here
 from gre_bench.pipeline.changes import write_changes
 from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics
 from gre_bench.pipeline.reading import import_sources, read_papers, reading_notes
@@ -31,6 +32,7 @@ from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.runners import check_runner
+from gre_bench.pipeline.runs.spending import in_flight_when_killed
 from gre_bench.pipeline.runs.unchanged import remember
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import score, store_separation
@@ -151,10 +153,12 @@ def write_ahead(job: Job, run: Steps) -> dict[str, Any]:
     job = in_domain(usable(job))
     store = Store(job.state, job.settings.edition.edition)
     with store.lock("write", job.wait_s), recorded(store, "write", job.settings) as progress:
+        lost = in_flight_when_killed(store)
         with drawn_sample(store, job, progress):
             texts = write_texts(store, job, run, progress)
         late = sum(row["to_be_asked_again"] for row in store.rows(TEXT_OUTCOMES) if row["writer"] in texts.writers)
-        message = f"{late} texts are still to be written; run it again to try them" if late else ""
+        unwritten = [f"{late} texts are still to be written; run it again to try them"] if late else []
+        message = "; ".join([*unwritten, *lost])
         outcome = "incomplete" if late else "done"
         progress.end(outcome, message)
     return {"edition": store.key, "outcome": outcome, "message": message}
@@ -165,12 +169,25 @@ def prepare(store: Store, job: Job, run: Steps, progress: Progress) -> Work:
 
     Also stores which LMs may have been trained on the edition's reviews, and updates the read-only copy of the store.
     """
+    lost = in_flight_when_killed(store)
     with drawn_sample(store, job, progress) as notes:
+        if job.changes:
+            job = without_learnt(store, job)
         work = write_and_plan(store, job, run, progress)
-    work.notes[:0] = [*notes, *reading_notes(store, job.limit)]
-    store_exposures(store, job, _signed(work))
+    work.notes[:0] = [*lost, *notes, *reading_notes(store, job.limit)]
+    store_exposures(store, job, _signed(work), work.learnt)
     store.copy_for_readers()
     return work
+
+
+def without_learnt(store: Store, job: Job) -> Job:
+    """Returns *job* without the sampled papers that its evaluation LM or its writer was learnt from.
+
+    Raises `SourceError` if it was learnt from all of them.
+    """
+    learnt, ids = learnt_papers(store, job.settings), [paper.paper_id for paper in sampled_papers(store)]
+    learnt.left(ids, ids, "a validation", store.key)
+    return replace(job, left_out=learnt.papers)
 
 
 @contextmanager
@@ -221,12 +238,12 @@ def write_texts(store: Store, job: Job, run: Steps, progress: Progress) -> Texts
     The missing texts are reviews, changed reviews, judgments and synopses.
     """
     read_papers(store, job, run, progress)
-    papers = sampled_papers(store, job.limit)
+    papers = sampled_papers(store, job.limit, job.left_out)
     names = reviewers(store, job, run)
     write_reviews(store, job, run, papers, names, progress)
     if job.changes:
-        names = names | write_changes(store, job, run, sample(store, names), progress)
-    judgments_by = write_judgments(store, job, run, sample(store, names), progress)
+        names = names | write_changes(store, job, run, sample(store, names, without=job.left_out), progress)
+    judgments_by = write_judgments(store, job, run, sample(store, names, without=job.left_out), progress)
     return Texts(papers, names, judgments_by, write_assw(store, job, run, papers, progress))
 
 
@@ -235,7 +252,7 @@ def write_and_plan(store: Store, job: Job, run: Steps, progress: Progress) -> Wo
     texts = write_texts(store, job, run, progress)
     progress.stage("planning")
     by = texts.judgments_by, texts.assw_by
-    entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of)
+    entries = sample(store, texts.names, *by, job.settings.scoring.synopsis_of, job.left_out)
     return plan_pairs(store, job, run, entries, progress.status["run_id"], *by)
 
 
@@ -258,8 +275,8 @@ def publish(store: Store, job: Job, run: Steps, work: Work, progress: Progress) 
     a human review of the same paper from a human review of another paper. Returns the summary of the run.
     """
     progress.stage("publishing")
-    for signature_id in work.signature_ids:
-        store_separation(store, signature_id)
+    for signature in work.signatures.values():
+        store_separation(store, signature, work.learnt)
     store_validation_records(store, job.state, work.signature_ids)
     store_rank_statistics(store, job, _signed(work), progress.status["run_id"])
     store.copy_for_readers()

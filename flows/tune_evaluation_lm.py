@@ -11,8 +11,11 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.records import HUMAN, Paper
+from gre_bench.core.learnt_from import read_register, write_register
+from gre_bench.core.pretrained.cache import located
+from gre_bench.core.records import HUMAN, Judgments, Paper
 from gre_bench.core.settings import BudgetSettings
+from gre_bench.ingest.records.evaluation_sets import evaluation_set
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.pipeline.intake import row_range
 from gre_bench.pipeline.runs.endings import ended
@@ -20,9 +23,10 @@ from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 from gre_bench.tuning import record
+from gre_bench.tuning.checkpoint import writing
 from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
 from gre_bench.tuning.settings import TuningSettings
-from gre_bench.writing.catalog import WriterContext, study_account
+from gre_bench.writing.catalog import WriterContext, register_of_writer, study_account
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +37,24 @@ class TuningJob:
     - *judgments*: files of judgments.
     - *train*: the rows to train on, one range ``FIRST:END`` for each file of *judgments*.
     - *out*: the folder for the new model.
-    - *choose*: the held-out rows of the first file; None holds out no rows.
+    - *choose*: the held-out rows of the first files, one range each; empty holds out no rows.
     - *writer*: use only judgments by this writer.
     - *papers*: a file with the papers' abstracts, and with their texts if a metric needs texts.
     - *state*: the folder that keeps the replies of LM writers.
+    - *never*: evaluation sets; their papers are left out.
     """
 
     base: Path
     judgments: tuple[Path, ...]
     train: tuple[str, ...]
     out: Path
-    choose: str | None = None
+    choose: tuple[str, ...] = ()
     writer: str | None = None
     papers: Path | None = None
     settings: TuningSettings = field(default_factory=TuningSettings)
     state: Path = Path("state")
     budget: BudgetSettings = field(default_factory=BudgetSettings)
+    never: tuple[Path, ...] = ()
 
     @property
     def writer_context(self) -> WriterContext:
@@ -58,35 +64,58 @@ class TuningJob:
 
 @flow(name="tune-cache-ngram", flow_run_name="cache-ngram", persist_result=False)
 def tune_cache_ngram(
-    judgments: Path, train: str, choose: str | None, out: Path, writer: str | None = None
+    judgments: Sequence[Path],
+    train: Sequence[str],
+    choose: Sequence[str],
+    out: Path,
+    writer: str | None = None,
+    never: Sequence[Path] = (),
 ) -> dict[str, Any]:
-    """Trains `cache-ngram` on the human judgments in a file, and saves it in the folder *out*.
+    """Trains `cache-ngram` on the human judgments in some files, and saves it in the folder *out*.
 
-    - *train*: the rows to train on, as ``FIRST:END``.
-    - *choose*: the rows to choose the model's weights on, as ``FIRST:END``. If None, every sixth training paper is held
-      out for this.
+    - *train*: the rows to train on, as ``FIRST:END``, one range for each file of *judgments*.
+    - *choose*: the rows of the first files to choose the model's weights on, one range each. If empty, every sixth
+      training paper is held out for this.
     - *writer*: use only judgments by this writer.
+    - *never*: evaluation sets; their papers are left out.
 
     The result has the model's scores on the held-out papers.
     """
-    return ended(tune, judgments, train, choose, out, writer, steps.under_prefect())
+    return ended(tune, judgments, train, choose, out, writer, steps.under_prefect(), never)
 
 
-def tune(judgments: Path, train: str, choose: str | None, out: Path, writer: str | None, run: Steps) -> dict[str, Any]:
+def tune(
+    judgments: Sequence[Path],
+    train: Sequence[str],
+    choose: Sequence[str],
+    out: Path,
+    writer: str | None,
+    run: Steps,
+    never: Sequence[Path] = (),
+) -> dict[str, Any]:
     """Does the work of `tune_cache_ngram` with the steps *run*, and returns its result.
 
     *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). If *out*
     already holds a model trained in the same way on the same inputs, returns the recorded result of that training.
     """
-    papers, kept = texts_apart(judgments, train, choose, writer)
-    inputs = {"judgments": _sha256(judgments), "rows": train, "rows kept aside": choose, "writer": writer}
+    learnt, kept, refused = _papers_apart(judgments, train, choose, writer, never, several=True)
+    inputs = _inputs(judgments, train, choose, writer, never)
 
     def work() -> dict[str, Any]:
-        figures = run.train_cache_ngram(papers, kept, out)
-        return {"trained_on": len(papers), "chosen_on": len(kept or ()), "held_out": asdict(figures)}
+        figures = run.train_cache_ngram(
+            _texts(learnt), _texts(kept) if choose else None, out, (_writers(learnt), _writers(kept))
+        )
+        _register(out, learnt, kept)
+        return {
+            "trained_on": len(learnt),
+            "chosen_on": len(kept),
+            "held_out": asdict(figures),
+            "refused": refused,
+        }
 
     training = record.once(out, inputs, work)
-    return {"folder": str(out), **{name: training[name] for name in ("trained_on", "chosen_on", "held_out")}}
+    return {"folder": str(out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
+            "refused": training.get("refused", {})}  # fmt: skip
 
 
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
@@ -101,40 +130,110 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
     *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). Raises
     `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
     """
-    learnt = _learnt(job)
-    kept = judged_papers(job.judgments[0], job.choose, job.writer) if job.choose else []
-    check_apart(_ids(learnt), _ids(kept), ", ".join(job.train), job.choose)
+    learnt, kept, refused = _papers_apart(job.judgments, job.train, job.choose, job.writer, job.never)
     known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
     if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
         rows = ", ".join(job.train)
         raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {rows}; leave it out, or fill it")
     metrics = _metrics(job, known)
     learnt, kept = (_with_synopses(some, known, metrics, job, run) for some in (learnt, kept))
-    data = {
-        "judgments": [_sha256(file) for file in job.judgments],
-        "rows": list(job.train),
-        "rows kept aside": job.choose,
-        "writer": job.writer,
-        "papers": _sha256(job.papers) if job.papers else None,
-    }
+    data = _inputs(job.judgments, job.train, job.choose, job.writer, job.never)
+    data["papers"] = _sha256(job.papers) if job.papers else None
     training = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
-    return {"folder": str(job.out), "trained_on": len(learnt), "kept_aside": len(kept), **training}
+    base = read_register(located(job.base, "lm"), job.base.name)
+    _register(job.out, learnt, kept, base.entries or ())
+    return {
+        "folder": str(job.out),
+        "trained_on": len(learnt),
+        "kept_aside": len(kept),
+        "refused": refused,
+        **training,
+    }
 
 
-def _learnt(job: TuningJob) -> list[JudgedPaper]:
-    """Returns the papers to train on, in the order of the files; raises `SettingsError` if a paper is in two files."""
-    if len(job.judgments) != len(job.train):
+def _inputs(
+    judgments: Sequence[Path], train: Sequence[str], choose: Sequence[str], writer: str | None, never: Sequence[Path]
+) -> dict[str, Any]:
+    """Returns what a training record says of its data: digests of the files, and rows."""
+    return {
+        "judgments": [_sha256(file) for file in judgments],
+        "rows": list(train),
+        "rows kept aside": list(choose),
+        "writer": writer,
+        "evaluation sets": [_sha256(file) for file in never],
+    }
+
+
+def _register(
+    folder: Path, learnt: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Iterable[str] = ()
+) -> None:
+    """Writes what the model in *folder* was learnt from beside it.
+
+    This includes the papers *kept* aside, on which it was chosen, and the register of its *base*. It also includes what
+    the writers by rule of the judgments were learnt from.
+    """
+    papers = [*learnt, *kept]
+    writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
+    others = {entry for register in writers if register for entry in register.entries or ()}
+    with writing(folder):
+        write_register(folder, [paper.texts for paper in papers], others | set(base))
+
+
+def _papers_apart(
+    files: Sequence[Path],
+    train: Sequence[str],
+    choose: Sequence[str],
+    writer: str | None,
+    never: Sequence[Path],
+    several: bool = False,
+) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
+    """Returns the papers to train on, those kept aside, and how many of both each evaluation set refused.
+
+    - *files*: files of judgments. *train*: the rows to train on, one range for each file.
+    - *choose*: the rows of the first files that are kept aside, one range each.
+    - *never*: evaluation sets. A paper of one of them is left out, by its id or by any of its texts.
+    - *several*: whether the judgments of a file may be by several writers.
+
+    A paper may be in two files with judgments by two writers. Raises `SettingsError` if it is in two files with
+    judgments by one writer, or both trained on and kept aside. Raises `SourceError` if fewer than two papers remain to
+    train on.
+    """
+    if len(files) != len(train):
         raise SettingsError(
-            f"{len(job.judgments)} files of judgments and {len(job.train)} ranges of rows; "
+            f"{len(files)} files of judgments and {len(train)} ranges of rows; "
             "give one --train for each --judgments, in their order"
         )
-    papers: dict[str, JudgedPaper] = {}
-    for file, rows in zip(job.judgments, job.train, strict=True):
-        for paper in judged_papers(file, rows, job.writer):
-            if paper.paper_id in papers:
+    if len(choose) > len(files):
+        raise SettingsError(f"{len(choose)} ranges of rows to choose on for {len(files)} files of judgments")
+    sets, refused = [evaluation_set(file) for file in never], dict[str, int]()
+
+    def allowed(papers: list[JudgedPaper]) -> list[JudgedPaper]:
+        texts = [paper.texts for paper in papers]
+        for barred in sets:
+            hit = barred.learnt(texts)
+            refused[barred.name] = refused.get(barred.name, 0) + sum(paper.paper_id in hit for paper in papers)
+            papers = [paper for paper in papers if paper.paper_id not in hit]
+        return papers
+
+    learnt: dict[tuple[str, frozenset[str]], JudgedPaper] = {}
+    for file, rows in zip(files, train, strict=True):
+        for paper in allowed(judged_papers(file, rows, writer, several=several)):
+            if (paper.paper_id, paper.writers) in learnt:
                 raise SettingsError(f"paper {paper.paper_id} of {file.name} is in an earlier --judgments too; drop it")
-            papers[paper.paper_id] = paper
-    return list(papers.values())
+            learnt[paper.paper_id, paper.writers] = paper
+    kept = [
+        paper
+        for file, rows in zip(files, choose, strict=False)
+        for paper in allowed(judged_papers(file, rows, writer, several=several))
+    ]
+    check_apart(_ids(learnt.values()), _ids(kept), ", ".join(train), ", ".join(choose))
+    if len(learnt) < 2 and (several or never):
+        barred = f"; {sum(refused.values())} are in evaluation sets" if any(refused.values()) else ""
+        raise SourceError(
+            f"{files[0].name}: rows {', '.join(train)} have judgments of {len(learnt)} papers; training needs at "
+            f"least 2{barred}"
+        )
+    return list(learnt.values()), kept, refused
 
 
 def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
@@ -143,24 +242,13 @@ def papers_of(file: Path, rows: str, writer: str | None) -> list[list[str]]:
     *writer*: use only judgments by this writer; None means all writers. Papers without such judgments are left out.
     Raises `SourceError` if fewer than two papers remain.
     """
-    return _texts(_several(file, rows, writer))
+    papers = judged_papers(file, rows, writer, several=True)
+    if len(papers) < 2:
+        raise SourceError(f"{file.name}: rows {rows} have judgments of {len(papers)} papers; training needs at least 2")
+    return _texts(papers)
 
 
-def texts_apart(
-    file: Path, train: str, choose: str | None, writer: str | None
-) -> tuple[list[list[str]], list[list[str]] | None]:
-    """Returns two lists of papers of *file*: those in the rows *train*, and those in the rows *choose*.
-
-    A paper is the list of its judgments, as in `papers_of`. The second list is None if *choose* is None. Raises
-    `SettingsError` if a paper is in both lists.
-    """
-    learnt = _several(file, train, writer)
-    kept = _several(file, choose, writer) if choose else []
-    check_apart(_ids(learnt), _ids(kept), train, choose)
-    return _texts(learnt), _texts(kept) if choose else None
-
-
-def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str | None) -> None:
+def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: str) -> None:
     """Raises `SettingsError` if a paper id is both in *learnt* and in *kept*.
 
     *train*: the rows of the papers in *learnt*, for the message. *choose*: the rows of the papers in *kept*.
@@ -169,19 +257,16 @@ def check_apart(learnt: Iterable[str], kept: Iterable[str], train: str, choose: 
         raise SettingsError(f"paper {min(both)} is in rows {train} and {choose}; keep them apart")
 
 
-def _several(file: Path, rows: str, writer: str | None) -> list[JudgedPaper]:
-    papers = judged_papers(file, rows, writer, several=True)
-    if len(papers) < 2:
-        raise SourceError(f"{file.name}: rows {rows} have judgments of {len(papers)} papers; training needs at least 2")
-    return papers
-
-
 def _ids(papers: Iterable[JudgedPaper]) -> list[str]:
     return [paper.paper_id for paper in papers]
 
 
 def _texts(papers: Iterable[JudgedPaper]) -> list[list[str]]:
     return [list(paper.judgments) for paper in papers]
+
+
+def _writers(papers: Iterable[JudgedPaper]) -> list[str]:
+    return [" ".join(sorted(paper.writers)) for paper in papers]
 
 
 def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = False) -> list[JudgedPaper]:
@@ -196,20 +281,27 @@ def judged_papers(file: Path, rows: str, writer: str | None, *, several: bool = 
     imported = reviews_from(
         file, {}, {}, (), by=HUMAN, writer=writer or "given", rows=row_range(rows), make_papers=True
     )
-    human = {review.review_id: review.paper_id for review in imported.reviews if review.candidate == HUMAN}
-    papers: dict[str, list[str]] = {}
-    writers = set()
+    human = {review.review_id: review for review in imported.reviews if review.candidate == HUMAN}
+    papers: dict[str, list[Judgments]] = {}
     for item in imported.judgments:
         if item.review_id in human and writer in (None, item.writer):
-            papers.setdefault(human[item.review_id], []).append(item.text)
-            writers.add(item.writer)
+            papers.setdefault(human[item.review_id].paper_id, []).append(item)
+    writers = {item.writer for items in papers.values() for item in items}
     if not papers:
         by = f" by {writer}" if writer else ""
         why = f"; first row refused: {imported.refusals[0].reason}" if imported.refusals else ""
         raise SourceError(f"{file.name}: rows {rows} have no human judgments{by}{why}")
     if len(writers) > 1 and not several:
         raise SettingsError(f"{file.name} has judgments by {', '.join(sorted(writers))}; choose one with --writer")
-    return [JudgedPaper(paper_id, tuple(texts)) for paper_id, texts in papers.items()]
+    return [
+        JudgedPaper(
+            paper_id,
+            tuple(item.text for item in items),
+            reviews=tuple(text for item in items if (text := human[item.review_id].text)),
+            writers=frozenset(item.writer for item in items),
+        )
+        for paper_id, items in papers.items()
+    ]
 
 
 def _metrics(job: TuningJob, known: dict[str, Paper]) -> tuple[Metric, ...]:

@@ -87,7 +87,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
     missing = {row["signature_id"]: row["missing"] for row in counts(store, work)}
     broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
-        store_separation(store, signature.signature_id)
+        store_separation(store, signature, work.learnt)
         effects = list(effects_of(store, job, work, metric))
         rows += [row | {"metric": metric} for row in effects]
         if not whole:
@@ -100,7 +100,7 @@ def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
             work.notes.append(f"{metric}: no validation record before every pair is tried")
         elif effects:
             write_validation_record(
-                job.state, store.key, signature, effects, untried(job.settings), job.settings.validation
+                job.state, store.key, signature, effects, untried(job.settings), job.settings.validation, work.learnt
             )
     store_validation_records(store, job.state, work.signature_ids)
     return rows

@@ -28,9 +28,9 @@ from gre_bench.pipeline.rosters import check_models, of_the_year
 from gre_bench.pipeline.runs.deployed import run_deployed
 from gre_bench.pipeline.runs.endings import DONE, PAUSED, ended, summary_of
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validation_records import unproven, validation_record
+from gre_bench.pipeline.validation_records import verdicts
 from gre_bench.reports.history import history
-from gre_bench.reports.publishing import publish_edition, releases
+from gre_bench.reports.publishing import key_of, publish_edition, releases
 from gre_bench.store import Store, find_editions
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
@@ -126,9 +126,11 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
     - *run_stage*: `as_flow` or `plainly`, which take the name and the function of a stage and return the stage's
       summary.
 
-    Raises `LMError` or `SettingsError` before the first stage if a model of the roster cannot be asked.
+    Before the first stage, raises `LMError` or `SettingsError` if a model of the roster cannot be asked. It raises
+    `SettingsError` too if the key that is to sign the release cannot be used.
     """
     check_models(job.settings)
+    key_of(job.settings.release.sign, job.state)
     for name, stage in STAGES.items():
         summary = run_stage(name, partial(stage, job, run))
         job = replace(job, reached=(*job.reached, (name, summary)))
@@ -172,8 +174,8 @@ def validated(job: YearJob, run: Steps) -> Summary:
 
     A record counts only if it has the metric's signature, and so the same evaluation LM and writers.
     """
-    board = job.store.read(CURRENT_SIGNATURES)
-    new = [row["metric"] for row in board if validation_record(job.state, row["signature_id"], job.store.key) is None]
+    board = verdicts(job.state, job.store.key, job.store.read(CURRENT_SIGNATURES))
+    new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
     scoring = job.settings.scoring.model_copy(update={"metrics": tuple(new)})
@@ -184,25 +186,31 @@ def validated(job: YearJob, run: Steps) -> Summary:
 
 
 def judged(job: YearJob, run: Steps) -> Summary:
-    """Stage *verdicts*: decides which metrics are published.
+    """Stage *verdicts*: decides which boards are published (see `gre_bench.pipeline.validation_records`).
 
-    A metric is published if it has a validation record whose verdict is not ``fail``. The setting release.unvalidated
-    decides about the other metrics. The outcome is ``refused`` if nothing may be published.
+    ``unproven`` has the metrics that failed validation or have no record. The setting release.unvalidated decides
+    about them; ``hidden`` has those whose boards are left out. The outcome is ``refused`` if nothing is published.
     """
-    board = job.store.read(CURRENT_SIGNATURES)
-    bad = unproven(job.state, job.store.key, board)
+    board = verdicts(job.state, job.store.key, job.store.read(CURRENT_SIGNATURES))
+    bad = [row for row in board if row["verdict"] in ("fail", "missing")]
     policy = job.settings.release.unvalidated
     reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
     if bad and (policy == "refuse" or (policy == "hide" and len(bad) == len(board))):
-        ways = "leave these metrics out of scoring.metrics, or publish without them: release.unvalidated=hide"
-        return {"outcome": "refused", "unproven": bad, "message": f"nothing is published: {reasons}. Next: {ways}"}
-    return {"outcome": DONE, "unproven": bad, "hidden": bad if policy == "hide" else [], "message": reasons}
+        ways = "publish these boards with their verdict: release.unvalidated=show"
+        if len(bad) < len(board):
+            ways = f"publish without them: release.unvalidated=hide, or {ways}"
+        message = f"nothing is published: {reasons}. All texts and scores are kept. Next: {ways}"
+        return {"outcome": "refused", "unproven": bad, "message": message}
+    hidden = bad if policy == "hide" else []
+    message = f"left out of the release: {reasons}" if hidden else reasons
+    return {"outcome": DONE, "unproven": bad, "hidden": hidden, "message": message}
 
 
 def published(job: YearJob, run: Steps) -> Summary:
     """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
-    made = publish_edition(job.store, releases(job.state, job.store.key), hidden=hidden)
+    key = key_of(job.settings.release.sign, job.state)
+    made = publish_edition(job.store, releases(job.state, job.store.key), key=key, hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 

@@ -183,13 +183,20 @@ def pairs(
 
 @_errors_for_python()
 def rank(
-    reviews: str | Path | pandas.DataFrame, on: str, name: str, *, replace: bool = False, state: str | Path = "state"
+    reviews: str | Path | pandas.DataFrame,
+    on: str,
+    name: str,
+    *,
+    replace: bool = False,
+    licence: str | None = None,
+    state: str | Path = "state",
 ) -> pandas.DataFrame:
     """Imports *reviews* as the candidate *name* of the edition *on*, scores them, and returns the candidate's results.
 
     - *reviews*: a file or folder in a form that ``gre-bench rank`` reads, or a data frame with the columns paper_id and
       review.
     - *replace*: whether to replace all reviews that the candidate already has in the edition.
+    - *licence*: the licence of the reviews, such as CC BY 4.0. None: unknown, so releases withhold them.
     - *state*: the folder that holds the edition.
 
     The result has one row per metric, with the columns of `leaderboard`. Its column *of* is the number of ranked
@@ -197,6 +204,7 @@ def rank(
     not scored yet.
     """
     from gre_bench.flows.annual_refresh import refresh, usable
+    from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.own_reviews import import_candidate
     from gre_bench.pipeline.runs.job import Job, settings_of
     from gre_bench.tasks import steps
@@ -211,7 +219,7 @@ def rank(
             reviews.to_parquet(file)
             reviews = file
         job = usable(Job(settings_of(store), Path(state).resolve(), texts_first=True))
-        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace)
+        job, _ = import_candidate(store, job, run, Path(reviews), name, None, replace, stated_licence(licence))
     summary = refresh(job, run)
     if summary["outcome"] != "done":
         raise UnfinishedError(f"{on}: {summary['outcome']}: {summary['message']}")

@@ -238,7 +238,7 @@ counts as (
     group by all
 ),
 first_board as (
-    select paper_id, candidate_id, kind, avg(value) as mean
+    select paper_id, candidate_id, kind, avg(value order by value) as mean
     from shown
     where place = (select min(place) from signatures_shown) and state = 'scored'
     group by all
@@ -248,7 +248,7 @@ ranges as (
         paper_id,
         max(mean) filter (kind = 'human') as human,
         max(mean) filter (kind <> 'control' and kind <> 'human') as best,
-        arg_max(candidate_id, mean) filter (kind <> 'control' and kind <> 'human') as best_candidate
+        min_by(candidate_id, (-mean, candidate_id)) filter (kind <> 'control' and kind <> 'human') as best_candidate
     from first_board
     group by all
 )
@@ -259,19 +259,21 @@ left join papers p using (paper_id)
 order by c.paper_id;
 
 -- name: rights
--- one row per kind of text and stated licence: how many texts there are, and how many are published here
-select 'papers' as texts, s.licence, count(*) as known, count(p.title) as shown
-from papers p
-left join paper_sources s using (paper_id)
-where p.paper_id in (select paper_id from sample)
+-- one row per kind of text, candidate and licence: how many texts there are, and how many are published here
+-- Judgments have the licence of their review, synopses that of their paper.
+select 'papers' as texts, null as candidate, licence, count(*) as known, count(title) as shown
+from papers
+where paper_id in (select paper_id from sample)
 group by all
 union all
-select 'human reviews', v.licence, count(*), count(r.text)
+select 'reviews', r.candidate, r.licence, count(*), count(coalesce(r.text, j.text))
 from reviews r
-left join review_versions v using (review_id)
-where r.candidate = 'human' and r.review_id in (select review_id from sample)
+left join candidates c on c.candidate_id = r.candidate
+left join (select review_id, any_value(text) as text from judgments group by review_id) j using (review_id)
+where r.paper_id in (select paper_id from sample) and coalesce(c.kind, '') <> 'change'
+    and (r.candidate <> 'human' or r.review_id in (select review_id from sample))
 group by all
-order by texts desc, known desc, licence;
+order by texts, candidate <> 'human', candidate, known desc, licence;
 
 -- name: signatures
 -- one row per signature shown, with the results of its validation and of its separation of papers
@@ -282,3 +284,31 @@ join signatures_shown w using (signature_id)
 left join separation a using (signature_id)
 left join validations v using (signature_id)
 order by w.place;
+
+-- name: withheld
+-- one row: how many reviews of the boards' candidates have a text, or judgments, that is not here
+select count(distinct r.review_id) as reviews
+from reviews r
+join candidates c on c.candidate_id = r.candidate
+left join judgments j using (review_id)
+where c.kind not in ('change', 'graded')
+  and ((r.text is null and r.text_sha256 is not null) or (j.text is null and j.text_sha256 is not null));
+
+-- name: score_terms
+-- one row per score of one signature: the log-probabilities of its predictions, and whether each is the sum of its tokens'
+with terms as (
+    select *, unnest(predictions) as prediction, generate_subscripts(predictions, 1) as place
+    from scores
+    where signature_id = $signature_id and value is not null
+)
+select
+    t.paper_id,
+    t.candidate_id,
+    t.reference_id,
+    min(t.value) as value,
+    list(p.total order by t.place) as totals,
+    bool_and(abs(p.total - list_sum(p.logprobs)) <= 1e-5 * greatest(abs(p.total), 1)) as summed
+from terms t
+left join spans p on p.lm_id = $lm_id and p.prediction = t.prediction
+group by all
+order by all;

@@ -9,11 +9,43 @@ from duckdb_tables()
 where database_name = current_database() and not temporary
 order by table_name;
 
--- name: licences
--- one row per licence that a paper or a review states
-select licence from edition.paper_sources where licence is not null
+-- name: paper_licences
+-- one row per paper: the licence of its texts, by its note and by its import; two that differ are both told; null: unknown
+create temp table paper_licences as
+select p.paper_id, nullif(concat_ws(', ', n.licence, nullif(l.licence, n.licence)), '') as licence
+from edition.papers p
+left join edition.paper_sources n using (paper_id)
+left join edition.licences l on l.kind = 'paper' and l.item = p.paper_id;
+
+-- name: review_licences
+-- one row per review: the licence of its text and of its judgments; null: unknown
+-- By its note and by its import; two that differ are both told. A review that a model wrote here has the licence of the
+-- settings, $own; a control has that of the paper, whose sentences it copies; a changed review has none.
+create temp table review_licences as
+select
+    r.review_id,
+    case
+        when c.kind = 'control' then p.licence
+        when c.kind = 'change' then null
+        else coalesce(
+            nullif(concat_ws(', ', n.licence, nullif(l.licence, n.licence)), ''),
+            case when c.kind = 'model' and w.item is not null then $own::varchar end
+        )
+    end as licence
+from edition.reviews r
+left join edition.candidates c on c.candidate_id = r.candidate
+left join edition.review_versions n using (review_id)
+left join edition.licences l on l.kind = 'review' and l.item = r.review_id
+left join paper_licences p on p.paper_id = r.paper_id
+left join (
+    select distinct item from edition.replies where task = 'review' and outcome = 'ok'
+) w on w.item = r.review_id;
+
+-- name: licences_told
+-- one row per licence of a paper or a review
+select licence from paper_licences where licence is not null
 union
-select licence from edition.review_versions where licence is not null
+select licence from review_licences where licence is not null
 order by licence;
 
 -- name: add_free_licences
@@ -23,24 +55,14 @@ create temp table free_licences as select unnest($licences::varchar[]) as licenc
 -- name: public_papers
 -- one row per paper whose texts may be passed on
 select p.paper_id
-from edition.papers p
-left join edition.paper_sources s using (paper_id)
-where exists (select 1 from free_licences f where f.licence is not distinct from s.licence);
+from paper_licences p
+where exists (select 1 from free_licences f where f.licence is not distinct from p.licence);
 
 -- name: public_reviews
--- one row per review whose text may be passed on: a model's own; else by the licence of the note, or of the paper that
--- a control copies; changed and graded reviews state none
+-- one row per review whose text, and whose judgments, may be passed on
 select r.review_id
-from edition.reviews r
-left join edition.candidates c on c.candidate_id = r.candidate
-left join edition.review_versions v using (review_id)
-left join edition.paper_sources p on p.paper_id = r.paper_id
-where c.kind = 'model' or exists (
-    select 1
-    from free_licences f
-    where f.licence is not distinct from
-        case when r.candidate = 'human' then v.licence when c.kind = 'control' then p.licence end
-);
+from review_licences r
+where exists (select 1 from free_licences f where f.licence is not distinct from r.licence);
 
 -- name: public_replies
 -- one row per prediction whose reply may be passed on: that of GEM is the reference
@@ -50,14 +72,6 @@ join edition.signatures g using (signature_id)
 where (
     g.metric like 'gem%' and s.reference_id in (select review_id from public_reviews)
 ) or exists (select 1 from free_licences where licence is null);
-
--- name: runs
--- one row per run; the manifest holds its settings, without paths and addresses of the machine
-select run_id, command, started_at, ended_at, outcome, code_version from edition.runs order by run_id;
-
--- name: imports
--- one row per imported file and import
-select * replace (parse_filename(file) as file) from edition.imports order by all;
 
 -- name: papers
 -- one row per known paper: its texts if the licence allows it, else only their SHA-256
@@ -69,15 +83,21 @@ select
     sha256(p.title) as title_sha256,
     sha256(p.abstract) as abstract_sha256,
     sha256(p.text) as text_sha256,
-    p.source_row
+    p.source_row,
+    l.licence
 from edition.papers p
+join paper_licences l using (paper_id)
 left join public_papers u using (paper_id)
 order by p.paper_id;
 
 -- name: reviews
 -- one row per known review: its text if the licence allows it, else only its SHA-256
-select r.* replace (case when u.review_id is not null then r.text end as text), sha256(r.text) as text_sha256
+select
+    r.* replace (case when u.review_id is not null then r.text end as text),
+    sha256(r.text) as text_sha256,
+    l.licence
 from edition.reviews r
+join review_licences l using (review_id)
 left join public_reviews u using (review_id)
 order by r.review_id;
 
@@ -96,7 +116,7 @@ order by j.review_id, j.writer;
 
 -- name: snapshots
 -- one row per snapshot of notes and PDFs that was imported
-select * replace (parse_filename(path) as path) from edition.snapshots order by all;
+select digest, parse_filename(path) as path from edition.snapshots order by all;
 
 -- name: review_versions
 -- one row per human review of a fetched snapshot
@@ -136,11 +156,11 @@ order by all;
 
 -- name: replies
 -- one row per requested text; details may quote it or name an endpoint, so they are not published
-select * replace (null::varchar as detail) from edition.replies order by task, item, writer;
+select * exclude (run_id) replace (null::varchar as detail) from edition.replies order by task, item, writer;
 
 -- name: plan
 -- one row per planned pair; details are not published
-select * replace (null::varchar as detail)
+select * exclude (run_id) replace (null::varchar as detail)
 from edition.plan
 order by signature_id, paper_id, candidate_id, reference_id;
 
@@ -153,13 +173,24 @@ order by s.lm_id, s.prediction;
 
 -- name: scores
 -- one row per finished pair; messages are not published
-select * replace (null::varchar as problem_message)
+select * exclude (run_id) replace (null::varchar as problem_message)
 from edition.scores
 order by signature_id, paper_id, candidate_id, reference_id;
 
 -- name: problems
--- one row per transient problem; messages are not published
-select * replace (null::varchar as message) from edition.problems order by all;
+-- one row per pair without a score that met a transient problem: the last one; messages and times are not published
+select
+    signature_id,
+    paper_id,
+    candidate_id,
+    reference_id,
+    arg_max(problem, (happened_at, problem)) as problem,
+    null::varchar as message,
+    null::timestamptz as happened_at
+from edition.problems
+anti join edition.scores using (signature_id, paper_id, candidate_id, reference_id)
+group by all
+order by all;
 
 -- name: make_metrics
 -- one row per metric: its names on the page
@@ -203,7 +234,6 @@ create table pieces (signature_id varchar, reference_id varchar, pieces varchar[
 -- name: judgment_kinds
 -- one row per candidate and writer: how many lines of its judgments open in each of the ways that *openings* lists
 -- Of the human reviews, only the baseline's count. These numbers are public even if the texts are not.
-create table judgment_kinds as
 with lines as (
     select
         r.candidate,
@@ -228,10 +258,8 @@ group by candidate, writer
 order by candidate, writer;
 
 -- name: rows_that_differ
--- one row, if the temporary views mine and theirs differ in more than the run and the time of their rows
-with here as (select columns(lambda name: name not in ('run_id', 'imported_at')) from mine),
-there as (select columns(lambda name: name not in ('run_id', 'imported_at')) from theirs)
-(from here except all from there)
+-- one row, if the temporary views mine and theirs differ
+(from mine except all from theirs)
 union all
-(from there except all from here)
+(from theirs except all from mine)
 limit 1;

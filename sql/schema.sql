@@ -95,6 +95,15 @@ create table if not exists paper_sources (
     licence            varchar           -- as the note states it
 );
 
+-- name: licences
+-- one row per paper or review whose licence was stated when it was imported: licence of its texts
+create table if not exists licences (
+    kind    varchar not null check (kind in ('paper', 'review')),
+    item    varchar not null,            -- paper_id or review_id
+    licence varchar not null,            -- as the import states it
+    primary key (kind, item)
+);
+
 -- name: paper_strata
 -- one row per paper and kind of stratum: its decision, its primary area, its track, as the notes state them
 create table if not exists paper_strata (
@@ -159,10 +168,12 @@ create table if not exists replies (
 create table if not exists draws (
     papers          integer not null,
     seed            integer not null,
+    reference_count varchar default '2', -- references of a paper: a number, or all
     min_reviews     integer not null,
     roles           varchar not null,
     candidate_slot  integer not null,
     reference_slots integer[] not null,
+    avoid_learnt    varchar[] default [], -- no paper was drawn that these were learnt from
     known           integer not null,    -- papers known when it was drawn
     eligible        integer not null,
     drawn_at        timestamptz not null
@@ -281,7 +292,8 @@ create table if not exists separation (
     other_pairs  integer not null,
     auc          double not null check (auc between 0 and 1),
     low          double not null check (isfinite(low)),
-    high         double not null check (isfinite(high))
+    high         double not null check (isfinite(high)),
+    left_out     integer default 0       -- papers that the evaluation LM or the writer was learnt from
 );
 
 -- name: effects
@@ -357,7 +369,7 @@ create table if not exists agreements (
 );
 
 -- name: exposures
--- one row per role and name: whether its training data may hold the edition's reviews
+-- one row per role and name: whether what it learnt from may hold the edition's reviews
 create table if not exists exposures (
     role     varchar not null check (role in ('candidate', 'evaluation_lm', 'writer', 'synopsis_writer')),
     name     varchar not null,
@@ -365,8 +377,12 @@ create table if not exists exposures (
     family   varchar,
     cutoff   date,                       -- last day of its training texts
     released date,                       -- day on which the edition's reviews were first shown
+    learnt   integer,                    -- papers of the edition that it was learnt from here; null: it has no register
+    papers   integer,                    -- papers that were compared with its register
+    register varchar,                    -- digest of its register
     primary key (role, name),
-    check (status not in ('clean', 'contaminated') or (cutoff is not null and released is not null))
+    check (status not in ('clean', 'contaminated') or (cutoff is not null and released is not null)
+           or learnt is not null)
 );
 
 -- name: rank_statistics

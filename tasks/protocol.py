@@ -124,7 +124,11 @@ class Steps(Protocol):
     def show_history(self, venue: str, rows: Sequence[Mapping[str, Any]]) -> None: ...
 
     def train_cache_ngram(
-        self, papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path
+        self,
+        papers: Sequence[Sequence[str]],
+        kept: Sequence[Sequence[str]] | None,
+        folder: Path,
+        writers: tuple[Sequence[str], Sequence[str]],
     ) -> HeldOut: ...
 
     def fine_tune_lm(

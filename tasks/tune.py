@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 @task(
     name="train cache-ngram", tags=["training"], timeout_seconds=6 * HOUR, cache_policy=NO_CACHE, persist_result=False
 )
-def train_cache_ngram(papers: Sequence[Sequence[str]], kept: Sequence[Sequence[str]] | None, folder: Path) -> HeldOut:
+def train_cache_ngram(
+    papers: Sequence[Sequence[str]],
+    kept: Sequence[Sequence[str]] | None,
+    folder: Path,
+    writers: tuple[Sequence[str], Sequence[str]],
+) -> HeldOut:
     """Trains `cache-ngram` and saves it in *folder*; returns its scores on the held-out papers.
 
     - *papers*: the papers to train on; a paper is the list of its judgments.
     - *kept*: held-out papers, on which the model's weights are chosen. If None, every sixth of *papers* is held out.
+    - *writers*: who wrote the judgments of each of *papers*, and of each of *kept*.
     """
     from gre_bench.tuning.cache_ngram import save, train
 
-    model, figures = train(papers, kept)
+    model, figures = train(papers, kept, writers=writers[0], validation_writers=writers[1] if kept else None)
     save(model, folder)
     return figures
 

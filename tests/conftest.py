@@ -50,6 +50,8 @@ hypothesis.settings.load_profile("any_machine")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared" / "data"
+SIXTEEN = ROOT / "tests" / "fixtures" / "sixteen"
+"""The first sixteen papers of the sample edition: what most tests score, so that they stay quick."""
 
 
 # A million objects are made while tests are collected, and stay: no collection of garbage need look at them.

@@ -54,6 +54,27 @@ TABLES = {
     "s14": "Tokens|A|B|C|Mean;Characters|-|-|-|39.6;Byte-pair|31.2|38.5|45.5|38.4;PAT|28.6|34.3|39.4|34.1",
     "s15": "Method|MovieLens|Books|Market;Interleaving|6.4|4.8|3.7;Controller|3.1|1.9|1.4;Dual descent|2.0|1.2|0.9;SLOWDUAL|1.9|1.1|0.6",
     "s16": "Method|10|20|50|100;DCDI|3.4|11.9|50.3|-;GIES|-|-|71.0|-;DELTASCORE|3.1|7.8|24.6|68.9",
+    "s17": "Model|Dimers|Ionic liquid|Peptides|Water|Mean;Short-range|18.4|31.0|14.2|11.6|18.8;8 angstrom|14.9|24.5|13.1|11.3|-;Supervised|13.6|22.1|13.3|11.7|-;Farad|11.9|19.8|12.7|11.5|14.0",
+    "s18": "Acc. / AUC|Characters|Signs|Keywords;None|- / 0.68|- / 0.74|- / 0.70;Fine-tuning|84.8 / 0.61|91.0 / 0.66|89.1 / 0.63;"
+    "Ascent|80.7 / 0.47|86.9 / 0.44|84.2 / 0.46;ProRev|84.1 / 0.53|90.3 / 0.56|88.0 / 0.54;Retraining|84.6 / 0.51|91.2 / 0.50|88.9 / 0.52",
+    "s19": "Method|Locomotion|Mazes|Inventory|Average|Rank corr.;Random|-|-|-|31.5|-;Bellman error|-|-|-|24.6|-;Importance sampling|-|-|-|19.9|-;"
+    "FQE|12.2|22.4|12.4|14.8|0.52;SplitRank|8.1|9.6|13.0|9.7|0.66",
+    "s20": "Filter|Wol.|Far.|Que.|Mean|Hours;None|41.2|33.5|46.8|40.5|-;All|37.9|29.6|47.5|38.3|-;Confidence|36.0|28.9|43.7|36.2|310;Dropout|35.1|28.6|42.9|35.5|262;CVA|33.9|28.4|41.2|34.5|218",
+    "s21": "Method|Feeders|Heating|Offices|Bikes|Average;Seasonal naive|-|-|-|-|1.004;Nearest neighbours|-|-|-|-|0.955;Frozen|0.812|0.744|0.903|0.958|0.854;"
+    "Last layer, online|-|-|-|-|0.838;Weekly fine-tuning|0.771|0.722|0.869|0.939|0.825;Echo|0.768|0.701|0.861|0.951|0.820",
+    "s22": "Method|SHD|Oriented|Missing;No prior|21.4|68|8.3;Edge constraints|24.8|-|-;Edges only|33.1|-|-;Precede|15.9|86|7.5",
+    "s23": "Method|PSNR|Chamfer, mm|Completeness;Splatting|22.9|6.8|54;Depth priors|24.6|5.1|63;Neural surface|21.7|5.9|58;Stemline|24.3|3.4|81",
+    "s24": "Method|CIFAR-100|StreetWeeks|Requests;Sequential|9.8|48.1|52.7;ER|31.4|57.3|66.0;GP|30.6|56.8|66.4;DS|34.5|58.4|67.1;ER-D|35.2|58.0|67.9;Drowse|38.7|60.3|70.5",
+    "s25": "Method|Rank|Accuracy|Error;T-Lin|5.0|-|-;T-Per|4.2|-|-;MLP-PL|3.7|-|-;T-Q|3.4|85.2|0.431;GBT|2.6|86.1|0.409;Borrowed Splits|2.1|86.4|0.412",
+    "s26": "Method|Intro|Contest|Sheets|All;Single|-|-|-|41.7;Voting|-|-|-|46.9;Self-written|63.1|27.4|54.4|48.6;Rival|65.5|30.3|62.6|52.9;Best of 50|-|-|-|66.8",
+    "s27": "Method|H4|H5|H6|Patients|Sites;None|0.588|0.643|0.611|0.611|0.614;BN-Swap|0.604|0.655|0.560|-|-;EntMin|0.571|0.649|0.583|-|-;Histogram|0.627|0.658|0.632|-|-;"
+    "Self-training|0.640|0.671|0.628|-|-;Settle|0.671|0.688|0.709|0.681|0.689;Upper reference|0.695|0.709|0.702|-|-",
+    "s28": "Method|Bazaar|News|Market|New|Old;Base|-|-|-|0.9|41.3;Content|5.9|9.8|4.7|6.8|41.2;Meta|7.1|11.0|5.6|7.9|41.0;TS|7.0|12.4|5.8|8.4|40.6;Knock|10.2|16.1|9.4|11.9|41.0",
+    "s29": "Rule|Saved|Loss|Violations|Saved, synth.|Loss, synth.|Viol., synth.;Fixed 50|75|0.52|12.9|-|-|-;Fixed 100|50|0.21|4.4|-|-|-;EI-Stop|71|0.61|13.8|55|-|21.7;"
+    "Bound-Stop|8|0.02|0.0|-|-|-;Quit|62|0.24|4.1|42|0.35|8.3",
+    "s30": "Method|Acc.|mCE|Rec.|Ren.|Glass;Light|80.1|51.8|68.5|33.0|54.3;Erasing|80.3|50.9|-|-|-;Dropping|80.0|49.7|-|-|-;Mixed chains|79.6|46.2|-|-|-;Adv. chains|79.1|45.4|-|-|-;"
+    "Noise|78.8|46.9|-|-|-;Out of Focus|79.7|43.9|68.7|35.6|61.9",
+    "s30.2": "Variant|mCE|Glass;Light|56.4|47.0;Full method|49.3|54.6;No bias|50.0|52.0;No bias, no head|50.4|51.7;Constant field|50.9|50.2",
 }
 FIGURES = {
     "s01": "curves|step|sharpness|ungated|gated", "s02": "curves|epoch|ROC-AUC|constant|cosine|reversed",
@@ -64,6 +85,13 @@ FIGURES = {
     "s11": "grid|t = 0|t = 25|t = 50", "s12": "curves|layer|gradient norm|median|threshold",
     "s13": "boxes|candidates|influence|redundancy|buffer", "s14": "boxes|word|byte-pair|PAT|classes",
     "s15": "curves|day|exposure share|dual descent|SLOWDUAL", "s16": "grid|chain|scores|parents",
+    "s17": "boxes|local features|latent charges|Ewald sum|energy", "s18": "boxes|contribution|shared part|particular part|subtraction",
+    "s19": "curves|rank|share|unstable|stable", "s20": "boxes|segment|three voices|transcripts|agreement",
+    "s21": "curves|hour|heat load|forecast|past windows|corrected", "s22": "boxes|votes|soft prior|data score|weight",
+    "s23": "boxes|input|stem masks|curves|Gaussians|novel view", "s24": "curves|batch|quarrel signal|signal|threshold",
+    "s25": "curves|income|default rate|empirical|quantile bins|borrowed", "s26": "boxes|three groups|round 1|round 2|second group",
+    "s27": "grid|training|unseen, before|unseen, after", "s28": "grid|flat session|sharp session",
+    "s29": "curves|evaluation|p_t|trees|SVM|network", "s30": "grid|photograph|quality map|attention",
 }  # fmt: skip
 
 
@@ -145,6 +173,7 @@ class Paper:
         self.leading = 11.6 if self.two else 11.0
         self.sheets: list[Sheet] = []
         self.waiting: list[tuple[str, str, bool]] = []
+        self.tables = 0
         self.random = random.Random(name)
         self.new_sheet()
 
@@ -328,7 +357,9 @@ class Paper:
 
     def table(self, left: float, width: float) -> None:
         """Draws a table's rules: at the top, under its head and at the bottom."""
-        rows = [row.split("|") for row in TABLES[self.name].split(";")]
+        self.tables += 1
+        own = TABLES.get(f"{self.name}.{self.tables}", TABLES[self.name])
+        rows = [row.split("|") for row in own.split(";")]
         widths = [max(measure(row[place], "R", 9) for row in rows) + 16 for place in range(len(rows[0]))]
         x = left + max((width - sum(widths)) / 2, 0)
         self.sheet.line((x, self.y), (x + sum(widths), self.y), width=1)

@@ -1,9 +1,10 @@
-"""Makes papers.jsonl, reviews.jsonl and lm_reviews.jsonl, in the import format, from the sources beside this file.
+"""Makes papers.jsonl, reviews.jsonl and candidates.jsonl, in the import format, from the sources beside this file.
 
     python data/sample/make_sample.py
 
-The papers and human reviews are synthetic: invented for this project, about no real paper. An LM's reviews are its
-replies in lm_attempts.jsonl, unchanged.
+The papers, the human reviews and the reviews of known quality are synthetic: invented for this project, about no real
+paper. An LM's reviews are its replies in lm_attempts.jsonl, unchanged. ``reviewer-elsewhere`` submits the thorough
+review of another paper.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 HERE = Path(__file__).parent
 WRITER = "sample-author"
 SECTIONS = ("summary", "strengths", "weaknesses", "questions")
+THOROUGH, ELSEWHERE = "reviewer-thorough", "reviewer-elsewhere"
 
 
 def paper(source: Path) -> dict[str, Any]:
@@ -31,6 +33,11 @@ def paper(source: Path) -> dict[str, Any]:
     }
 
 
+def as_text(review: dict[str, Any]) -> str:
+    """The sections of a review, joined under their names."""
+    return "\n\n".join(f"{name.capitalize()}:\n{review[name].strip()}" for name in SECTIONS)
+
+
 def reviews(source: Path) -> list[dict[str, Any]]:
     """The reviews of one source, sections joined under their names."""
     return [
@@ -38,13 +45,29 @@ def reviews(source: Path) -> list[dict[str, Any]]:
             "paper_id": source.name.split(".")[0],
             "review_id": review["id"],
             "candidate": "human",
-            "review": "\n\n".join(f"{name.capitalize()}:\n{review[name].strip()}" for name in SECTIONS),
+            "review": as_text(review),
             "judgments": "\n".join(review["judgments"]),
             "writer": WRITER,
             "rating": review["rating"],
         }
         for review in tomllib.loads(source.read_text(encoding="utf-8"))["review"]
     ]
+
+
+def known_reviewers(sources: list[Path]) -> list[dict[str, Any]]:
+    """The reviews of known quality. Who is elsewhere submits the thorough review of the paper half the list away."""
+    written = [tomllib.loads(source.read_text(encoding="utf-8"))["review"] for source in sources]
+    names = [source.name.split(".")[0] for source in sources]
+    thorough = [as_text(next(item for item in own if item["candidate"] == THOROUGH)) for own in written]
+    rows = []
+    for place, (name, own) in enumerate(zip(names, written, strict=True)):
+        texts = {item["candidate"]: as_text(item) for item in own}
+        texts[ELSEWHERE] = thorough[(place + len(names) // 2) % len(names)]
+        rows += [
+            {"paper_id": name, "review_id": f"{name}:{candidate}", "candidate": candidate, "review": text}
+            for candidate, text in texts.items()
+        ]
+    return rows
 
 
 def lm_reviews(attempts: Path) -> list[dict[str, Any]]:
@@ -68,7 +91,10 @@ def made() -> dict[str, str]:
     rows = {
         "papers.jsonl": [paper(source) for source in sorted(sources.glob("*.md"))],
         "reviews.jsonl": [row for source in sorted(sources.glob("*.reviews.toml")) for row in reviews(source)],
-        "lm_reviews.jsonl": lm_reviews(HERE / "lm_attempts.jsonl"),
+        "candidates.jsonl": [
+            *lm_reviews(HERE / "lm_attempts.jsonl"),
+            *known_reviewers(sorted(sources.glob("*.candidates.toml"))),
+        ],
     }
     return {name: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in table) for name, table in rows.items()}
 

@@ -10,12 +10,14 @@ from typing import Any
 
 from code_pages import commands_page, python_page
 from picture import rooms_picture
+from prompt_pages import prompts_page
 from settings_pages import deployments_page, settings_page
 from table_pages import tables_page
 
 PAGES: dict[str, Callable[[], str]] = {
     "reference/commands.md": commands_page,
     "reference/deployments.md": deployments_page,
+    "reference/prompts.md": prompts_page,
     "reference/python.md": python_page,
     "reference/settings.md": settings_page,
     "reference/tables.md": tables_page,

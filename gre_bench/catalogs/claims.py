@@ -77,7 +77,7 @@ def claims(path: Path | None = None) -> list[Claim]:
     """
     path = path or resource("data", "claims.toml")
     try:
-        entries = strict.load_toml(path.read_text(encoding="utf-8")).get("claim", [])
+        entries = strict.read_toml(path).get("claim", [])
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"claims file {path} cannot be read: {error}") from None
     by_name: dict[str, Claim] = {}

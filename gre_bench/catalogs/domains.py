@@ -121,7 +121,7 @@ def domains(path: Path | None = None) -> dict[str, Domain]:
     """
     path = path or resource("data", "domains.toml")
     try:
-        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+        tree = strict.read_toml(path)
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"domains file {path} cannot be read: {error}") from None
     entries = tree.pop("domain", None)

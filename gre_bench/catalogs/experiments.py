@@ -16,8 +16,8 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import EXPERIMENT, PAPERS, resource, settings_file
 
 Command = Literal[
-    "refresh", "validate", "agree", "symmetry", "examiners", "guidelines compare", "guidelines quality",
-    "guidelines generate",
+    "refresh", "study validate", "study agree", "study symmetry", "study examiners compare", "study guidelines compare",
+    "study guidelines quality", "study guidelines generate",
 ]  # fmt: skip
 
 
@@ -26,7 +26,7 @@ class Experiment(BaseModel):
 
     - *path*: the settings file.
     - *paper*: the authors and year of the paper. *title*: what the experiment did.
-    - *command*: the full command line that runs the experiment.
+    - *command*: the command that runs the experiment, without its options.
     - *published*: the names of the published tables to compare the result with.
     - *items*: the published number of papers, proposals, restaurants, summaries or reviews.
     - *reviews*: the published number of reviews; None if none is published.
@@ -61,19 +61,18 @@ class Experiment(BaseModel):
         return f"{PAPERS}/{self.path.stem}"
 
     @property
-    def call(self) -> str:
-        """Returns the command line that runs the experiment, with ``FILE`` in place of each file that the user gives.
+    def calls(self) -> list[str]:
+        """Returns the command lines that run the experiment, with ``FILE`` in place of each file that the user gives.
 
-        For a guideline study, the command line contains every option. For all other commands, it contains
-        ``--settings`` and the experiment's name.
+        For a guideline study, a command line contains every option, and each group has a command line of its own. For
+        all other commands, it contains ``--settings`` and the experiment's name.
         """
-        files = [f"--set {key}=FILE" if "." in key else key if key == "NOTES" else f"{key} FILE" for key in self.files]
-        options = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() for value in _all(values)]
-        return " ".join(["gre-bench", self.command, *(options or ["--settings", self.name]), *files])
-
-
-def _all(values: Any) -> list[Any]:
-    return values if isinstance(values, list) else [values]
+        files = [f"--set {key}=FILE" if "." in key else key if "FILE" in key else f"{key} FILE" for key in self.files]
+        options = [f"--{name.rstrip('s')} {value}" for name, values in self.lms.items() if name != "groups"
+                   for value in (values if isinstance(values, list) else [values])]  # fmt: skip
+        words = ["gre-bench", self.command, *(options or ["--settings", self.name])]
+        groups = [[f"--group {group}"] for group in self.lms.get("groups", ())] or [[]]
+        return [" ".join([*words, *group, *files]) for group in groups]
 
 
 def experiments(names: tuple[str, ...] = ()) -> list[Experiment]:
@@ -96,7 +95,7 @@ def experiment_of(given: Path) -> Experiment:
     if not path.is_file():
         path = settings_file(Path(PAPERS) / given)
     try:
-        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+        tree = strict.read_toml(path)
     except FileNotFoundError:
         known = ", ".join(file.stem for file in sorted(resource("deployments", PAPERS).glob("*.toml")))
         raise SettingsError(f"no published experiment {given}; there are: {known}") from None

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
@@ -81,6 +82,13 @@ class Model(BaseModel):
         """
         return f"{self.name}@{self.revision or self.model}"
 
+    @field_validator("name")
+    @classmethod
+    def _no_path(cls, name: str) -> str:
+        if is_path(name):
+            raise ValueError("a part between slashes is . or ..")
+        return name
+
     @field_validator("endpoint")
     @classmethod
     def _plain_url(cls, url: str) -> str:
@@ -145,7 +153,7 @@ def load(path: Path | None = None) -> dict[str, Model]:
     """
     path = path or resource("data", "models.toml")
     try:
-        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+        tree = strict.read_toml(path)
     except FileNotFoundError:
         raise SettingsError(f"no models file {path}") from None
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:

@@ -35,6 +35,8 @@ from gre_bench.cli.commands.use.view import view
 from gre_bench.cli.commands.use.why import why
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import (
+    MEND,
+    NO_MEMORY,
     GreBenchError,
     LMError,
     LockedError,
@@ -140,6 +142,9 @@ def main() -> None:
             raise
         screen.error(line)
         sys.exit(BAD_INPUT if path_fault else FAULT)
+    except MemoryError:
+        screen.error(f"{NO_MEMORY}; {MEND}")
+        sys.exit(FAULT)
     except (KeyboardInterrupt, Stopped, RuntimeError) as error:
         if isinstance(error, RuntimeError) and not (interrupted(error) or isinstance(error, typer.Abort)):
             raise

@@ -140,6 +140,9 @@ def no_file(path: Path | str) -> SourceError:
     return SourceError(f"no file {given}" + ("" if given.is_absolute() else f"; looked for {absolute}"))
 
 
+MEND = "what was done is kept: mend that and give the same command again"
+NO_MEMORY = "no memory left"
+
 OF_THE_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
@@ -164,4 +167,4 @@ def fault_of_the_machine(error: OSError) -> str | None:
     if error.errno not in OF_THE_MACHINE:
         return None
     file = f"{error.filename}: " if error.filename else ""
-    return f"{file}{error.strerror}; what was done is kept: mend that and give the same command again"
+    return f"{file}{error.strerror}; {MEND}"

@@ -70,3 +70,8 @@ def whole(name: str, known: Iterable[str]) -> str | None:
 
 def _end(name: str) -> str:
     return name.rpartition("/")[2]
+
+
+def is_path(name: str) -> bool:
+    """Whether *name* leads elsewhere as a folder: it begins with a slash, or a part between slashes is . or .. only."""
+    return name.startswith("/") or not {".", ".."}.isdisjoint(name.split("/"))

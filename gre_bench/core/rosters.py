@@ -84,7 +84,7 @@ def roster_tree(file: Path) -> dict[str, Any]:
     Raises `SettingsError` if the file is missing or wrong.
     """
     try:
-        roster = Roster.model_validate(strict.load_toml(file.read_text(encoding="utf-8")))
+        roster = Roster.model_validate(strict.read_toml(file))
     except FileNotFoundError:
         name = file.stem if file.parent == resource("data", "rosters") else file
         known = ", ".join(roster_names())

@@ -9,12 +9,14 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.incoming import DEFAULT
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.pretrained.cache import placed
@@ -29,11 +31,16 @@ _PATHS = (
     ("writing", "models"),
     ("evaluation_lm", "folder"),
     ("embedder", "folder"),
+    ("release", "sign"),
 )
 _MODELS = (("evaluation_lm", "folder"), ("embedder", "folder"))
 """Paths that may also be the name of a pretrained model."""
 _SECRET = r"^(?:env:[A-Za-z_][A-Za-z0-9_]*|block:[a-z0-9][a-z0-9-]*)$"
 _NAME = r"^[A-Za-z0-9][A-Za-z0-9._]{0,63}$"
+
+
+LICENCE = r"[!-+\--~](?:[ -+\--~]{0,98}[!-+\--~])?"
+"""The form of a licence's name: up to 100 printable ASCII characters without a comma."""
 
 
 class _Group(BaseModel, frozen=True, extra="forbid"):
@@ -61,7 +68,19 @@ class EditionSettings(_Group, frozen=True):
     only: Path | None = Field(
         default=None, description="file of paper ids, one per line, from which the sample is drawn"
     )
-    min_reviews: int = Field(default=3, ge=3, description="human reviews a paper needs to be eligible")
+    avoid_learnt: tuple[str, ...] = Field(
+        default=(),
+        description="draw no paper that these were learnt from: cache-ngram-2, gem-smollm2, rule-judgments-3, or "
+        "folders with a learnt_from.txt",
+    )
+    references: Annotated[int, Field(ge=1, le=100)] | Literal["all"] = Field(
+        default=2,
+        description="human reviews of a paper that candidates are scored against; all: models against every one, the "
+        "human candidate against all others",
+    )
+    min_reviews: int | None = Field(
+        default=None, ge=2, description="human reviews a paper needs to be eligible; default: references + 1; all: 3"
+    )
     roles: Literal["seeded", "slots"] = Field(
         default="seeded", description="how the human candidate and references are chosen"
     )
@@ -77,6 +96,32 @@ class EditionSettings(_Group, frozen=True):
         if not distinct or not all(0 <= slot <= 1000 for slot in slots):
             raise ValueError("slots must differ from one another and from candidate_slot, and lie in 0 to 1000")
         return slots
+
+    @model_validator(mode="after")
+    def _references_fit(self) -> EditionSettings:
+        if self.roles == "slots" and self.references != type(self).model_fields["references"].default:
+            raise PydanticCustomError("slots", "references is for roles = seeded; name them in reference_slots")
+        if self.references != "all" and self.min_reviews is not None and self.min_reviews <= self.references:
+            raise PydanticCustomError(
+                "few",
+                "{references} references and the human candidate are {needed} reviews; min_reviews is {given}",
+                {"references": self.references, "needed": self.references + 1, "given": self.min_reviews},
+            )
+        return self
+
+    @property
+    def fewest_reviews(self) -> int:
+        """The number of human reviews that a paper needs to be eligible."""
+        return self.min_reviews or (3 if self.references == "all" else self.references + 1)
+
+    @property
+    def likely_references(self) -> int:
+        """The references a paper of the human candidate, for estimates; ``all``: 3, as ICLR papers have 4 reviews."""
+        return 3 if self.references == "all" else self.references
+
+    def likely_pairs(self, others: int) -> int:
+        """Returns the pairs a paper and metric of the human candidate and *others* candidates, for estimates."""
+        return self.likely_references + others * (self.likely_references + (self.references == "all"))
 
     @property
     def edition(self) -> Edition:
@@ -95,6 +140,12 @@ class SourceSettings(_Group, frozen=True):
     writer: str | None = Field(default=None, description="writer of the judgments, if the file has no writer column")
     rows: str | None = Field(
         default=None, pattern=r"^\d+:\d+$", description="FIRST:END: only rows with FIRST <= row < END"
+    )
+    licence: str | None = Field(
+        default=None,
+        pattern=rf"^{LICENCE}$",
+        description="licence of the texts in papers and reviews, such as CC BY 4.0; default: unknown, so releases "
+        "withhold them. Notes state their own",
     )
     papers_from_reviews: bool = Field(
         default=False, description="make a bare paper for each unknown paper id in the reviews"
@@ -188,6 +239,12 @@ class WritingSettings(_Group, frozen=True):
     models: Path | None = Field(default=None, description="models file; default: data/models.toml")
     sampling: dict[str, dict[str, float | int | str]] = Field(
         default={}, description="sampling by model, instead of that in the models file"
+    )
+    licence: str | None = Field(
+        default=None,
+        pattern=rf"^{LICENCE}$",
+        description="licence under which you give out the reviews that models write for this edition, such as "
+        "CC BY 4.0; default: unknown, so releases withhold them",
     )
     chunk: int = Field(default=32, ge=1, description="texts requested and committed together")
     over_long: Literal["refuse", "truncate"] = Field(
@@ -382,13 +439,27 @@ class QuerySettings(_Group, frozen=True):
     result: int = Field(default=100, ge=1, description="size of a query's result as text, in MB")
 
 
-class ReleaseSettings(_Group, frozen=True):
-    """What a year's board must show before it is published."""
+class InputSettings(_Group, frozen=True):
+    """The limits for each file that comes in: tables, notes, logs, snapshots. They change no score."""
 
-    unvalidated: Literal["refuse", "hide", "show"] = Field(
-        default="refuse",
+    memory: int = Field(
+        default=int(DEFAULT.memory), ge=1_000, description="memory in MB that the contents of one file may take"
+    )
+    seconds: float = Field(default=DEFAULT.seconds, gt=0, le=86_400, description="seconds to read one file")
+
+
+class ReleaseSettings(_Group, frozen=True):
+    """What ``gre-bench year`` publishes of metrics that did not prove themselves, and who signs it."""
+
+    unvalidated: Literal["hide", "show", "refuse"] = Field(
+        default="hide",
         description="if a metric failed validation with this evaluation LM and writer, or was not validated: publish "
-        "nothing, publish the board without the metric, or publish the whole board",
+        "without its board, publish its board with the verdict, or publish nothing",
+    )
+    sign: Path | None = Field(
+        default=None,
+        description="file of the Ed25519 key that signs what `year` publishes; absent: not signed. A new release that "
+        "follows a signed one needs it",
     )
 
 
@@ -424,6 +495,7 @@ class Settings(_Group, frozen=True):
     board: BoardSettings = BoardSettings()
     run: RunSettings = RunSettings()
     query: QuerySettings = QuerySettings()
+    inputs: InputSettings = InputSettings()
     budget: BudgetSettings = BudgetSettings()
     release: ReleaseSettings = ReleaseSettings()
     roster: str | None = Field(
@@ -505,6 +577,14 @@ def query_of(overrides: tuple[str, ...]) -> QuerySettings:
     return parse(_bounded({}, overrides, "query.", "query.seconds=600")).query
 
 
+def inputs_of(overrides: tuple[str, ...]) -> InputSettings:
+    """Returns the default limits of a file, changed by *overrides* such as ``inputs.memory=8000``.
+
+    Raises `SettingsError` for an override of a setting outside these limits.
+    """
+    return parse(_bounded({}, overrides, "inputs.", "inputs.memory=8000")).inputs
+
+
 def edition_parts(key: str) -> dict[str, str]:
     """Returns the parts of an edition's name, such as ``ICLR-2025-pilot``: ``venue``, ``year`` and ``sample``.
 
@@ -541,7 +621,7 @@ def parse(tree: dict[str, Any], origin: str = "settings") -> Settings:
 def _read(path: Path) -> dict[str, Any]:
     path = settings_file(path)
     try:
-        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+        tree = strict.read_toml(path)
     except (FileNotFoundError, NotADirectoryError):
         raise SettingsError(f"no settings file {path}; known by name: {', '.join(settings_names())}") from None
     except (OSError, ValueError) as error:

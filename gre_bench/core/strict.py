@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
+
+from gre_bench.core.incoming import check_depth, read_text
 
 TOMLDecodeError = tomllib.TOMLDecodeError
 
@@ -14,18 +17,31 @@ def load_json(text: str | bytes) -> Any:
 
     JSON leaves open what a duplicate key means (RFC 8259, section 4).
     """
-    try:
-        return json.loads(text, object_pairs_hook=_object)
-    except RecursionError:
-        raise ValueError("arrays or objects are nested too deeply") from None
+    check_depth(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+    return json.loads(text, object_pairs_hook=_object)
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """Returns the table of the TOML *text*; raises `TOMLDecodeError` for bad TOML or too deep nesting."""
+    """Returns the table of the TOML *text*.
+
+    Raises `TOMLDecodeError` for bad TOML, too deep nesting or a number of thousands of digits.
+    """
     try:
         return tomllib.loads(text)
     except RecursionError:
         raise TOMLDecodeError("arrays or tables are nested too deeply") from None
+    except TOMLDecodeError:
+        raise
+    except ValueError as error:
+        raise TOMLDecodeError(str(error).partition(";")[0]) from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Returns the table of the TOML file *path*.
+
+    Raises `SourceError` for a device, a pipe or a huge file, OSError, UnicodeDecodeError, and as `load_toml` does.
+    """
+    return load_toml(read_text(path))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

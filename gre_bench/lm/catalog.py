@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 
-from gre_bench.core.errors import SettingsError
-from gre_bench.core.pretrained.cache import located, named, refuse_changed
-from gre_bench.core.resources import resource
+from gre_bench.core.errors import LMError, SettingsError
+from gre_bench.core.learnt_from import FILE as REGISTER
+from gre_bench.core.learnt_from import INCLUDED, Register, read_register
+from gre_bench.core.pretrained.cache import located, named
 from gre_bench.core.settings import EvaluationLMSettings
+from gre_bench.lm.adapter_folder import BASE, RECORD, read_adapter
+from gre_bench.lm.adapter_folder import CONFIG as ADAPTER
 from gre_bench.lm.protocol import EvaluationLM
 
-_GEM_SMOLLM2 = resource("data", "evaluation_lm", "gem-smollm2")
+OWN = {"cache-ngram": "cache-ngram-2", "gem-smollm2": "gem-smollm2"}
+"""Backend → the name of its weights that come with the program. Weights that were learnt anew get a new name."""
+_CACHE_NGRAM, _GEM_SMOLLM2 = (INCLUDED[name] for name in OWN.values())
 
 
 def _cache_ngram(settings: EvaluationLMSettings) -> EvaluationLM:
     from gre_bench.lm.ngram.cache_ngram import CacheNgram
 
-    return CacheNgram.load(settings.folder or resource("data", "evaluation_lm", "cache-ngram"))
+    return CacheNgram.load(settings.folder) if settings.folder else CacheNgram.load(_CACHE_NGRAM, OWN["cache-ngram"])
 
 
 def _transformers(settings: EvaluationLMSettings) -> EvaluationLM:
@@ -86,6 +92,32 @@ def check_here(settings: EvaluationLMSettings) -> None:
         check_files(folder)
 
 
+def register_of(settings: EvaluationLMSettings) -> Register | None:
+    """Returns what the evaluation LM of *settings* was learnt from, beside what its pretrained base had read.
+
+    Returns None for a model as its makers published it: nothing was learnt here, and what they learnt from is for the
+    models file to say. The result is an unknown register if the files of a trained model have none.
+    """
+    own = INCLUDED.get(OWN.get(settings.backend, ""))
+    try:
+        folder = _located(settings).folder or own
+    except (LMError, SettingsError):  # opening it says what is wrong
+        folder = None
+    if folder is None or not (own or any((folder / name).is_file() for name in (REGISTER, RECORD, ADAPTER))):
+        return None
+    return read_register(folder, folder.resolve().name if settings.folder else OWN[settings.backend])
+
+
+def base_of(settings: EvaluationLMSettings) -> str | None:
+    """Returns the name of the pretrained model on which the adapter of *settings* was trained; None without adapter."""
+    folder = settings.folder or {"gem-smollm2": _GEM_SMOLLM2}.get(settings.backend)
+    try:
+        adapter = read_adapter(folder) if folder else None
+    except LMError:
+        return None
+    return Path(adapter.config[BASE]).name if adapter else None
+
+
 def _located(settings: EvaluationLMSettings) -> EvaluationLMSettings:
     """Returns *settings* with the model's folder in place of the name of a pretrained model.
 
@@ -108,8 +140,5 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     The last opened LM is kept, so a repeated call with the same settings returns the same object. Raises
     `SettingsError` for unusable settings and `LMError` if the model cannot be opened.
     """
-    given, settings = settings.folder, _located(settings)
-    lm = BACKENDS[settings.backend](settings)
-    if given is not None and settings.backend == "transformers":
-        refuse_changed(given, lm.identity.digest)
-    return lm
+    settings = _located(settings)
+    return BACKENDS[settings.backend](settings)

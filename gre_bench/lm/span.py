@@ -9,7 +9,7 @@ reply's text, because a reply may repeat any part of the prompt.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, cast
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 DATE = "26 Jul 2024"
 """The date that every template sees. With the true date, the same text would score differently on different days."""
+
+_TRIAL = Chat("What is to be done.", "What is known.", "0")
 
 _CLOCK = (
     "%d 26, %-d 26, %b Jul, %B July, %m 07, %-m 7, %Y 2024, %y 24, %A Friday, %a Fri, %F 2024-07-26, "
@@ -58,6 +60,7 @@ class ChatTemplate:
     - *ending*: the text that the template writes after a reply.
     - *control*: the ids of control tokens, which the chat's texts must not contain.
     - *pattern*: matches the text of any control token; None if there are none.
+    - *own*: whether there is a system text → the control tokens that the template itself writes. `encode` fills it.
     """
 
     tokenizer: PreTrainedTokenizerBase
@@ -66,6 +69,7 @@ class ChatTemplate:
     ending: str
     control: frozenset[int]
     pattern: re.Pattern[str] | None
+    own: dict[bool, list[int]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @classmethod
     def from_tokenizer(cls, tokenizer: PreTrainedTokenizerBase) -> ChatTemplate:
@@ -104,13 +108,25 @@ class ChatTemplate:
     def encode(self, chat: Chat) -> Conversation:
         """Returns the token ids and the span of *chat*.
 
-        Raises `SpanError` if the texts of *chat* cannot be encoded, or if the template changes the reply.
+        Raises `SpanError` if the texts of *chat* cannot be encoded, or if the template changes the reply. A tokenizer
+        that normalizes text may make a control token of other signs, such as full-width ones. Such a text cannot be
+        encoded either: the conversation must hold the control tokens that the template writes, and no others.
         """
         try:
             "".join((chat.system, chat.user, chat.reply)).encode()
         except UnicodeEncodeError as error:
             raise SpanError("bad_text", "the text holds a lone surrogate, which no token stands for") from error
         (system, user, reply), escaped = self._escaped(chat.system, chat.user, chat.reply)
+        conversation = replace(self._conversation(system, user, reply), escaped=escaped)
+        if (shape := bool(system)) not in self.own:
+            trial = self._conversation(_TRIAL.system if shape else "", _TRIAL.user, _TRIAL.reply)
+            self.own[shape] = [token for token in trial.ids if token in self.control]
+        if [token for token in conversation.ids if token in self.control] != self.own[shape]:
+            raise SpanError("bad_text", "the tokenizer makes a control token of a text that does not spell it")
+        return conversation
+
+    def _conversation(self, system: str, user: str, reply: str) -> Conversation:
+        """Returns the token ids and the span of a chat whose texts hold no control token as it is spelled."""
         prompt = self._written(system, user).rstrip()
         full = self._written(system, user, reply)
         start, end = len(prompt), len(full) - len(self.ending)
@@ -124,7 +140,7 @@ class ChatTemplate:
         last = next((index for index in range(first, len(ids)) if ends[index] > end and ids[index] in self.control), 0)
         if not 1 <= first <= last:
             raise SpanError("bad_span", "the template writes no end-of-turn token after the reply")
-        return Conversation(tuple(ids[: last + 1]), first, last, escaped)
+        return Conversation(tuple(ids[: last + 1]), first, last, 0)
 
     def _probed(self) -> ChatTemplate:
         """Returns a copy of this template with its *ending* filled in.
@@ -132,13 +148,13 @@ class ChatTemplate:
         The ending is the common end of two trial chats that differ only in their one-character reply. Raises
         `SpanError` if the template leaves a message out or changes a reply.
         """
-        system, user = "What is to be done.", "What is known."
+        system, user = _TRIAL.system, _TRIAL.user
         prompt, first, second = self._written(system, user), *(self._written(system, user, reply) for reply in "01")
         if system not in prompt or user not in prompt:
             raise SpanError("bad_span", "the chat template leaves a message out")
         shared = takewhile(lambda pair: pair[0] == pair[1], zip(reversed(first), reversed(second), strict=False))
         template = replace(self, ending=first[len(first) - len(list(shared)) :])
-        template.encode(Chat(system, user, "0"))
+        template.encode(_TRIAL)
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained.cache import hint
+from gre_bench.core.pretrained.cache import hint, refuse_changed
 from gre_bench.core.records import digest
 from gre_bench.lm import adapter_folder
 
@@ -30,7 +30,7 @@ Quantisation = Literal["none", "nf4"]
 _DIGESTED = (
     *("config.json", "*.safetensors", "*.safetensors.index.json"),
     *("tokenizer*", "special_tokens_map.json", "added_tokens.json", "chat_template*", "vocab.*", "merges.txt"),
-    "*.model",
+    *("*.model", "additional_chat_templates/*"),
 )
 
 
@@ -118,6 +118,7 @@ def open_weights(
     if absent := sorted([*loaded["missing_keys"], *(str(key) for key in loaded["mismatched_keys"])]):
         raise LMError(f"evaluation LM {base}: the files lack {len(absent)} weights of the model, such as {absent[0]}")
     model_digest = base_digest = folder_digest(base)
+    refuse_changed(base, base_digest)
     if adapter is not None:
         if adapter.base_digest not in (None, base_digest):
             raise LMError(f"evaluation LM {folder}: its base {base} is not the one it was trained on; use that one")
@@ -180,7 +181,7 @@ def folder_digest(folder: Path) -> str:
     contents = []
     for path in files:
         with path.open("rb") as stream:
-            contents.append([path.name, hashlib.file_digest(stream, "sha256").hexdigest()])
+            contents.append([path.relative_to(folder).as_posix(), hashlib.file_digest(stream, "sha256").hexdigest()])
     return digest(contents)
 
 

@@ -59,6 +59,7 @@ class Entry:
     - *references*: the human reviews that candidates are scored against.
     - *responses*: candidate id → review, for candidates other than the human baseline.
     - *synopses*: kind of synopsis → its text, or the reason why the text is missing.
+    - *human_is_reference*: whether models and controls are scored against *human*, too.
     """
 
     paper: Paper
@@ -66,6 +67,12 @@ class Entry:
     references: tuple[Response, ...]
     responses: Mapping[str, Response]
     synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
+    human_is_reference: bool = False
+
+    def references_of(self, candidate: Candidate) -> tuple[Response, ...]:
+        """Returns the references of *candidate*. A review by the human candidate is none for itself or its changes."""
+        apart = self.human_is_reference and candidate.kind in ("model", "control")
+        return (self.human, *self.references) if apart else self.references
 
 
 UNREFERENCED = Response(NO_REFERENCE, "", {})
@@ -107,7 +114,7 @@ def plan(
         for candidate in candidates
         for response in (response_of(entries, index, candidate, generic),)
         for elsewhere in (_elsewhere(entry, candidate, response, moved or {}),)
-        for reference in (entry.references if recipe.needs_reference else (UNREFERENCED,))
+        for reference in (entry.references_of(candidate) if recipe.needs_reference else (UNREFERENCED,))
     ]
 
 

@@ -35,7 +35,7 @@ from gre_bench.lm.protocol import EvaluationLM, checked
 from gre_bench.prompts.library import address
 
 RAW_CUT = 10_000
-"""An original review is cut to this many characters, as in the authors' code."""
+"""The authors' code cuts an original review to this many characters. Here, white space before its text goes first."""
 
 Parts = tuple[tuple[str, Prediction], ...]
 """The predictions that make a score, each with its content address."""
@@ -164,7 +164,8 @@ def _empty(recipe: Recipe, parts: Parts) -> str | None:
 
 def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
     if case.source == "review":
-        return _folded(text, settings)[:RAW_CUT]
+        whole = _folded(text, settings)
+        return whole if len(whole) <= RAW_CUT else whole.lstrip()[:RAW_CUT]
     return judgments.prepared(text, settings.form, settings.ascii_fold)
 
 

@@ -5,32 +5,42 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from gre_bench.catalogs.domains import GIVEN
 from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import files_in, regular
 from gre_bench.core.judgments import count
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import Judgments, Paper, Review
+from gre_bench.core.settings import LICENCE
 from gre_bench.ingest.records.merge_index import UNKNOWN, Imported
 from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.pipeline.import_summary import described
 from gre_bench.store import Store, now
 from gre_bench.store.queries.ingest import PAPERS, REVIEWS
 from gre_bench.store.queries.writing import JUDGMENTS
 
 EXAMPLES = 3
+UNKNOWN_LICENCE = "unknown"
+"""Takes back the licence that an earlier import stated."""
 Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 """A named query and its rows or parameters, an argument of `Store.write`."""
 
 
-def import_papers(store: Store, run_id: str, path: Path, rows: range | None = None) -> dict[str, Any]:
-    """Imports the papers in the file *path*; returns the report of `keep`. *rows*: import only these rows."""
+def import_papers(
+    store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None
+) -> dict[str, Any]:
+    """Imports the papers in the file *path*; returns the report of `keep`.
+
+    *rows*: import only these rows. *licence*: as in `keep`.
+    """
     known = {paper.paper_id: paper for paper in known_papers(store)}
-    return keep(store, run_id, path, "papers", papers_from(path, known, rows))
+    return keep(store, run_id, path, "papers", papers_from(path, known, rows), licence=licence)
 
 
 def import_reviews(
@@ -43,6 +53,7 @@ def import_reviews(
     make_papers: bool = False,
     only: bool = False,
     epoch: int | None = None,
+    licence: str | None = None,
 ) -> dict[str, Any]:
     """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 
@@ -52,6 +63,7 @@ def import_reviews(
     - *writer*: the writer to assume for judgments without a named writer.
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
+    - *licence*: as in `keep`.
 
     Raises `SourceError` if *by* is given, every row names a candidate, and not all of them are *by*. With *only*, this
     is no error.
@@ -64,7 +76,7 @@ def import_reviews(
             f"{path.name} names its candidates itself, in its column candidate ({listed(imported.named)}): "
             "leave out --as and --human"
         )
-    report = keep(store, run_id, path, "reviews", imported)
+    report = keep(store, run_id, path, "reviews", imported, licence=licence)
     return report | {"judged": described(store, imported.reviews, imported.judgments, known)}
 
 
@@ -87,9 +99,9 @@ def row_range(text: str | None) -> range | None:
     """
     if text is None:
         return None
-    match = re.fullmatch(r"(\d+):(\d+)", text)
+    match = re.fullmatch(r"(\d{1,12}):(\d{1,12})", text)
     if match is None:
-        raise SettingsError(f"rows {text!r} are not written as FIRST:END, such as 0:300")
+        raise SettingsError(f"rows {text!r:.60} are not written as FIRST:END, such as 0:300")
     rows = range(int(match[1]), int(match[2]))
     if not rows:
         raise SettingsError(f"rows {text!r} hold no row: END is the first row left out, so write it above FIRST")
@@ -114,12 +126,15 @@ def keep(
     imported: Imported,
     domain: str | None = None,
     before: Sequence[Step] = (),
+    licence: str | None = None,
 ) -> dict[str, Any]:
     """Stores the records *imported* from the file *path*, records the import, and returns a report.
 
     - *kind*: what the file holds, such as ``reviews``.
     - *domain*: the domain that the file states, if any.
     - *before*: steps for `Store.write` that run first, in the same transaction.
+    - *licence*: the licence of all texts of the file, of known ones too; ``unknown`` takes back an earlier statement,
+      None states nothing. Releases withhold texts without a licence.
 
     The report counts records and refused rows. Refused rows are also written to a file, which the report names.
     """
@@ -137,6 +152,8 @@ def keep(
         "ignored_columns": list(imported.ignored_columns),
         "notes": list(imported.notes),
         "refusals_file": _write_refusals(store, run_id, path, imported),
+        "licence": licence,
+        "licence_line": _licence_line(licence, kind),
     }
     entry = {
         "run_id": run_id,
@@ -155,9 +172,40 @@ def keep(
         ("add_reviews", imported.reviews),
         ("add_judgments", [judged(item) for item in imported.judgments]),
         ("add_synopses", [asdict(item) | {"writer": GIVEN} for item in imported.synopses]),
+        *_stating(licence, imported),
         ("add_import", entry),
     )
     return report
+
+
+def _stating(licence: str | None, imported: Imported) -> Iterator[Step]:
+    """Yields the steps for `Store.write` that state the *licence* of the papers and reviews of a file (see `keep`)."""
+    for kind, ids in (("paper", sorted(imported.paper_ids)), ("review", sorted(imported.review_ids))):
+        if licence == UNKNOWN_LICENCE:
+            yield "forget_licences", {"kind": kind, "item": ids}
+        elif licence is not None:
+            yield "add_licences", [{"kind": kind, "item": item, "licence": licence} for item in ids]
+
+
+def stated_licence(text: str | None) -> str | None:
+    """Returns *text*, the name of a licence; raises `SettingsError` if it has not the form of one."""
+    if text is not None and not re.fullmatch(LICENCE, text):
+        raise SettingsError(
+            f"licence {text!r} is not a name such as CC BY 4.0: up to 100 printable characters, without a comma"
+        )
+    return text
+
+
+def _licence_line(licence: str | None, kind: str) -> str | None:
+    """Returns a line for users: what the *licence* of the imported texts means for releases.
+
+    Returns None for notes, each of which states its own licence, if *licence* is None.
+    """
+    if licence is None and kind == "notes":
+        return None
+    if licence in (None, UNKNOWN_LICENCE):
+        return "licence: unknown, so releases withhold these texts; --licence states it"
+    return f"licence: {licence}; releases {'include' if may_publish(licence) else 'withhold'} texts under it"
 
 
 def judged(judgments: Judgments) -> dict[str, Any]:
@@ -206,11 +254,11 @@ def file_sha256(path: Path) -> str:
     """Returns the SHA-256 of the file or folder *path*, in hex.
 
     For a folder, a list of the digests of its files is made, in the format of ``sha256sum``. The SHA-256 of this list
-    is returned.
+    is returned. Links in the folder are not followed.
     """
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if file.is_file())
+        files = files_in(path)[0]
         lines = "".join(f"{file_sha256(file)}  {file.relative_to(path).as_posix()}\n" for file in files)
         return hashlib.sha256(lines.encode()).hexdigest()
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, UnfinishedError
+from gre_bench.core.incoming import limited
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
@@ -32,26 +33,45 @@ from gre_bench.tasks.protocol import Steps
 
 
 def import_candidate(
-    store: Store, job: Job, run: Steps, file: Path, name: str, writer: str | None = None, replace: bool = False
+    store: Store,
+    job: Job,
+    run: Steps,
+    file: Path,
+    name: str,
+    writer: str | None = None,
+    replace: bool = False,
+    licence: str | None = None,
 ) -> tuple[Job, dict[str, Any]]:
     """Imports the reviews in *file* as reviews of the candidate *name*, while holding the edition's lock.
 
     Returns the job that scores this candidate, and the report. Parameters and errors are as in `import_own_reviews`.
     """
     with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
-        report = import_own_reviews(store, job, run, progress.status["run_id"], file, name, writer, replace)
+        with limited(job.settings.inputs.memory, job.settings.inputs.seconds):
+            report = import_own_reviews(
+                store, job, run, progress.status["run_id"], file, name, writer, replace, licence
+            )
         job = changed(job, candidates=(name,), limit=limit_of(store))
         progress.end("done")
     return job, report
 
 
 def import_own_reviews(
-    store: Store, job: Job, run: Steps, run_id: str, file: Path, name: str, writer: str | None, replace: bool
+    store: Store,
+    job: Job,
+    run: Steps,
+    run_id: str,
+    file: Path,
+    name: str,
+    writer: str | None,
+    replace: bool,
+    licence: str | None = None,
 ) -> dict[str, Any]:
     """Stores the reviews in *file* as reviews of the candidate *name*; returns a report.
 
     - *writer*: the writer to assume for judgments without a named writer.
     - *replace*: whether the new reviews replace the candidate's earlier reviews.
+    - *licence*: as in `gre_bench.pipeline.intake.keep`.
 
     The report says how many sampled papers have a review, and names those that have none. Raises `UnfinishedError` if
     the edition has no board. Raises `SettingsError` or `SourceError` if the reviews cannot be ranked. After any of
@@ -76,7 +96,8 @@ def import_own_reviews(
             f"{file.name} has no review of a paper of {store.key}: {_mismatch(store, imported, sampled)}"
         )
     judged_by = _judges(store, job, run, [reviews[paper] for paper in matched], imported, replace)
-    report = keep(store, run_id, file, "reviews", imported, before=forgetting(store, name) if replace else ())
+    before_it = forgetting(store, name) if replace else ()
+    report = keep(store, run_id, file, "reviews", imported, before=before_it, licence=licence)
     store.copy_for_readers()
     lacking = sorted(paper for paper in sampled if paper not in reviews)
     return report | {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
+from typing import Any
 
 from gre_bench.catalogs.domains import GIVEN, Part, domain_of
 from gre_bench.changes.catalog import is_changed
@@ -22,6 +23,7 @@ from gre_bench.metrics.chance import Moved, moved_responses
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.learnt import Learnt, learnt_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Row, Store, now
@@ -30,8 +32,6 @@ from gre_bench.store.queries.plan import DRAW, PLANNED_CANDIDATES, SAMPLE
 from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import EXTRACTIVE
-
-DRAW_FIELDS = ("papers", "seed", "min_reviews", "roles", "candidate_slot", "reference_slots")
 
 
 @dataclass(slots=True)
@@ -43,7 +43,8 @@ class Work:
     - *lm_id*: the identity of the evaluation LM.
     - *writer*: the identity of the writer whose judgments are scored.
     - *papers*: the number of planned papers.
-    - *sampled*: the number of papers in the sample; a pilot plans fewer.
+    - *sampled*: the number of papers in the sample; a pilot plans fewer. A validation does not count those learnt.
+    - *learnt*: the papers that the evaluation LM or the writer was learnt from; a validation leaves them out.
     - *notes*: remarks for users.
     """
 
@@ -53,6 +54,7 @@ class Work:
     writer: str
     papers: int
     sampled: int
+    learnt: Learnt
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -77,10 +79,11 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
         sampled = draw(papers, known_reviews(store), settings)
-        fields = {name: getattr(settings, name) for name in DRAW_FIELDS}
-        fields["reference_slots"] = list(settings.reference_slots)
         store.write(
-            ("add_draw", fields | {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}),
+            (
+                "add_draw",
+                drawn_by(settings) | {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()},
+            ),
             ("add_sample", sampled.roles),
         )
         notes += sampled.notes
@@ -89,6 +92,21 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     _same_papers(store, settings)
     late = len(papers) - stored["known"]
     return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])
+
+
+_SETTING = {"reference_count": "references"}
+"""Columns of the table ``draws`` that have another name than their setting, which is a reserved word of SQL."""
+
+
+def drawn_by(settings: EditionSettings) -> dict[str, Any]:
+    """Returns the settings that decide a draw, as the table ``draws`` holds them."""
+    names = ("papers", "seed", "roles", "candidate_slot")
+    return {name: getattr(settings, name) for name in names} | {
+        "reference_count": str(settings.references),
+        "min_reviews": settings.fewest_reviews,
+        "reference_slots": list(settings.reference_slots),
+        "avoid_learnt": list(settings.avoid_learnt),
+    }
 
 
 def _same_papers(store: Store, settings: EditionSettings) -> None:
@@ -107,20 +125,19 @@ def _same_papers(store: Store, settings: EditionSettings) -> None:
 
 
 def _same_draw(key: str, settings: EditionSettings, stored: Row) -> None:
-    for name in DRAW_FIELDS:
-        wanted = getattr(settings, name)
-        wanted = list(wanted) if isinstance(wanted, tuple) else wanted
+    for name, wanted in drawn_by(settings).items():
         if wanted != stored[name]:
+            setting = _SETTING.get(name, name)
             raise SettingsError(
-                f"edition {key} was drawn with {name} = {stored[name]}, the settings ask for {wanted}; "
+                f"edition {key} was drawn with {setting} = {stored[name]}, the settings ask for {wanted}; "
                 "a drawn sample never changes: set edition.sample to a new name for another one"
             )
 
 
-def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
+def sampled_papers(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[Paper]:
     """Returns the first *limit* papers of the sample, in the sample's order; None means all.
 
-    Abstracts and texts that were read from PDFs are filled in.
+    Abstracts and texts that were read from PDFs are filled in. *without*: ids of papers to leave out.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     for row in store.rows(TEXTS):
@@ -129,7 +146,7 @@ def sampled_papers(store: Store, limit: int | None = None) -> list[Paper]:
             paper, abstract=paper.abstract or row["abstract"], text=row["text"] or paper.text
         )
     order = [row["paper_id"] for row in store.rows(SAMPLE) if row["role"] == "candidate"]
-    return [papers[paper_id] for paper_id in order][:limit]
+    return [papers[paper_id] for paper_id in order if paper_id not in without][:limit]
 
 
 def sample(
@@ -138,6 +155,7 @@ def sample(
     judgments_by: str | None = None,
     assw_by: str | None = None,
     parts: Sequence[Part] = ("abstract",),
+    without: Container[str] = (),
 ) -> list[Entry]:
     """Returns an entry per sampled paper, with all its responses and synopses.
 
@@ -146,6 +164,7 @@ def sample(
     - *reviewers*: candidate → identity as a writer, for each candidate that is asked for reviews.
     - *judgments_by*, *assw_by*: the identities of the writers of judgments and of ASSW.
     - *parts*: the parts of an item, such as its abstract, that make its synopsis.
+    - *without*: ids of papers to leave out.
     """
     judged: dict[str, dict[str, str]] = defaultdict(dict)
     for row in store.rows(JUDGMENTS):
@@ -166,12 +185,21 @@ def sample(
         row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
     categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
+    every_reference = store.rows(DRAW)[0]["reference_count"] == "all"
     roles: dict[str, list[Response]] = {}
     for row in store.rows(SAMPLE):
         roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
     return [
-        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, assw, categories, parts))
+        Entry(
+            paper,
+            human,
+            tuple(references),
+            by_candidate[paper.paper_id],
+            synopses(paper, assw, categories, parts),
+            every_reference,
+        )
         for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
+        if paper.paper_id not in without
     ]
 
 
@@ -249,7 +277,8 @@ def plan_pairs(
     ]
     _scorable(store.key, planned, {metric: signatures[metric] for metric in scoring.metrics})
     add_plan(store, job, run_id, planned, signatures, candidates, list(chain.from_iterable(moved.values())))
-    return Work(planned, signatures, identity.lm_id, writer, min(job.limit or len(entries), len(entries)), len(entries))
+    planned_papers, learnt = min(job.limit or len(entries), len(entries)), learnt_papers(store, job.settings, writer)
+    return Work(planned, signatures, identity.lm_id, writer, planned_papers, len(entries), learnt, learnt.notes)
 
 
 def _awaiting(entry: Entry, writer: str) -> Entry:

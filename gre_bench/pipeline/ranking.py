@@ -23,7 +23,9 @@ from gre_bench.core.metrics import SPECIFIC, recipe_of
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.venues import venue_of
+from gre_bench.lm.catalog import base_of
 from gre_bench.metrics.logprobs import RAW_CUT
+from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, rank_statistics
@@ -52,10 +54,11 @@ PER_TOKENS = 1_000_000
 """Prices are listed per this many tokens."""
 
 
-def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) -> None:
+def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow], learnt: Learnt) -> None:
     """Stores which LMs may have been trained on the edition's reviews, and in which group each candidate is ranked.
 
-    The LMs are the candidates, and the LMs that make the scores of *signatures*.
+    The LMs are the candidates, and the LMs that make the scores of *signatures*. *learnt*: the papers that the
+    evaluation LM and the writer were learnt from here.
     """
     known, day = models.load(job.settings.writing.models), released(job.settings)
     roles: dict[tuple[Role, str], None] = {}
@@ -65,7 +68,14 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow]) 
     for row in signatures:
         for role, name in lms_behind(row).items():
             roles[role, name] = None
-    rows = [asdict(exposure(role, name, known, day)) for role, name in roles]
+    own = {(role, each.name): (each, len(papers), learnt.asked) for role, (each, papers) in learnt.by_role.items()}
+    base = base_of(job.settings.evaluation_lm)
+    rows = []
+    for role, name in roles:
+        register = own.get((role, name))
+        rows.append(
+            asdict(exposure(role, name, known, day, register, base if register and role == "evaluation_lm" else None))
+        )
     board = job.settings.board
     grouped = [
         {"candidate_id": name, "group_name": group_of(name, board.groups), "note": board.notes.get(name)}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.core.incoming import check_name, irregular, limited
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import Settings, SourceSettings
 from gre_bench.core.terminal import counted
@@ -51,15 +52,15 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
     sources = settings.sources
     rows = row_range(sources.rows)
     reports = []
-    if sources.notes or sources.snapshot:
-        reports.append(import_notes(store, run_id, settings.edition.edition, sources))
-    if sources.papers:
-        reports.append(import_papers(store, run_id, sources.papers))
-    if sources.reviews:
-        make_papers = sources.papers_from_reviews
-        reports.append(
-            import_reviews(store, run_id, sources.reviews, sources.reviews_by, sources.writer, rows, make_papers)
-        )
+    with limited(settings.inputs.memory, settings.inputs.seconds):
+        if sources.notes or sources.snapshot:
+            reports.append(import_notes(store, run_id, settings.edition.edition, sources))
+        if sources.papers:
+            reports.append(import_papers(store, run_id, sources.papers, licence=sources.licence))
+        if sources.reviews:
+            make_papers = sources.papers_from_reviews
+            how = (sources.reviews_by, sources.writer, rows, make_papers)
+            reports.append(import_reviews(store, run_id, sources.reviews, *how, licence=sources.licence))
     for report in reports:
         if report["refused"]:
             first = report["refusals"][0]
@@ -72,11 +73,14 @@ def import_sources(store: Store, run_id: str, settings: Settings) -> list[dict[s
     return reports
 
 
-def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSettings) -> dict[str, Any]:
+def import_notes(
+    store: Store, run_id: str, edition: Edition, sources: SourceSettings, licence: str | None = None
+) -> dict[str, Any]:
     """Makes or copies a snapshot of the notes, PDFs and texts that *sources* name, and imports its papers and reviews.
 
     Returns the report of the import with counts added. A fetched snapshot holds several versions of a review. The
     version before the rebuttal is imported (see `gre_bench.ingest.records.review_versions`).
+    *licence*: as in `keep`, for the notes that state none.
     """
     venue = venue_of(edition.venue, edition.year)
     check_verified(venue, sources.unverified_venue)
@@ -89,7 +93,11 @@ def import_notes(store: Store, run_id: str, edition: Edition, sources: SourceSet
         confirm_form(venue, notes)
     known = {paper.paper_id: paper for paper in known_papers(store)}
     imported = new_records(notes, known, {review.review_id: review for review in known_reviews(store)})
-    report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported)
+    if licence is not None:
+        stating = provenance.licences(snapshot, imported.paper_ids | imported.review_ids).keys()
+        imported.paper_ids -= stating
+        imported.review_ids -= stating
+    report = keep(store, run_id, sources.notes or snapshot.folder / NOTES, "notes", imported, licence=licence)
     store.write(
         ("add_snapshot", {"digest": snapshot.digest, "path": snapshot.folder.name, "imported_at": now()}),
         ("add_review_versions", provenance.versions(snapshot, {review.review_id for review in notes.reviews})),
@@ -170,7 +178,7 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
             raise no_file(file)
     if sources.pdfs is not None and not sources.pdfs.is_dir():
         raise SourceError(f"no folder {sources.pdfs}; PDFs lie in a folder as <paper id>.pdf")
-    pdfs = {file.stem: file for file in sorted(sources.pdfs.glob("*.pdf"))} if sources.pdfs else {}
+    pdfs = _pdfs(sources.pdfs) if sources.pdfs else {}
     whole = hashlib.sha256()
     for file in (sources.notes, sources.texts, *pdfs.values()):
         if file:
@@ -190,6 +198,20 @@ def freeze(store: Store, edition: Edition, sources: SourceSettings, remarks: Seq
         notes = read_notes_file(sources.notes)
         source = f"files: {sources.notes.name}"
         return make_snapshot(folder, edition, notes, pdfs=pdfs, texts=texts, source=source, remarks=remarks)
+
+
+def _pdfs(folder: Path) -> dict[str, Path]:
+    """Returns {paper id: path of its PDF} for the regular files ``*.pdf`` of *folder*.
+
+    Raises `SourceError`, which names each of them, if links, pipes or devices are among them.
+    """
+    files = sorted(folder.glob("*.pdf"))
+    for file in files:
+        check_name(file)
+    refused = [f"{file.name}: {reason}" for file in files if (reason := irregular(file))]
+    if refused:
+        raise SourceError(f"{folder} holds what is not read: {'; '.join(refused)}; put the PDFs themselves there")
+    return {file.stem: file for file in files}
 
 
 def snapshots(store: Store) -> Path:

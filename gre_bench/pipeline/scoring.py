@@ -13,11 +13,12 @@ from gre_bench import stats
 from gre_bench.core.controls import OTHER_PAPER
 from gre_bench.core.errors import Clash
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import HUMAN, Case, Problem, Score, SpanLogprob
+from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.logprobs import needed
 from gre_bench.metrics.scoring import MetricWork, Scored
 from gre_bench.pipeline.backends import backends
+from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
@@ -190,15 +191,18 @@ def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
-def store_separation(store: Store, signature_id: str) -> None:
+def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None:
     """Stores how well the metric tells a human review of the same paper from a human review of another paper.
 
-    The figure is the AUC of the two sets of scores. If there are too few scores for an interval, the stored AUC is
-    deleted.
+    The figure is the AUC of the two sets of scores. Papers that its evaluation LM or its writer was *learnt* from are
+    left out. If there are too few scores for an interval, the stored AUC is deleted.
     """
+    signature_id, left_out = signature.signature_id, learnt.papers_of(signature.evaluation_lm, signature.writer)
     same, other = (
-        store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name) for name in (HUMAN, OTHER_PAPER)
-    )
+        [row for row in store.rows(SCORED_PAIRS, signature_id=signature_id, candidate_id=name)
+         if row["paper_id"] not in left_out]
+        for name in (HUMAN, OTHER_PAPER)
+    )  # fmt: skip
     if len({row["paper_id"] for row in same}) < 2 or len(other) < 2:
         store.write(("clear_separation", {"signature_id": signature_id}))
         return
@@ -208,4 +212,5 @@ def store_separation(store: Store, signature_id: str) -> None:
         [row["value"] for row in other],
         [row["paper_id"] for row in other],
     )
-    store.write(("put_separation", asdict(auc) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER}))
+    store.write(("put_separation", asdict(auc) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER,
+                 "left_out": len(left_out)}))  # fmt: skip

@@ -4,23 +4,33 @@ There is one JSON file per signature and edition. Validations write it to the fo
 Further records are shipped in the folder ``data``. An edition that is scored under a record's signature shows the
 record's verdict. A metric without a record that passes is unvalidated. If an edition's own validation is undecided,
 records of other editions decide: the verdict is a failure if one of them fails, else a pass if one of them passes.
+
+The gate of a year's board publishes the boards of metrics whose verdict is pass or undecided. Undecided means that no
+change failed, and that for some change there were too few papers, or no way to make it. Such a board is published,
+marked as unvalidated. The setting release.unvalidated decides about a metric that failed or has no record.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import StoreError
+from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Signature, digest
 from gre_bench.core.resources import resource
-from gre_bench.core.settings import ValidationSettings
+from gre_bench.core.settings import Settings, ValidationSettings
+from gre_bench.core.terminal import counted
+from gre_bench.metrics.signing import signed_writer
+from gre_bench.pipeline.learnt import Learnt
 from gre_bench.stats.verdicts import Verdict, overall
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
+from gre_bench.writing.catalog import by_rule
+from gre_bench.writing.rules.writer import RuleTextWriter
 
 SHIPPED = resource("data", "validations")
 
@@ -38,6 +48,9 @@ class ValidationRecord:
     - *made_by*: change → who made it: ``rule`` or the name of a writer.
     - *papers*: the smallest number of papers behind an effect.
     - *rules*: the margins and the bootstrap settings behind the verdict.
+    - *registers*: what the evaluation LM and the writer were learnt from: name → digest of the register that the papers
+      were checked against, or ``unknown``.
+    - *left_out*: the number of papers that were left out because one of them was learnt from these.
     """
 
     signature_id: str
@@ -50,6 +63,8 @@ class ValidationRecord:
     made_by: dict[str, str] = field(default_factory=dict)
     papers: int | None = None
     rules: dict[str, Any] = field(default_factory=dict)
+    registers: dict[str, str] = field(default_factory=dict)
+    left_out: int = 0
 
 
 def write_validation_record(
@@ -59,12 +74,14 @@ def write_validation_record(
     effects: Sequence[Mapping[str, Any]],
     untried: Sequence[str],
     settings: ValidationSettings,
+    learnt: Learnt,
 ) -> ValidationRecord:
     """Writes the validation record of *signature* into the folder *state*, and returns it.
 
     - *edition*: the validated edition; its earlier record is replaced.
     - *effects*: one row per change that was made (`EffectRow`).
     - *untried*: the changes that were not made; each counts as undecided.
+    - *learnt*: the papers that were left out because the evaluation LM or the writer was learnt from them.
     """
     changes: dict[str, Verdict] = dict.fromkeys(untried, "undecided")
     changes = {row["change"]: row["verdict"] for row in effects} | changes
@@ -75,6 +92,9 @@ def write_validation_record(
     usual = ValidationSettings()
     unusual = [f"{name} {rules[name]}" for name in ("margin", "smallest") if rules[name] != getattr(usual, name)]
     detail += f" by {', '.join(unusual)}" if unusual else ""
+    detail += f"; {counted(len(learnt.papers), 'learnt paper')} left out" if learnt.papers else ""
+    unread = [name for name, register in learnt.registers.items() if register == "unknown"]
+    detail += f"; unknown what {' and '.join(unread)} was learnt from" if unread else ""
     detail += f"; not {', '.join(wanting)}" if wanting else ""
     record = ValidationRecord(
         signature.signature_id,
@@ -87,6 +107,8 @@ def write_validation_record(
         {row["change"]: row["made_by"] for row in effects},
         papers,
         rules,
+        learnt.registers,
+        len(learnt.papers),
     )
     folder = state / "validations" / edition
     folder.mkdir(parents=True, exist_ok=True)
@@ -122,44 +144,91 @@ def validation_record(state: Path, signature_id: str, edition: str | None = None
         for file in (*folder.glob(f"{signature_id}.json"), *folder.glob(f"*/{signature_id}.json")):
             record = _read(file)
             by_edition[record.edition] = record
+    return _deciding(by_edition.values(), edition)
+
+
+def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
+    """Returns the one of *records*, one an edition, that decides in *edition*; None without records."""
 
     def weight(record: ValidationRecord) -> tuple[int, float]:
         own = record.edition == edition and record.verdict != "undecided"
         order = -1 if own else ("fail", "pass", "undecided").index(record.verdict)
         return order, -datetime.fromisoformat(record.validated_at).timestamp()
 
-    return min(by_edition.values(), key=weight, default=None)
+    return min(records, key=weight, default=None)
 
 
-def known_for(state: Path, metric: str, evaluation_lm: str, writer: str | None) -> bool:
-    """Returns whether there is a validation record of *metric* with this evaluation LM and this writer.
+def verdicts(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Returns what is known of the validation of each signature of an edition's board.
 
-    Only names are compared, not whole signatures. *writer*: None means any writer.
+    *signatures*: rows with metric and signature_id. A returned row has metric, signature_id, verdict and detail. The
+    verdict is that of `validation_record`, or ``missing`` if there is no record.
     """
-    records = (_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json"))
-    return any(
-        record.signature["metric"] == metric
-        and record.signature["evaluation_lm"] == evaluation_lm
-        and (writer is None or str(record.signature["writer"]).startswith(writer))
-        for record in records
-    )
+    return [
+        {"metric": row["metric"], "signature_id": row["signature_id"]}
+        | _known(validation_record(state, row["signature_id"], edition))
+        for row in signatures
+    ]
 
 
-def unproven(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[Row]:
-    """Returns the rows of *signatures* whose metric failed validation or was never validated.
+def expected_verdicts(settings: Settings, state: Path) -> list[dict[str, Any]]:
+    """Returns what `verdicts` will say of each metric of *settings*, before anything is written or scored.
 
-    *signatures*: the rows of an edition's board. A returned row has metric, signature_id, verdict and detail. The
-    verdict is ``fail``, or ``missing`` if there is no record. Signatures with an undecided record are left out.
+    A row has metric, verdict and detail. The names of metric, evaluation LM and writer are compared, not whole
+    signatures, which need the evaluation LM's weights.
     """
-    rows: list[Row] = []
-    for row in signatures:
-        record = validation_record(state, row["signature_id"], edition)
-        named = {"metric": row["metric"], "signature_id": row["signature_id"]}
-        if record is None:
-            rows.append(named | {"verdict": "missing", "detail": "never validated"})
-        elif record.verdict == "fail":
-            rows.append(named | {"verdict": "fail", "detail": f"{record.detail}, on {record.edition}"})
+    records = [_read(file) for folder in (SHIPPED, state / "validations") for file in folder.glob("**/[!.]*.json")]
+    rows: list[dict[str, Any]] = []
+    for metric in settings.scoring.metrics:
+        scorer, writer = _names(settings, metric)
+        known = {
+            record.edition: record
+            for record in records
+            if record.signature["metric"] == metric
+            and str(record.signature["evaluation_lm"]).startswith(scorer or "")
+            and str(record.signature["writer"]).startswith(writer or "")
+        }
+        rows.append({"metric": metric} | _known(_deciding(known.values(), settings.edition.edition.key)))
     return rows
+
+
+def gate(row: Mapping[str, Any], settings: Settings) -> str:
+    """Returns a line for users: the verdict of *row* (see `verdicts`), and what ``gre-bench year`` does then."""
+    marked = "publishes its board, marked as unvalidated"
+    does = {
+        "pass": "publishes its board",
+        "undecided": marked,
+        "fail": {"hide": "leaves its board out of the release", "refuse": "publishes nothing", "show": marked}[
+            settings.release.unvalidated
+        ],
+        "missing": "validates it before it publishes",
+    }[row["verdict"]]
+    known = row["detail"] if row["verdict"] == "missing" else f"{row['verdict']} ({row['detail']})"
+    return f"{row['metric']}: {known}; gre-bench year {does}"
+
+
+def _known(record: ValidationRecord | None) -> dict[str, Any]:
+    if record is None:
+        return {"verdict": "missing", "detail": "no validation known with this evaluation LM and writer"}
+    return {"verdict": record.verdict, "detail": f"{record.detail}, on {record.edition}"}
+
+
+def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
+    """Returns the names of the evaluation LM and of the writer in the signature of *metric*, as far as they are known.
+
+    The writer's name is only the start of its identity if it is an LM. None: any.
+    """
+    recipe, scoring, lm, embedder = recipe_of(metric), settings.scoring, settings.evaluation_lm, settings.embedder
+    scorer = {
+        "evaluation_lm": lm.folder.name if lm.folder else lm.served_model or lm.backend,
+        "embedder": embedder.folder.name if embedder.folder else embedder.backend,
+        "writer": scoring.examiner,
+        "nothing": None,
+    }[recipe.asks]
+    writer = scoring.writer or settings.writing.judgments
+    if writer and by_rule(writer):
+        writer = RuleTextWriter(writer).identity("judgments")
+    return scorer, signed_writer(recipe, writer or "") or None
 
 
 def _read(file: Path) -> ValidationRecord:

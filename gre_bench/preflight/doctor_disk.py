@@ -43,7 +43,8 @@ def disk(settings: Settings, state: Path) -> Iterator[Finding]:
 def bytes_needed(settings: Settings, state: Path) -> int:
     """Returns the most bytes that a fetch and a refresh with *settings* will add to the folder *state*."""
     edition, writing, sources = settings.edition, settings.writing, settings.sources
-    pairs = edition.papers * (1 + len(CONTROLS) + len(writing.candidates)) * 2 * len(settings.scoring.with_chance)
+    pairs = edition.papers * edition.likely_pairs(len(CONTROLS) + len(writing.candidates))
+    pairs *= len(settings.scoring.with_chance)
     reviewers = [name for name in writing.candidates if not by_rule(name)]
     texts = len(reviewers) + (len(reviewers) + 3 if writing.judgments and not by_rule(writing.judgments) else 0)
     fetched = 0 if sources.papers or sources.texts or sources.snapshot else edition.papers * PDF

@@ -13,6 +13,7 @@ from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Paper, Prediction
 from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
 from gre_bench.preflight.doctor import Check, Finding
 from gre_bench.prompts.conditions import guided
 from gre_bench.writing.catalog import by_rule
@@ -90,6 +91,20 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
         yield Finding("embedder", "ok", f"{settings.embedder.backend}, vectors of {vectors.shape[-1]} dimensions")
 
 
+def learnt(settings: Settings, state: Path) -> Iterator[Finding]:
+    """Checks whether the evaluation LM or the writer of judgments was learnt from papers of the edition."""
+    from gre_bench.pipeline.learnt import learnt_here
+
+    exam = learnt_here(settings, state)
+    todo = "validate elsewhere; draw a sample without such papers: --set edition.avoid_learnt=..."
+    for note in exam.notes:
+        yield Finding("learnt from", "warning", note, todo)
+    if not exam.notes:
+        papers = f"none of the {counted(exam.asked, 'paper')} here" if exam.asked else "no papers are here yet"
+        names = " and ".join(exam.registers) or "nothing was learnt here"
+        yield Finding("learnt from", "ok", f"{names}: {papers}")
+
+
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks the API key, the endpoint and the model's name of each LM in the settings, at no cost."""
     from gre_bench.writing.endpoint import check_endpoint
@@ -154,7 +169,8 @@ def fit(settings: Settings, state: Path) -> Iterator[Finding]:
 
 
 CHECKS: dict[str, Check] = {
-    "settings": use, "budget": budget, "evaluation LM": evaluation_lm, "LMs": endpoints, "fit": fit,
+    "settings": use, "budget": budget, "evaluation LM": evaluation_lm, "learnt from": learnt, "LMs": endpoints,
+    "fit": fit,
 }  # fmt: skip
 
 

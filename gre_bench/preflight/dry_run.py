@@ -22,6 +22,7 @@ from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.pipeline.scoring import due_cases, works_of
+from gre_bench.pipeline.validation_records import gate, verdicts
 from gre_bench.preflight.bill import Bill
 from gre_bench.preflight.fit_report import FitRow, fit_rows
 from gre_bench.store import Store
@@ -57,6 +58,8 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
             pairs = sum(len(cases) for by_signature in due.values() for cases in by_signature.values())
             seconds, basis = _pace(copy, job, run, due, work, bill)
             to_buy = bill.rows(job.settings)
+            signed = [{"metric": name, "signature_id": work.signatures[name].signature_id}
+                      for name in job.settings.scoring.metrics if name in work.signatures]  # fmt: skip
             return {
                 "edition": copy.key,
                 "papers": work.papers,
@@ -70,6 +73,7 @@ def estimate(job: Job, scratch: Path) -> dict[str, Any]:
                 "basis": basis,
                 "metrics": copy.rows(PROGRESS, signature_ids=work.signature_ids),
                 "reasons": copy.rows(REASONS, signature_ids=work.signature_ids),
+                "verdicts": [row | {"gate": gate(row, job.settings)} for row in verdicts(job.state, copy.key, signed)],
                 "notes": work.notes,
             }
     except SourceError as error:

@@ -14,6 +14,7 @@ from gre_bench.catalogs.models import Model
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.incoming import read_text
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.core.strict import load_json
@@ -23,7 +24,9 @@ from gre_bench.ingest.openreview.journal import JOURNAL, Journal, read
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.sealing import needs_of, sample_of
 from gre_bench.ingest.records.venues import Venue, venue_of
+from gre_bench.pipeline.learnt import learnt_here
 from gre_bench.pipeline.runs.spending import over, spend_log
+from gre_bench.pipeline.validation_records import expected_verdicts, gate
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
 from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
@@ -92,6 +95,8 @@ def plan_ahead(
         "usd": _sum([row["usd"] for row in writing]),
         "over_budget": over([_bought(row) for row in writing], settings.budget, spend_log(store), store.key),
         "scoring": _scoring(settings, papers, pairs, rates, assumed),
+        "learnt": learnt_here(settings, state).notes,
+        "verdicts": [row | {"gate": gate(row, settings)} for row in expected_verdicts(settings, state)],
         "assumed": assumed,
     }
 
@@ -197,7 +202,7 @@ def _writing(settings: Settings, store: Store, papers: int, assumed: list[str]) 
     reviewers = [name for name in writing.candidates if not by_rule(name)]
     planned = [Writing("reviews", name, papers, tokens + PROMPT_TOKENS, REVIEW_TOKENS) for name in reviewers]
     if writing.judgments and not by_rule(writing.judgments):
-        texts = papers * (len(writing.candidates) + 3)
+        texts = papers * (len(writing.candidates) + 1 + settings.edition.likely_references)
         planned.append(Writing("judgments", writing.judgments, texts, REVIEW_TOKENS + PROMPT_TOKENS, JUDGMENT_TOKENS))
     if any(recipe_of(name).synopsis == "assw" for name in settings.scoring.metrics) and not by_rule(writing.assw):
         planned.append(Writing("synopses", writing.assw, papers, tokens + PROMPT_TOKENS, SYNOPSIS_TOKENS))
@@ -242,9 +247,11 @@ def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, ass
     The hours follow from the pace in the file *rates*. If *rates* is None, the hours are None, and a line added to
     *assumed* says how to measure the pace.
     """
-    # The human baseline, the controls, and the reviewing models.
-    candidates = 1 + len(CONTROLS) + len(settings.writing.candidates)
-    pairs = papers * candidates * 2 * len(settings.scoring.with_chance) + more
+    edition = settings.edition
+    each = edition.likely_pairs(len(CONTROLS) + len(settings.writing.candidates))
+    pairs = papers * each * len(settings.scoring.with_chance) + more
+    if edition.references == "all":
+        assumed.append(f"{edition.likely_references + 1} human reviews a paper: every one is a reference")
     pace = _pace(rates, settings) if rates else None
     if pace is None:
         assumed.append(
@@ -255,7 +262,7 @@ def _scoring(settings: Settings, papers: int, more: int, rates: Path | None, ass
 
 def _pace(rates: Path, settings: Settings) -> float:
     try:
-        methods = load_json(rates.read_text(encoding="utf-8"))["methods"]
+        methods = load_json(read_text(rates))["methods"]
         return float(methods[settings.evaluation_lm.engine]["pairs_per_s"])
     except OSError as error:
         raise SettingsError(f"rates {rates} cannot be read: {error.strerror}") from None

@@ -109,7 +109,7 @@ def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
         "reply_tokens": round(sum(asking.requests * asking.writes for asking in requests)),
         "usd": round(usd_total, 2), "unpriced": sorted(unpriced), "does_not_fit": sorted(not_fitting),
         "scored_tokens": round(tokens),
-        "gpu_hours": round(hours, 2), "give": dict(experiment.files), "run": experiment.call,
+        "gpu_hours": round(hours, 2), "give": dict(experiment.files), "run": experiment.calls,
         "compare": [f"gre-bench compare --published {table} RUN" for table in experiment.published],
         "note": experiment.note,
     }  # fmt: skip
@@ -117,22 +117,22 @@ def row_of(experiment: Experiment, models: dict[str, Model]) -> dict[str, Any]:
 
 def _work(experiment: Experiment) -> tuple[list[Asking], float]:
     """Returns the requests that *experiment* sends to LMs, and the number of tokens that the evaluation LM reads."""
-    if experiment.command == "examiners":
+    if experiment.command.startswith("study examiners"):
         return list(_examiners(experiment)), 0.0
-    if experiment.command.startswith("guidelines"):
+    if experiment.command.startswith("study guidelines"):
         return list(_guidelines(experiment)), 0.0
     settings = load_settings(experiment.path)
     if experiment.command == "refresh":
         return list(_board(experiment, settings)), _scored(
             settings, experiment.items * 2 * (1 + len(settings.writing.candidates))
         )
-    if experiment.command == "validate":
+    if experiment.command == "study validate":
         changes = chosen_changes(settings)
         return list(_validation(experiment, settings, changes)), _scored(
             settings, experiment.items * 2 * (1 + len(changes))
         )
     reviews = experiment.reviews or experiment.items * 3
-    pairs = reviews * (reviews // experiment.items - 1) if experiment.command == "agree" else 5_328
+    pairs = reviews * (reviews // experiment.items - 1) if experiment.command == "study agree" else 5_328
     return list(_graded(experiment, settings, reviews)), _scored(settings, pairs)
 
 
@@ -162,7 +162,7 @@ def _validation(experiment: Experiment, settings: Settings, changes: dict[str, s
 
 
 def _graded(experiment: Experiment, settings: Settings, reviews: int) -> Iterator[Asking]:
-    if experiment.command == "agree" and not by_rule(settings.writing.assw):
+    if experiment.command == "study agree" and not by_rule(settings.writing.assw):
         yield Asking(settings.writing.assw, experiment.items, PROMPT_TOKENS + REVIEW_TOKENS, SYNOPSIS_TOKENS)
     yield from _judged(settings, reviews)
     yield from _examined(settings, reviews)
@@ -194,12 +194,12 @@ def _scored(settings: Settings, pairs: int) -> float:
 
 def _guidelines(experiment: Experiment) -> Iterator[Asking]:
     lms = experiment.lms
-    if experiment.command == "guidelines compare":
+    if experiment.command == "study guidelines compare":
         for name in lms["models"]:
             for condition in lms["conditions"]:
                 guideline = 0 if condition == "none" else GUIDELINE_TOKENS
                 yield Asking(name, experiment.items, PAPER_TOKENS + PROMPT_TOKENS + guideline, GUIDED_TOKENS)
-    elif experiment.command == "guidelines quality":
+    elif experiment.command == "study guidelines quality":
         yield Asking(lms["judge"], experiment.items * len(CRITERIA), REVIEW_TOKENS + PROMPT_TOKENS, VERDICT_TOKENS)
     else:
         yield Asking(

@@ -7,7 +7,7 @@ from typing import Any
 
 from gre_bench.core.settings import Settings
 from gre_bench.pipeline.changes import chosen_changes, maker
-from gre_bench.pipeline.validation_records import known_for
+from gre_bench.pipeline.validation_records import expected_verdicts
 from gre_bench.preflight.plan_ahead import JUDGMENT_TOKENS, PROMPT_TOKENS, REVIEW_TOKENS, Writing, plan_ahead
 from gre_bench.writing.catalog import by_rule
 
@@ -15,24 +15,19 @@ from gre_bench.writing.catalog import by_rule
 def plan_year(settings: Settings, state: Path, rates: Path | None = None) -> dict[str, Any]:
     """Returns what `plan_ahead` returns, with the validation of metrics without a record added to the work.
 
-    A metric has a record if some validation record states the same metric, evaluation LM and writer by name. The run
-    itself is stricter and compares whole signatures. *rates*: as in `plan_ahead`.
+    *rates*: as in `plan_ahead`. The plan's ``verdicts`` say which metrics have a record, by names alone.
     """
-    unvalidated = _unvalidated(settings, state)
-    changes = list(chosen_changes(settings)) if unvalidated else []
+    new = [row["metric"] for row in expected_verdicts(settings, state) if row["verdict"] == "missing"]
+    changes = list(chosen_changes(settings)) if new else []
 
     def validation_work(papers: int) -> tuple[list[Writing], int]:
-        forms = settings.scoring.model_copy(update={"metrics": tuple(unvalidated)}).with_chance if unvalidated else ()
-        return _texts(settings, changes, papers), papers * len(changes) * 2 * len(forms)
+        forms = settings.scoring.model_copy(update={"metrics": tuple(new)}).with_chance if new else ()
+        return _texts(settings, changes, papers), papers * len(changes) * settings.edition.likely_references * len(
+            forms
+        )
 
     plan = plan_ahead(settings, state, rates, more=validation_work)
-    return plan | {"validation": {"metrics": unvalidated, "changes": changes}}
-
-
-def _unvalidated(settings: Settings, state: Path) -> list[str]:
-    lm, writer = settings.evaluation_lm, settings.writing.judgments
-    name = lm.folder.name if lm.folder else lm.backend
-    return [metric for metric in settings.scoring.metrics if not known_for(state, metric, name, writer)]
+    return plan | {"validation": {"metrics": new, "changes": changes}}
 
 
 def _texts(settings: Settings, changes: list[str], papers: int) -> list[Writing]:

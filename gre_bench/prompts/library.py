@@ -21,7 +21,7 @@ class Prompt:
 
     - *name*: the prompt's name, as `load` takes it.
     - *source*: where the prompt comes from, such as the section of a paper.
-    - *kind*: how close the prompt is to its source, such as ``verbatim`` or ``derived``.
+    - *kind*: how close the prompt is to its source: ``verbatim``, ``completed``, ``derived`` or ``own``.
     - *system*, *user*: the texts of the system and the user message.
     - *fields*: the names in braces in *user*, such as ``paper`` for ``{paper}``. Texts replace them.
     - *absent*: the text that replaces a field whose value is None.

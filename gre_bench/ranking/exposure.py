@@ -5,7 +5,11 @@ The candidates that are models, the evaluation LM and the writers have a *status
 - *clean*: the knowledge cutoff precedes the day on which the edition's reviews were first shown;
 - *contaminated*: the knowledge cutoff does not precede that day;
 - *unknown*: one of the two days is unknown;
-- *none*: the writer is a rule and not an LM.
+- *none*: the writer is a rule without learnt weights, and not an LM.
+
+What was learnt here, such as an adapter or the weights of a rule, has a register of what it was learnt from. It is
+contaminated if it was learnt from any of the edition's papers, and unknown without a register. If it was learnt from
+none of them, its pretrained base decides; without a base it is clean.
 
 The status of the evaluation LM matters, too. An evaluation LM that has read a reference gives that reference a higher
 probability even without a review.
@@ -16,23 +20,21 @@ the phrasing of its own family likelier.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 
 from gre_bench.catalogs.models import Model, known_as
+from gre_bench.core.learnt_from import Register
+from gre_bench.core.terminal import counted
 from gre_bench.prompts.conditions import guided
 
 Role = Literal["candidate", "evaluation_lm", "writer", "synopsis_writer"]
 Status = Literal["clean", "contaminated", "unknown", "none"]
 
-EMBEDDED = {"cache-ngram": date(2023, 2, 28), "gem-smollm2": date(2024, 11, 2)}
-"""The evaluation LMs that are included, with the last day from which they can have learnt.
-
-`cache-ngram` has read reviews of ICLR 2023 as they stood at the decisions. The makers of the base of `gem-smollm2`
-state no cutoff; the day is that of the base's release.
-"""
+BASE_RELEASED = {"smollm2-135m": date(2024, 11, 2)}
+"""The day on which a base was released whose makers state no cutoff: it cannot have read what was first shown later."""
 
 _PLAIN = ("rule", "none", "extractive", "the paper's own", "the item's own", "unchanged")
 """The beginnings of names that stand for no LM."""
@@ -55,6 +57,8 @@ class Exposure:
     - *family*: the model's family, such as Llama 3.1; None if unknown.
     - *cutoff*: the model's knowledge cutoff; None if unknown.
     - *released*: the day on which the edition's reviews were first shown; None if unknown.
+    - *learnt*: the number of the edition's papers that it was learnt from here, of *papers*; None without a register.
+    - *register*: the digest of the register; None without one.
     """
 
     role: Role
@@ -63,21 +67,56 @@ class Exposure:
     family: str | None
     cutoff: date | None
     released: date | None
+    learnt: int | None = None
+    papers: int | None = None
+    register: str | None = None
 
 
-def exposure(role: Role, name: str, models: Mapping[str, Model], released: date | None) -> Exposure:
+def exposure(
+    role: Role,
+    name: str,
+    models: Mapping[str, Model],
+    released: date | None,
+    own: tuple[Register, int, int] | None = None,
+    base: str | None = None,
+) -> Exposure:
     """Returns whether the model *name* may have learnt from reviews that were first shown on the day *released*.
 
-    *role*: what the model does in the edition. *models*: the models of the catalogue, by name.
+    - *role*: what the model does in the edition.
+    - *models*: the models of the catalogue, by name.
+    - *own*: if the model was learnt here, its register, how many papers of the edition it was learnt from, and of how
+      many papers that is known.
+    - *base*: the name of the pretrained base of a model that was learnt here.
     """
-    if role != "candidate" and name.startswith(_PLAIN):
+    if own is None and role != "candidate" and name.startswith(_PLAIN):
         return Exposure(role, name, "none", None, None, released)
-    model = entry_of(name, models)
-    cutoff = model.knowledge_cutoff if model else _embedded(name)
+    model = entry_of(base or name, models)
+    cutoff = model.knowledge_cutoff if model else None
     status: Status = "unknown"
     if cutoff and released:
         status = "clean" if cutoff < released else "contaminated"
-    return Exposure(role, name, status, model.family if model else None, cutoff, released)
+    elif released and base in BASE_RELEASED and BASE_RELEASED[base] < released:
+        status, cutoff = "clean", BASE_RELEASED[base]
+    family = model.family if model else None
+    if own is None:
+        return Exposure(role, name, status, family, cutoff, released)
+    register, learnt, papers = own
+    if register.entries is None:
+        return Exposure(role, name, "unknown", family, cutoff, released)
+    status = "contaminated" if learnt else status if base else "clean"
+    return Exposure(role, name, status, family, cutoff, released, learnt, papers, register.digest)
+
+
+def learnt_line(signature: Mapping[str, Any], exposures: Sequence[Mapping[str, Any]]) -> str:
+    """Returns of how many papers of an edition the LMs and rules behind *signature* were learnt; empty if unknown.
+
+    *exposures*: rows of the table ``exposures``.
+    """
+    return ", ".join(
+        f"{row['name']} {row['learnt']:,} of {counted(row['papers'], 'paper')}"
+        for row in exposures
+        if row["learnt"] is not None and signature.get(row["role"]) == row["name"]
+    )
 
 
 def entry_of(name: str, models: Mapping[str, Model]) -> Model | None:
@@ -125,10 +164,6 @@ def _kin(first: Model, second: Model) -> bool:
     families = [(model.family or "").split(" ")[0].lower() for model in (first, second)]
     makers = [model.model.partition("/")[0].lower() if "/" in model.model else "" for model in (first, second)]
     return any(pair[0] and pair[0] == pair[1] for pair in (families, makers))
-
-
-def _embedded(name: str) -> date | None:
-    return EMBEDDED.get(name)
 
 
 def _last(name: str) -> str:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from gre_bench.core.records import HUMAN
 from gre_bench.stats.intervals import Interval
 from gre_bench.stats.length import human_length, length_controlled
@@ -165,16 +163,19 @@ def at_human_length(pairs: Pairs, words: Mapping[tuple[str, str], int]) -> tuple
     `length_controlled` computes the scores. No candidate has a score if the effect of length cannot be estimated: with
     a single candidate, or if paper and candidate determine the length.
     """
-    rows = [row for row in zip(*pairs.columns, strict=True) if words.get((row[0], row[1]))]
-    human = [words[name, paper] for name, paper, *_ in rows if name == HUMAN]
+    scores: dict[tuple[str, str], list[float]] = {}
+    for name, paper, _, value in zip(*pairs.columns, strict=True):
+        if words.get((name, paper)):
+            scores.setdefault((name, paper), []).append(value)
+    human = [words[name, paper] for name, paper in scores if name == HUMAN]
     if not human:
         return None, {}
     at = human_length(human)
-    lengths = np.array([words[name, paper] for name, paper, *_ in rows], dtype=np.float64)
-    names, papers, _, values = map(list, zip(*rows, strict=True))
+    names, papers = map(list, zip(*scores, strict=True))
     if len(set(names)) < 2:
         return at, {}
+    means, lengths = [sum(values) / len(values) for values in scores.values()], [words[key] for key in scores]
     try:
-        return at, length_controlled(values, lengths.tolist(), papers, at, names).scores
+        return at, length_controlled(means, lengths, papers, at, names).scores
     except ValueError:
         return at, {}

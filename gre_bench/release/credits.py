@@ -7,6 +7,7 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.core.settings import edition_of
 from gre_bench.release.database import rows
 
 METHOD = """\
@@ -41,7 +42,7 @@ def downloads(about: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
     listed = [(f"tables/{name}.parquet", f"{name}.parquet", _TABLES[name]) for name in first]
     listed += [(f"tables/{name}.parquet", f"{name}.parquet", "") for name in with_rows if name not in _TABLES]
     return (
-        ("release.duckdb", "release.duckdb", "every table and view below, for DuckDB 1.4 and later"),
+        ("views.sql", "views.sql", "every table and view, for DuckDB 1.4 and later: duckdb -init views.sql"),
         ("manifest.json", "manifest.json", "SHA-256 of every file; settings, prompts, models, seeds, package versions"),
         *listed,
     )
@@ -56,25 +57,34 @@ def rights(connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> t
     """
     lines = ["The program is Apache-2.0. Texts keep the licence that their authors gave them; ids, hashes and numbers "
                  "are no texts."]  # fmt: skip
-    lines += _texts(rows(connection, "rights"))
+    lines += texts_given_out(rows(connection, "rights"))
     if about["texts"].startswith("all"):
         lines.append("This release holds texts of any licence: do not pass it on.")
     return tuple(lines)
 
 
-def _texts(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def texts_given_out(licences: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields a line for each kind of text, candidate and licence: how many texts there are, and how many are included.
+
+    *licences*: the rows of the query ``rights``.
+    """
     for row in licences:
         words_here = {row["known"]: "words are here", 0: "words are not here, their SHA-256 is"}.get(
             row["shown"], f"words of {row['shown']:,} are here"
         )
-        yield f"{row['known']:,} {row['texts']} under {row['licence'] or 'no stated licence'}: {words_here}."
+        by = f" by {row['candidate']}" if row["candidate"] else ""
+        licence = f"under {row['licence']}" if row["licence"] else "under unknown licence"
+        yield f"{row['known']:,} {row['texts']}{by} {licence}: {words_here}."
 
 
 def citation(about: Mapping[str, Any]) -> str:
-    """Returns BibTeX entries for the release and for the method; *about* is the release's manifest."""
-    name, made = about["release"], about["created_at"]
+    """Returns BibTeX entries for the release and for the method; *about* is the release's manifest.
+
+    The year is that of the edition.
+    """
+    name, year = about["release"], edition_of(about["edition"]).year
     snapshots = ", ".join(snapshot["digest"][:16] for snapshot in about.get("snapshots", ()))
     program = f"gre-bench {about.get('program', {}).get('version', '')}".strip()
-    notes = [f"made {made[:10]} with {program}", *([f"snapshot {snapshots}"] if snapshots else [])]
-    fields = f"  title = {{GRE-bench {name}}},\n  year  = {{{made[:4]}}},\n  note  = {{{'; '.join(notes)}}}"
+    notes = [f"made with {program}", *([f"snapshot {snapshots}"] if snapshots else [])]
+    fields = f"  title = {{GRE-bench {name}}},\n  year  = {{{year}}},\n  note  = {{{'; '.join(notes)}}}"
     return f"@misc{{{name.lower()},\n{fields}\n}}\n\n{METHOD}"

@@ -1,8 +1,9 @@
-"""Writes and reads the public tables of an edition: one DuckDB file, and the same tables as Parquet.
+"""Writes and reads the public tables of an edition, as Parquet files.
 
 Ids, hashes, scores and log-probabilities are public. A text is public only if its licence lets anyone pass it on.
-Tables in `WHOLE` are copied. From tables in `REDACTED`, ``sql/release.sql`` removes what is not public. The views of
-the store also work on a release.
+Tables in `WHOLE` are copied. From tables in `REDACTED`, ``sql/release.sql`` removes what is not public. No table says
+when or by which run a row was stored (`HISTORY`, `RECORDS`): the manifest does. So the same inputs give the same bytes.
+A DuckDB file would not: DuckDB writes random ids into it. The views of the store also work on a release.
 """
 
 from __future__ import annotations
@@ -15,19 +16,26 @@ from typing import Any
 
 import duckdb
 
-from gre_bench.core.errors import SourceError, StoreError
+from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.judgments import OPENINGS
-from gre_bench.store import NEW_FILE, TABLES, VIEWS, of_statement, statement
+from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, lacks, of_statement, quoted, statement
 
 WHOLE = (
     "meta", "draws", "sample", "candidates", "signatures", "separation", "effects", "validations", "agreements",
     "student_t", "rank_statistics", "differences", "profiles", "lengths", "moved", "chance", "exposures", "text_words",
-    "paper_strata",
+    "paper_strata", "licences",
 )  # fmt: skip
 REDACTED = (
-    "runs", "imports", "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
+    "snapshots", "papers", "reviews", "judgments", "review_versions", "paper_sources", "texts",
     "synopses", "replies", "plan", "spans", "scores", "problems",
 )  # fmt: skip
+ADDED = ("metrics", "models", "changes", "signatures_shown", "judgment_kinds", "pieces")
+"""Tables that a release has in addition."""
+RECORDS = ("imports", "runs")
+"""Tables of commands that were run; the manifest has them."""
+HISTORY = ("run_id", "created_at", "drawn_at", "validated_at")
+"""Columns that differ between two runs with the same inputs."""
+FOLDER, VIEWS_FILE = "tables", "views.sql"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,35 +57,44 @@ class Additions:
 
 
 def write_database(
-    source: Path, target: Path, additions: Additions, is_free: Callable[[str | None], bool], everything: bool = False
+    source: Path,
+    target: Path,
+    additions: Additions,
+    is_free: Callable[[str | None], bool],
+    everything: bool = False,
+    own_licence: str | None = None,
 ) -> dict[str, int]:
     """Writes the public tables of *source*, a copy of the edition, to the new file *target*.
 
     Returns the number of rows of each table.
     *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
     *everything*: whether to include all texts, for a release that is not passed on.
+    *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
     Raises `StoreError` if *source* cannot be read or has another schema version, or if *target* cannot be written.
     """
     try:
-        connection = duckdb.connect(str(target), config=dict(NEW_FILE))
+        connect(target, config=NEW_FILE).close()
     except duckdb.Error as error:
         raise StoreError(f"{target} cannot be made: {str(error).splitlines()[0]}; make room and try again") from None
     try:
-        connection.execute("set timezone = 'UTC'")
-        try:
-            connection.execute(f"attach {quoted(source)} as edition (read_only)")
-        except duckdb.Error as error:
-            raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
+        connection = connect(target, {"edition": source}, NEW_FILE)
+    except duckdb.Error as error:
+        raise StoreError(f"{source} cannot be read ({str(error).splitlines()[0]}); run gre-bench refresh") from None
+    try:
         present = {row[0] for row in connection.execute(statement("release", "tables_there")).fetchall()}
         if lacking := sorted({*WHOLE, *REDACTED} & set(TABLES) - present):
             raise StoreError(f"{source} has no table {lacking[0]}; run gre-bench refresh, which brings it up to date")
-        _mark_public(connection, is_free, everything)
+        _mark_public(connection, is_free, everything, own_licence)
         for name in TABLES:
             if name in REDACTED:
                 connection.execute(f"create table {name} as {statement('release', name)}")
             elif name in WHOLE:
-                connection.execute(f"create table {name} as from edition.{name} order by all")
-        connection.execute(statement("release", "judgment_kinds"), {"openings": list(OPENINGS)})
+                kept = "columns(lambda name: name not in $history)"
+                connection.execute(
+                    f"create table {name} as select {kept} from edition.{name} order by all", {"history": list(HISTORY)}
+                )
+        kinds = f"create table judgment_kinds as {statement('release', 'judgment_kinds')}"
+        connection.execute(kinds, {"openings": list(OPENINGS)})
         _add(connection, additions)
         connection.execute("detach edition")
         for name in VIEWS:
@@ -87,6 +104,8 @@ def write_database(
     except duckdb.Error as error:
         if of_statement(error):
             raise
+        if lack := lacks(error):
+            raise StoreError(f"{target.name}: {lack}") from None
         raise StoreError(
             f"{target.name} cannot be made of {source}: {str(error).splitlines()[0]}; make room if the disk is full, "
             "else the store is damaged, and gre-bench refresh says what to do"
@@ -97,38 +116,106 @@ def write_database(
     return counts
 
 
-def write_parquet(database: Path, folder: Path) -> None:
-    """Writes every table of the release's *database* as ``<table>.parquet`` to the new *folder*."""
+def write_parquet(database: Path, release: Path) -> None:
+    """Writes every table of *database* as ``tables/<table>.parquet`` to the folder *release*, and ``views.sql``.
+
+    ``views.sql`` makes the views on these files, for readers without this program.
+    """
+    folder = release / FOLDER
     folder.mkdir()
-    with opened(database) as connection:
-        for name in tables_of(connection):
+    with opened(database, writable=folder) as connection:
+        names = tables_of(connection)
+        for name in names:
             connection.execute(f"copy {name} to {quoted(folder / f'{name}.parquet')} (format parquet, codec zstd)")
+    (release / VIEWS_FILE).write_text(views_of(names), encoding="utf-8")
+
+
+def views_of(tables: Sequence[str]) -> str:
+    """Returns the SQL text that makes a view of each of the *tables* of a release, and the views on these."""
+    lines = ["-- in this folder: duckdb -init views.sql"]
+    lines += [f"create or replace view {name} as from '{FOLDER}/{name}.parquet';" for name in tables]
+    views = [statement("views", name).rstrip().removesuffix(";") + ";" for name in VIEWS]
+    return "\n".join([*lines, "", *views]) + "\n"
 
 
 @contextmanager
-def opened(database: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields a read-only connection to a release's *database*; raises `SourceError` if the file cannot be read."""
+def opened(
+    release: Path, other: Path | None = None, writable: Path | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Yields a closed connection that reads the tables of *release*, and those of *other* with the prefix ``other.``.
+
+    *release*, *other*: folders of releases, or databases that `write_database` made. Raises `SourceError` if one of
+    them cannot be read. *writable*: a folder in which statements may write files.
+    """
+    sources = {name: source for name, source in (("other", other), ("release", release)) if source}
+    folders = [source / FOLDER for source in sources.values() if source.is_dir()] + ([writable] if writable else [])
+    files = {name: None if source.is_dir() else source for name, source in sources.items()}
+    named = " or ".join(map(str, sources.values()))
     try:
-        connection = duckdb.connect(str(database), read_only=True)
-        connection.execute("set timezone = 'UTC'")
+        connection = connect(None, files, folders=folders)
     except duckdb.Error as error:
-        raise SourceError(f"{database} cannot be read: {str(error).splitlines()[0]}") from None
+        raise _unusable(named, error, "cannot be read") from None
+    try:
+        for name, source in sources.items():
+            connection.execute(f"use {name}")
+            if source.is_dir():
+                _make_views(connection, source)
+    except duckdb.Error as error:
+        connection.close()
+        raise _unusable(named, error, "cannot be read") from None
+    except BaseException:
+        connection.close()
+        raise
     try:
         yield connection
     except duckdb.Error as error:
-        if of_statement(error):
+        # A release from elsewhere may have other columns; in a database that was made here, that is a bug.
+        if of_statement(error) and not release.is_dir():
             raise
-        raise SourceError(f"{database} is damaged, or the disk is full: {str(error).splitlines()[0]}") from None
+        raise _unusable(named, error, "is damaged, or the disk is full") from None
     finally:
         connection.close()
 
 
-def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
+def _unusable(file: str, error: duckdb.Error, what: str) -> GreBenchError:
+    lack = lacks(error)
+    return StoreError(f"{file}: {lack}") if lack else SourceError(f"{file} {what}: {str(error).splitlines()[0]}")
+
+
+def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
+    """Makes the views of a release on its Parquet files, which lie in the folder *source*."""
+    for table in (*WHOLE, *REDACTED, *ADDED):
+        file = source / FOLDER / f"{table}.parquet"
+        if not file.is_file() or file.is_symlink():
+            raise SourceError(f"{source} has no {FOLDER}/{table}.parquet; get it again from where it came")
+        connection.execute(f"create view {table} as from read_parquet({quoted(file)})")
+    for view in VIEWS:
+        connection.execute(statement("views", view))
+
+
+def rows(connection: duckdb.DuckDBPyConnection, query: str, **parameters: Any) -> list[dict[str, Any]]:
     """Runs the statement *query* of ``sql/pages.sql`` on a release's database and returns its rows.
 
     Queries that also run on editions use `gre_bench.store.fetch` instead, which knows the types of their rows.
     """
-    cursor = connection.execute(statement("pages", query))
+    return _fetched(connection.execute(statement("pages", query), parameters or None))
+
+
+def table_rows(connection: duckdb.DuckDBPyConnection, table: str) -> list[dict[str, Any]]:
+    """Returns all rows of a *table* of a release."""
+    return _fetched(connection.execute(f"from {table} order by all"))
+
+
+def judgment_kinds(connection: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
+    """Returns the rows that the table ``judgment_kinds`` has, made from the judgments of the release itself.
+
+    *connection*: as `opened` yields it.
+    """
+    text = statement("release", "judgment_kinds").replace("edition.", "release.")
+    return _fetched(connection.execute(text, {"openings": list(OPENINGS)}))
+
+
+def _fetched(cursor: duckdb.DuckDBPyConnection) -> list[dict[str, Any]]:
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
@@ -149,10 +236,9 @@ def tables_of(connection: duckdb.DuckDBPyConnection) -> list[str]:
 def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
     """Returns whether two releases hold the same rows in *tables*.
 
-    *first*, *second*: the databases of the two releases. Rows count as the same even if different runs stored them.
+    *first*, *second*: as in `opened`.
     """
-    with opened(first) as connection:
-        connection.execute(f"attach {quoted(second)} as other (read_only)")
+    with opened(first, second) as connection:
         for name in tables:
             connection.execute(f"create or replace temp view mine as from {name}")
             connection.execute(f"create or replace temp view theirs as from other.{name}")
@@ -162,14 +248,19 @@ def same_rows(first: Path, second: Path, tables: Sequence[str]) -> bool:
 
 
 def _mark_public(
-    connection: duckdb.DuckDBPyConnection, is_free: Callable[[str | None], bool], everything: bool
+    connection: duckdb.DuckDBPyConnection,
+    is_free: Callable[[str | None], bool],
+    everything: bool,
+    own_licence: str | None,
 ) -> None:
-    """Makes temporary tables of the papers, reviews and replies whose texts may be passed on.
+    """Makes temporary tables of the licence of each text, and of the papers, reviews and replies to be passed on.
 
     *is_free*: takes a licence, or None if none is stated; returns whether texts under this licence may be passed on.
-    *everything*: whether the tables list all texts, whatever their licence.
+    *everything*: whether the tables list all texts, whatever their licence. *own_licence*: as in `write_database`.
     """
-    licences = [row[0] for row in connection.execute(statement("release", "licences")).fetchall()]
+    connection.execute(statement("release", "paper_licences"))
+    connection.execute(statement("release", "review_licences"), {"own": own_licence})
+    licences = [row[0] for row in connection.execute(statement("release", "licences_told")).fetchall()]
     free = [None, *licences] if everything else [licence for licence in licences if is_free(licence)]
     connection.execute(statement("release", "add_free_licences"), {"licences": free})
     for name in ("public_papers", "public_reviews", "public_replies"):
@@ -185,8 +276,3 @@ def _add(connection: duckdb.DuckDBPyConnection, additions: Additions) -> None:
         connection.execute(statement("release", f"make_{name}"))
         for row in values:
             connection.table(name).insert(list(row.values()))
-
-
-def quoted(path: Path) -> str:
-    """Returns *path* as an SQL string literal."""
-    return "'" + str(path).replace("'", "''") + "'"

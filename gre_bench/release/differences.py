@@ -3,61 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from gre_bench.core.errors import SourceError
-from gre_bench.release.database import opened, quoted, rows
-from gre_bench.store import TABLES
+from gre_bench.release.database import REDACTED, WHOLE, opened, rows
 
-_OWN = {"format", "release", "edition", "created_at", "files", "tables", "signatures", "validations"}
+_OWN = {
+    "format", "release", "edition", "created_at", "runs", "errata", "histories", "files", "tables", "signatures",
+    "validations",
+}  # fmt: skip
 """Parts of a manifest that differ in any two releases, or that other functions compare."""
-
-
-@contextmanager
-def _beside(database: Path, other: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Yields one read-only connection to the databases of two releases.
-
-    Tables of *database* keep their names. Tables of *other* get the prefix ``other.``, such as ``other.papers``.
-    """
-    with opened(database) as connection:
-        try:
-            connection.execute(f"attach {quoted(other)} as other (read_only)")
-        except duckdb.Error as error:
-            raise SourceError(f"{other} cannot be read: {str(error).splitlines()[0]}") from None
-        yield connection
 
 
 def changed_pairs(first: Path, second: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Compares the pairs of two releases and returns counts by (signature, candidate).
 
-    *first*, *second*: the databases of the two releases. Raises `SourceError` if one of them cannot be read.
+    *first*, *second*: folders of releases. Raises `SourceError` if one of them cannot be read.
 
     The counts are:
     - ``only_first``, ``only_second``: pairs that only this release has.
     - ``other_state``, ``other_score``: pairs whose state or score differs between the releases.
     - ``shared``: pairs that both releases have.
     """
-    with _beside(first, second) as connection:
+    with opened(first, second) as connection:
         pairs = rows(connection, "changed_pairs")
     return {(row.pop("signature_id"), row.pop("candidate")): row for row in pairs}
 
 
 def unlike_tables(first: Path, second: Path) -> list[dict[str, Any]]:
-    """Returns one row for each table that differs between the databases *first* and *second*.
+    """Returns one row for each table of the store that differs between *first* and *second* (see `opened`).
 
     *table*: the table's name. ``first``: how many of its rows are only in *first*. ``second``: how many are only in
-    *second*; always 0 for the table ``runs``, because every command adds a row there. Raises `SourceError` if a
-    database lacks a table.
+    *second*. Raises `SourceError` if one of them lacks a table.
     """
-    with _beside(first, second) as connection:
+    with opened(first, second) as connection:
         try:
             counts = [{"table": name, "first": _alone(connection, name, f"other.{name}"),
-                      "second": 0 if name == "runs" else _alone(connection, f"other.{name}", name)}
-                     for name in TABLES]  # fmt: skip
+                      "second": _alone(connection, f"other.{name}", name)}
+                     for name in (*WHOLE, *REDACTED)]  # fmt: skip
         except (duckdb.CatalogException, duckdb.BinderException) as error:
             reason = str(error).splitlines()[0]
             raise SourceError(

@@ -14,6 +14,7 @@ from typing import Any
 
 from gre_bench.core.settings import edition_of
 from gre_bench.release.database import opened, rows
+from gre_bench.release.manifest import verify
 from gre_bench.release.pages.contents import History, Year, YearChange
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.stats.effects import holm
@@ -24,15 +25,20 @@ Cells = Mapping[tuple[str, str], Row]
 """Rows with the difference from the human baseline, by candidate and edition."""
 
 
-def histories(release_store: ReleaseStore, database: Path) -> tuple[History, ...]:
+def histories(release_store: ReleaseStore, release: Path) -> tuple[History, ...]:
     """Returns a `History` for each signature that the new release shares with the latest release of another edition.
 
-    *database*: the database of the new release. *release_store*: the new release's store; its folder
-    holds the other editions' releases too. Only editions of the same venue and sample are compared.
+    *release*: the new release (see `opened`). *release_store*: the new release's store; its folder holds the other
+    editions' releases too. Only editions of the same venue and sample are compared. Raises `SourceError` if the release
+    of another edition was altered.
     """
-    tables = {release_store.edition: _anchored(database)}
+    tables = {release_store.edition: _anchored(release)}
     for other in _siblings(release_store):
-        tables[other] = _anchored(ReleaseStore(release_store.folder, other).latest / "release.duckdb")
+        sibling = ReleaseStore(release_store.folder, other)
+        newest = sibling.newest()
+        folder = sibling.folder / newest["release"] if newest else sibling.latest.resolve()
+        verify(folder)
+        tables[other] = _anchored(folder)
     editions = tuple(sorted(tables, key=lambda key: (edition_of(key).year, key)))
     histories_found = []
     for signature, title in dict.fromkeys(
@@ -88,8 +94,8 @@ def _siblings(release_store: ReleaseStore) -> list[str]:
     return [edition.key for edition in known if (edition.venue, edition.sample) == (own.venue, own.sample)]
 
 
-def _anchored(database: Path) -> list[dict[str, Any]]:
-    with opened(database) as connection:
+def _anchored(release: Path) -> list[dict[str, Any]]:
+    with opened(release) as connection:
         return rows(connection, "anchored")
 
 

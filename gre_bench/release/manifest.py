@@ -1,7 +1,7 @@
 """The manifest of a release: SHA-256 of every file, the provenance of the scores, and the key that signed the release.
 
-``manifest.sha256`` holds the digest of ``manifest.json`` in the format of sha256sum. ``manifest.sig`` holds the
-signature of ``manifest.sha256``:
+``manifest.sha256`` lists the digest of ``manifest.json`` and then of every other file, in the format of sha256sum.
+``manifest.sig`` holds the signature of ``manifest.sha256``:
 
     openssl pkeyutl -verify -pubin -inkey release.pub -rawin -in manifest.sha256 -sigfile manifest.sig
     sha256sum --check manifest.sha256
@@ -11,25 +11,88 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import stat
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import distributions
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
-from gre_bench.core.errors import SourceError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
+
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.strict import load_json
 from gre_bench.release.signing import SigningKey, is_signed
+from gre_bench.store import now
 
 FORMAT = 1
 NAME, SEAL, SIGNATURE = "manifest.json", "manifest.sha256", "manifest.sig"
 SIGNED_BY = "signed_by"
+EPOCH = "SOURCE_DATE_EPOCH"
+"""Environment variable with the time to state as that of making: https://reproducible-builds.org/specs/source-date-epoch"""
+LARGEST = 2**28
+"""The most bytes of a manifest, its list of digests and its signature."""
 _AGAIN = "get the release again from where it came"
-_PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", "totp_secret", "token", "mfa_code"}
+_PRIVATE_SETTINGS = {"endpoint", "ray_address", "host", "username", "password", "totp_secret", "token", "mfa_code",
+                     "sign"}  # fmt: skip
+
+
+def _line(text: str) -> str:
+    """Returns *text* if it can be shown as a part of one line, else raises `ValueError`."""
+    if not text.isprintable():
+        raise ValueError("not one printable line")
+    return text
+
+
+def _dated(text: str) -> str:
+    """Returns *text* if it is a time in ISO 8601, else raises `ValueError`."""
+    datetime.fromisoformat(text)
+    return _line(text)
+
+
+def _inner(name: str) -> str:
+    """Returns *name* if it is the relative path of a file in a folder, as `sha256sum` writes it, else `ValueError`."""
+    path = PurePosixPath(_line(name))
+    if path.is_absolute() or ".." in path.parts or path.as_posix() != name or "\\" in name:
+        raise ValueError("no path of a file in the release")
+    return name
+
+
+Line = Annotated[str, AfterValidator(_line)]
+
+
+class _File(BaseModel, strict=True, extra="allow"):
+    bytes: Annotated[int, Field(ge=0)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Program(BaseModel, strict=True, extra="allow"):
+    version: Line
+
+
+class _Settings(BaseModel, strict=True, extra="allow"):
+    writing: dict[str, Any]
+
+
+class _Manifest(BaseModel, strict=True, extra="allow"):
+    """What readers of a manifest rely on."""
+
+    format: int
+    release: Line
+    edition: Line
+    created_at: Annotated[str, AfterValidator(_dated)]
+    texts: Line
+    program: _Program
+    settings: _Settings
+    tables: dict[str, int]
+    signed_by: Line | None = None
+    files: dict[Annotated[str, AfterValidator(_inner)], _File]
 
 
 def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) -> str:
-    """Writes the manifest of the release in *folder* and a file with the manifest's digest; returns the digest.
+    """Writes the manifest of the release in *folder* and the list of all digests; returns the manifest's digest.
 
     *about*: facts about the release, which become the first entries of the manifest. *key*: the key that
     signs the release. The manifest then names this key, and a signature file is written too.
@@ -40,41 +103,89 @@ def seal(folder: Path, about: Mapping[str, Any], key: SigningKey | None = None) 
         if path.is_file()
     }
     head = {"format": FORMAT, **about, SIGNED_BY: key.name if key else None}
-    text = json.dumps({**head, "files": files}, indent=1, sort_keys=False, default=str) + "\n"
+    text = json.dumps({**head, "files": files}, indent=1, sort_keys=False, default=_text) + "\n"
     (folder / NAME).write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
-    sealed = f"{digest}  {NAME}\n".encode()
+    sealed = _sealed(digest, files)
     (folder / SEAL).write_bytes(sealed)
     if key:
         (folder / SIGNATURE).write_bytes(key.sign(sealed))
     return digest
 
 
+def _text(value: object) -> str:
+    """Returns a *value* that JSON lacks as text; a time is that of UTC, whatever the time zone of the machine."""
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else str(value)
+
+
+def plain(about: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns *about* as it stands in a manifest: of JSON's types alone."""
+    return json.loads(json.dumps(about, default=_text))
+
+
+def made_at() -> datetime:
+    """Returns the time at which a release is made, in UTC: SOURCE_DATE_EPOCH (seconds since 1970) if set, else now."""
+    stated = os.environ.get(EPOCH)
+    try:
+        return datetime.fromtimestamp(int(stated), UTC) if stated else now()
+    except (ValueError, OverflowError, OSError):
+        raise SettingsError(f"{EPOCH} is {stated!r}; set it to whole seconds since 1970, or unset it") from None
+
+
 def is_release(folder: Path) -> bool:
     """Returns whether *folder* seems to hold a release; the release may be damaged."""
-    return (folder / SEAL).is_file() or (folder / "release.duckdb").is_file()
+    return (folder / SEAL).is_file() or (folder / "tables" / "scores.parquet").is_file()
 
 
 def read(folder: Path) -> dict[str, Any]:
     """Returns the manifest of the release in *folder*.
 
-    Raises `SourceError` if the manifest is missing, does not match its digest, or has an unknown format.
+    Raises `SourceError` if the manifest is missing, does not match its digest, or has another form.
     """
-    try:
-        text = (folder / NAME).read_bytes()
-        sealed = (folder / SEAL).read_bytes()
-    except OSError as error:
-        raise SourceError(f"{folder} is no release: {NAME} or {SEAL} cannot be read ({error.strerror})") from None
-    if sealed != f"{hashlib.sha256(text).hexdigest()}  {NAME}\n".encode():
+    text, sealed = _bytes_of(folder, NAME), _bytes_of(folder, SEAL)
+    digest = hashlib.sha256(text).hexdigest()
+    if not sealed.startswith(_sealed(digest, {})):
         raise SourceError(f"{folder}: {NAME} is not as it was written; {_AGAIN}")
     try:
-        manifest = json.loads(text)
-        known = manifest["format"] == FORMAT
-    except (ValueError, KeyError, TypeError):
+        manifest = load_json(text)
+        if isinstance(manifest, dict) and type(manifest.get("format")) is int and manifest["format"] != FORMAT:
+            raise SourceError(
+                f"{folder}: {NAME} has format {manifest['format']}, this program reads {FORMAT}; update it"
+            )
+        _Manifest.model_validate(manifest)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = f"{'.'.join(map(str, first['loc']))!r:.80}: {first['msg']}"
+        raise SourceError(f"{folder}: {NAME} is no manifest of a release ({where}); {_AGAIN}") from None
+    except ValueError:
         raise SourceError(f"{folder}: {NAME} is no manifest of a release; {_AGAIN}") from None
-    if not known:
-        raise SourceError(f"{folder}: {NAME} has format {manifest['format']}, this program reads {FORMAT}; update it")
-    return dict(manifest)
+    if sealed != _sealed(digest, manifest["files"]):
+        raise SourceError(f"{folder}: {SEAL} is not as it was written; {_AGAIN}")
+    return manifest
+
+
+def _sealed(digest: str, files: Mapping[str, Mapping[str, Any]]) -> bytes:
+    """Returns the list of digests: *digest*, that of the manifest, and those of the *files* that the manifest names."""
+    sums = {NAME: digest} | {name: file["sha256"] for name, file in files.items()}
+    return "".join(f"{value}  {name}\n" for name, value in sums.items()).encode()
+
+
+def _bytes_of(folder: Path, name: str) -> bytes:
+    """Returns the contents of the file *name*; raises `SourceError` if it is no plain file or too large."""
+    try:
+        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(handle, "rb") as file:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+                raise SourceError(f"{folder} is no release: {name} is no plain file of at most {LARGEST:,} bytes")
+            return file.read(LARGEST)
+    except OSError as error:
+        raise SourceError(f"{folder} is no release: {name} cannot be read ({error.strerror})") from None
+
+
+def files_of(folder: Path) -> set[str]:
+    """Returns the relative paths of the files that belong to the release in *folder*; raises the errors of `read`."""
+    return {*read(folder)["files"], NAME, SEAL, SIGNATURE}
 
 
 def verify(folder: Path) -> dict[str, Any]:
@@ -113,10 +224,10 @@ def _check_signature(folder: Path, name: object) -> tuple[str, ...]:
     if name is None:
         return ()
     try:
-        right = is_signed(name, (folder / SEAL).read_bytes(), (folder / SIGNATURE).read_bytes())
-    except OSError as error:
-        raise SourceError(f"{folder}: {SIGNATURE} cannot be read ({error.strerror}); {_AGAIN}") from None
-    if not right:
+        signature = _bytes_of(folder, SIGNATURE)
+    except SourceError as error:
+        raise SourceError(f"{error}; {_AGAIN}") from None
+    if not is_signed(name, _bytes_of(folder, SEAL), signature):
         raise SourceError(f"{folder}: {SIGNATURE} is not the signature by the key that {NAME} names; {_AGAIN}")
     return (SIGNATURE,)
 
@@ -138,9 +249,10 @@ def _inside(folder: Path) -> tuple[set[str], set[str]]:
 def digest_of(folder: Path) -> str:
     """Returns the digest of the release in *folder*: the SHA-256 of its manifest.
 
-    The digest covers the whole release, because the manifest lists the SHA-256 of every file.
+    The digest covers the whole release, because the manifest lists the SHA-256 of every file. Raises `SourceError` if
+    the manifest cannot be read.
     """
-    return sha256(folder / NAME)
+    return hashlib.sha256(_bytes_of(folder, NAME)).hexdigest()
 
 
 def sha256(path: Path) -> str:

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import duckdb
-
 from gre_bench.core.judgments import prepared
-from gre_bench.store import statement
+from gre_bench.store import connect, statement
 
 Pieces = Callable[[str, Sequence[int]], Sequence[str] | None]
 """A function from a text and its token ids to the piece of text of each token; None if the ids do not match."""
@@ -23,7 +21,7 @@ def add_pieces(database: Path, pieces_of: Pieces | None) -> int:
     Returns the number of rows. *pieces_of*: a function that splits a text into one piece per token id. If None, the
     table stays empty.
     """
-    connection = duckdb.connect(str(database))
+    connection = connect(database)
     try:
         connection.execute(statement("release", "make_pieces"))
         added = []

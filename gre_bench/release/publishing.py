@@ -2,30 +2,31 @@
 
     database → pieces → Parquet → pages → figures → manifest → place → log → latest
 
-A publisher that is killed at any step leaves the earlier release unchanged. The next publisher deletes the remains.
+The database is scratch: the release holds its tables as Parquet. A publisher that is killed at any step leaves the
+earlier release unchanged. The next publisher deletes the remains.
+
+The same inputs and program give the same bytes, whatever the machine's threads, time zone and locale. Only the manifest
+says when and by which runs: with its seal, it alone differs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gre_bench.release.database import Additions, opened, same_rows, write_database, write_parquet
+from gre_bench.release.database import FOLDER, Additions, opened, same_rows, write_database, write_parquet
 from gre_bench.release.figures.drawing import write_figures
 from gre_bench.release.history import histories
-from gre_bench.release.manifest import SIGNED_BY, digest_of, read, seal
+from gre_bench.release.manifest import SIGNED_BY, digest_of, made_at, plain, read, seal, sha256
+from gre_bench.release.pages.contents import History
 from gre_bench.release.pieces import Pieces, add_pieces
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import SigningKey
 from gre_bench.release.site import write_site
-from gre_bench.store import now
 
-DERIVED = ("chance", "differences", "lengths", "profiles", "rank_statistics", "separation")
-RECORDS = ("imports", "runs")
-"""Tables of commands that were run; they differ from release to release."""
-DATABASE, TABLES, FIGURES = "release.duckdb", "tables", "figures"
+DATABASE, FIGURES = "release.duckdb", "figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class Publication:
     - *provenance*: facts about data, settings and program, for the manifest.
     - *pieces_of*: splits a text into one piece per token, for heat maps; None for heat maps without words.
     - *everything*: whether to include all texts, whatever their licence, for a release that is not passed on.
+    - *own_licence*: the licence of the reviews that models wrote for this edition; None: unknown.
     - *again*: whether to publish even if no table has changed. *key*: the key that signs the release, if any.
     """
 
@@ -49,6 +51,7 @@ class Publication:
     everything: bool = False
     again: bool = False
     key: SigningKey | None = None
+    own_licence: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class Published:
     """A release after publishing: its *name*, *folder* and *digest*.
 
     *new*: whether this call made the release; False for the latest release, returned because nothing has changed.
-    *tables*: the number of rows of each table.
+    *tables*: the number of rows of each table. *problem*: why the release has no figures, and what to do; empty if it
+    has them.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Published:
     digest: str
     new: bool
     tables: Mapping[str, int]
+    problem: str = ""
 
 
 def publish(
@@ -72,7 +77,8 @@ def publish(
     """Makes a new release, or returns the latest release if a new one would be equal.
 
     *at*: called before each step with the name of the step. Raises `LockedError` if another process is making
-    a release of the edition.
+    a release of the edition. Raises `SettingsError` if a new release is due, earlier ones are signed, and there is no
+    key.
     """
     with release_store.lock():
         at("database")
@@ -80,30 +86,33 @@ def publish(
         name = release_store.next_name()
         building = release_store.building_folder(name)
         counts = write_database(
-            publication.source, building / DATABASE, publication.additions, publication.is_free, publication.everything
-        )
+            publication.source, building / DATABASE, publication.additions, publication.is_free,
+            publication.everything, publication.own_licence,
+        )  # fmt: skip
         at("pieces")
         counts["pieces"] = add_pieces(building / DATABASE, publication.pieces_of)
         at("parquet")
-        write_parquet(building / DATABASE, building / TABLES)
-        at("page")
-        created = now()
+        write_parquet(building / DATABASE, building)
         about = {
             "release": name,
             "edition": release_store.edition,
-            "created_at": created.isoformat(timespec="seconds"),
+            "created_at": made_at().isoformat(timespec="seconds"),
             "texts": "all: not to be passed on" if publication.everything else "where their licence allows it",
             **publication.provenance,
             "tables": counts,
         }
-        _write_pages(release_store, building, about, at)
-        at("manifest")
-        digest = seal(building, about, publication.key)
-        if latest and not publication.again and _same(release_store.folder / latest, building):
+        if latest and not publication.again and _same(release_store.folder / latest, building, about, publication.key):
             release_store.drop(building)
             return Published(
                 latest, release_store.folder / latest, digest_of(release_store.folder / latest), False, counts
             )
+        release_store.log.check_key(publication.key)
+        at("page")
+        about = plain(about | _beside(release_store, building / DATABASE))
+        problem = write_pages(building / DATABASE, building, about, at=at)
+        (building / DATABASE).unlink()
+        at("manifest")
+        digest = seal(building, about, publication.key)
         at("place")
         folder = release_store.move_in(building, name)
         at("log")
@@ -111,33 +120,56 @@ def publish(
         at("latest")
         release_store.point()
         at("done")
-        return Published(name, folder, digest, True, counts)
+        return Published(name, folder, digest, True, counts, problem)
 
 
-def _write_pages(
-    release_store: ReleaseStore, building: Path, about: Mapping[str, Any], at: Callable[[str], None]
-) -> None:
-    errata = [(entry["at"][:10], entry["release"], entry["text"]) for entry in release_store.log.entries()
-              if entry["what"] != "published"]  # fmt: skip
-    years = histories(release_store, building / DATABASE)
-    with opened(building / DATABASE) as connection:
-        write_figures(write_site(connection, building, about, years, errata, at), building / FIGURES)
+def _beside(release_store: ReleaseStore, database: Path) -> dict[str, Any]:
+    """Returns what the pages show of other releases, for the manifest: errata so far, and comparisons with editions."""
+    errata = [{"day": entry["at"][:10], "release": entry["release"], "text": entry["text"]}
+              for entry in release_store.log.entries() if entry["what"] != "published"]  # fmt: skip
+    return {"errata": errata, "histories": [asdict(history) for history in histories(release_store, database)]}
 
 
-def _same(old: Path, new: Path) -> bool:
-    """Returns whether the releases in the folders *old* and *new* are equal in everything that a reader sees.
+def write_pages(
+    tables: Path,
+    target: Path,
+    about: Mapping[str, Any],
+    figures: bool = True,
+    at: Callable[[str], None] = lambda step: None,
+) -> str:
+    """Writes the pages and figures of a release to the folder *target*, from its tables and its manifest alone.
 
-    Their tables, program, kind of texts, hidden boards and signing key must be the same. The tables `RECORDS` are not
-    compared. The tables `DERIVED` are not compared either, because the same program computes them from other tables.
+    Returns why there are no figures, or an empty string.
+
+    *tables*: the release, as `opened` takes it. *about*: its manifest. *figures*: whether to draw figures. *at*: as for
+    `publish`.
     """
-    old_manifest, new_manifest = read(old), read(new)
-    if any(
-        old_manifest.get(name) != new_manifest.get(name) for name in ("program", "texts", "hidden_boards", SIGNED_BY)
-    ):
+    from pydantic import TypeAdapter
+
+    errata = [(entry["day"], entry["release"], entry["text"]) for entry in about["errata"]]
+    years = TypeAdapter(tuple[History, ...]).validate_python(about["histories"])
+    with opened(tables) as connection:
+        drawings = write_site(connection, target, about, years, errata, at, figures)
+    write_figures(drawings, target / FIGURES)
+    return drawings.problem
+
+
+def _same(latest: Path, building: Path, about: Mapping[str, Any], key: SigningKey | None) -> bool:
+    """Returns whether the release in *latest* holds all that the one in *building* would say.
+
+    Their tables, version of the program, kind of texts and hidden boards are the same, and *latest* is signed by *key*
+    if there is one.
+    """
+    old = read(latest)
+    if key and key.name != old.get(SIGNED_BY):
         return False
-    tables = [{name: file["sha256"] for name, file in manifest["files"].items() if name.startswith(f"{TABLES}/")}
-              for manifest in (old_manifest, new_manifest)]  # fmt: skip
-    if tables[0].keys() != tables[1].keys():
+    if any(old.get(name) != about.get(name) for name in ("texts", "hidden_boards")):
         return False
-    changed = {Path(name).stem for name in tables[0] if tables[0][name] != tables[1][name]} - {*DERIVED, *RECORDS}
-    return not changed or same_rows(old / DATABASE, new / DATABASE, sorted(changed))
+    if old["program"]["version"] != about["program"]["version"]:
+        return False
+    digests = {name: file["sha256"] for name, file in old["files"].items() if name.startswith(f"{FOLDER}/")}
+    tables = {path.relative_to(building).as_posix(): path for path in (building / FOLDER).iterdir()}
+    if digests.keys() != tables.keys():
+        return False
+    changed = [path.stem for name, path in tables.items() if sha256(path) != digests[name]]
+    return not changed or same_rows(latest, building, sorted(changed))

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
 from gre_bench.release.names import page_of
 from gre_bench.release.pages.board import Board, Entry
@@ -52,7 +53,14 @@ def _board(
         auc=auc_text,
         order=tuple(order(board_rows)),
         exposed=tuple(exposed(signature, exposures, gap)),
-        about=tuple((title, str(signature[name])) for title, name in _ABOUT if signature[name] not in (None, "none")),
+        about=tuple(
+            (title, value)
+            for title, value in (
+                *((title, str(signature[name])) for title, name in _ABOUT if signature[name] is not None),
+                ("learnt from these papers", learnt_line(signature, exposures) or "none"),
+            )
+            if value != "none"
+        ),
         place=board_rows[0]["metric_place"] or 0,
         papers=min((row["papers"] for row in board_rows if row["papers"] and row["rank"] is not None), default=None),
     )
@@ -112,7 +120,7 @@ def remarks_on_hidden_boards(about: Mapping[str, Any]) -> tuple[str, ...]:
 
 def remarks(shown_boards: Sequence[Board]) -> tuple[str, ...]:
     """Returns remarks to read before the boards: a warning if a count model made the scores, else nothing."""
-    if any(value == "cache-ngram" for board in shown_boards for _, value in board.about):
+    if any(value.startswith("cache-ngram") for board in shown_boards for _, value in board.about):
         return ("The evaluation LM is cache-ngram, a small count model: its scores compare with each other only, not "
                 "with GEM by a large LM.",)  # fmt: skip
     return ()

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import stat
 from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -33,6 +35,7 @@ class ReleaseLog:
 
     def __init__(self, path: Path):
         self.path = path
+        self.edition = path.name.removesuffix(".log.jsonl")
 
     def entries(self, release: str | None = None) -> list[dict[str, Any]]:
         """Returns the parsed lines in order: all lines, or only the lines about *release*.
@@ -70,7 +73,10 @@ class ReleaseLog:
         """
         signed = next((entry["release"] for entry in self.entries() if "key" in entry), None)
         if signed and not key:
-            raise SettingsError(f"{signed} is signed, and so must be what follows it; give the key with --sign")
+            raise SettingsError(
+                f"{signed} is signed, and so must be what follows it; give the key with --sign, or in the settings of "
+                "year: release.sign"
+            )
 
     def mend(self) -> None:
         """Removes an incomplete last line, which a killed process may leave. Complete lines are never changed."""
@@ -107,6 +113,8 @@ class ReleaseLog:
         Raises `SourceError` if the log cannot be read, or if a line was changed or does not follow the line before.
         """
         try:
+            if not stat.S_ISREG(self.path.lstat().st_mode):
+                raise SourceError(f"{self.path} is no plain file; get it again from where it came")
             lines = self.path.read_bytes().split(b"\n")[:-1]
         except FileNotFoundError:
             earlier = self.path.with_name(self.path.name.replace(".log.jsonl", EARLIER))
@@ -120,14 +128,14 @@ class ReleaseLog:
             raise SourceError(f"{self.path} cannot be read: {error.strerror}") from None
         head, published = EMPTY, set[str]()
         for number, line in enumerate(lines, 1):
-            if problem := _problem(line, head, published):
+            if problem := _problem(line, head, published, self.edition):
                 raise SourceError(f"{self.path}, line {number}: {problem}; get it again from where it came")
             head = hashlib.sha256(line).hexdigest()
             yield json.loads(line), head
 
 
-def _problem(line: bytes, head: str, published: set[str]) -> str | None:
-    """Returns what is wrong with a *line* of the log; None if the line is valid.
+def _problem(line: bytes, head: str, published: set[str], edition: str) -> str | None:
+    """Returns what is wrong with a *line* of the log of *edition*; None if the line is valid.
 
     *head*: the digest of the line before. *published*: names of the releases that earlier lines publish. If this line
     publishes a release, adds that release's name to *published*.
@@ -136,13 +144,18 @@ def _problem(line: bytes, head: str, published: set[str]) -> str | None:
         entry = json.loads(line)
         written = json.dumps(entry).encode()
         dated = datetime.fromisoformat(entry["at"]).tzinfo is not None
-        strings = all(isinstance(entry[name], str) for name in ("what", "release"))
+        known = entry["what"] == "published" or (
+            entry["what"] in ("erratum", "retired") and isinstance(entry["text"], str) and entry["text"].isprintable()
+        )
+        named = re.fullmatch(re.escape(edition) + r"-r\d{1,9}", entry["release"])
         signature = b64decode(entry["signature"], validate=True) if "key" in entry else None
     except (ValueError, KeyError, TypeError, RecursionError):
         return "is not as it was written"
     # The signature covers the text rebuilt from the fields, so the line must be exactly that text.
-    if written != line or not dated or not strings:
+    if written != line or not dated:
         return "is not as it was written"
+    if not known or not named:
+        return f"is about no release of {edition}, or says nothing that a log says"
     if entry.get("previous") != head:
         return "does not follow the line before it"
     plain = {name: value for name, value in entry.items() if name != "signature"}

@@ -14,7 +14,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -62,8 +62,8 @@ class ReleaseStore:
             ) from None
         except BaseException:
             # An incomplete release takes disk space that the next one may need.
-            for left in self.folder.glob(f".{self.edition}-r*.building"):
-                shutil.rmtree(left, ignore_errors=True)
+            with suppress(OSError):
+                self._sweep()
             raise
         finally:
             os.close(handle)
@@ -84,11 +84,18 @@ class ReleaseStore:
 
     def building_folder(self, name: str) -> Path:
         """Returns a new empty folder for building the release *name*; deletes building folders of killed processes."""
-        for left in self.folder.glob(f".{self.edition}-r*.building"):
-            shutil.rmtree(left)
+        self._sweep()
         folder = self.folder / f".{name}.building"
         folder.mkdir()
         return folder
+
+    def _sweep(self) -> None:
+        """Deletes the building folders of unfinished releases, and whatever else has such a name."""
+        for left in self.folder.glob(f".{self.edition}-r*.building"):
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
 
     def drop(self, folder: Path) -> None:
         """Deletes the building *folder* of a release that will not be published."""
@@ -136,7 +143,7 @@ class ReleaseStore:
     def _holds(self, entry: Mapping[str, Any]) -> bool:
         try:
             return digest_of(self.folder / entry["release"]) == entry["digest"]
-        except OSError:
+        except SourceError:
             return False
 
     def point(self) -> str | None:

@@ -55,9 +55,7 @@ def write_site(
     contents = Contents(
         name=about["release"],
         edition=about["edition"],
-        published=about.get(
-            "published", f"release {about['release'].rpartition('-')[2]} of {about['created_at'][:10]}"
-        ),
+        published=about.get("published", f"release {about['release'].rpartition('-')[2]}"),
         boards=shown_boards,
         facts=facts(shown_boards, about),
         lead=LEAD,

@@ -25,8 +25,9 @@ def agree(folder: Path, manifest: dict[str, Any], state: Path) -> None:
     store = Store(state, manifest["edition"])
     with frozen(store, "verify") as edition, TemporaryDirectory(prefix="gre-bench-") as scratch:
         rebuilt = Path(scratch) / DATABASE
-        write_database(edition.file, rebuilt, Additions(), may_publish, manifest["texts"].startswith("all"))
-        unlike = unlike_tables(folder / DATABASE, rebuilt)
+        everything, own = manifest["texts"].startswith("all"), manifest["settings"]["writing"].get("licence")
+        write_database(edition.file, rebuilt, Additions(), may_publish, everything, own)
+        unlike = unlike_tables(folder, rebuilt)
     if unlike:
         first, more = unlike[0], f", and {len(unlike) - 1} tables more" if len(unlike) > 1 else ""
         raise SourceError(

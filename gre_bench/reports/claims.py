@@ -1,9 +1,9 @@
 """Tests claims of published papers on an edition or a study.
 
 A claim gets one of three verdicts: "holds", "does not hold" or "cannot be told". For a claim that cannot be told, the
-number of papers that would decide the claim is estimated. Two candidates on a board are compared on the papers that
-both have reviewed. Effects, agreements and cells of a study are compared by their stored intervals. Two intervals over
-the same papers are treated as independent, which is slightly conservative.
+number of papers that would decide the claim is estimated. Two candidates of a board are compared on the papers that
+both have reviewed, and only if both are ranked in one group. Effects, agreements and cells of a study are compared by
+their stored intervals. Two intervals over the same papers are treated as independent, which is slightly conservative.
 """
 
 from __future__ import annotations
@@ -165,28 +165,32 @@ def _on_board(
 ) -> ClaimResult:
     signature_id = signature["signature_id"]
     boards = store.read(LEADERBOARD, signature_ids=[row["signature_id"] for row in signatures.values()])
-    rows = [row for row in boards if row["signature_id"] == signature_id]
+    group_of = {
+        row["candidate"]: row["group_name"]
+        for row in boards
+        if row["signature_id"] == signature_id and row["rank"] is not None and row["kind"] in ("model", "human")
+    }
+    named = [name for name in group_of if name != HUMAN]
     known = load_models()
     models, manner = dict[str, Model](), dict[str, str]()
-    for row in rows:
-        base, *how = _MANNER.split(row["candidate"], maxsplit=1)
-        model = entry_of(base, known)
-        if row["kind"] == "model" and model is not None:
-            models[row["candidate"]], manner[row["candidate"]] = model, "".join(how)
-    named = [row["candidate"] for row in rows if row["kind"] == "model"]
+    for name in named:
+        base, *how = _MANNER.split(name, maxsplit=1)
+        if (model := entry_of(base, known)) is not None:
+            models[name], manner[name] = model, "".join(how)
     if claim.test in ("larger", "newer"):
         pairs = [
             pair
             for pair in permutations(models, 2)
             if manner[pair[0]] == manner[pair[1]] and _ORDERS[claim.test](models[pair[0]], models[pair[1]])
         ]
-        lacking = "no two models here of one family and known sizes" if claim.test == "larger" else (
-            "no two models here of one maker and about one size, both with a known release"
+        lacking = "no two ranked models here of one family and known sizes" if claim.test == "larger" else (
+            "no two ranked models here of one maker and about one size, both with a known release"
         )  # fmt: skip
     else:
         human_first = claim.test == "human_leads"
-        pairs = [(HUMAN, name) if human_first else (name, HUMAN) for name in named]
-        lacking = "no model here" if not named else "no human baseline here"
+        pairs = [(HUMAN, name) if human_first else (name, HUMAN) for name in named if HUMAN in group_of]
+        lacking = "no model is ranked here with humans"
+    pairs = [pair for pair in pairs if group_of[pair[0]] == group_of[pair[1]]]
     scored = [
         row
         for row in store.read(CANDIDATE_PAIRS, signature_id=signature_id, candidates=[HUMAN, *named])

@@ -24,10 +24,11 @@ def database_of(store: Store, folder: Path, everything: bool = False) -> Path:
 
     *everything*: include all texts, whatever their licence. Raises `UnfinishedError` if the edition has no board.
     """
-    copy, database = folder / store.read_file.name, folder / DATABASE
+    copy, database, settings = folder / store.read_file.name, folder / DATABASE, _settings(store)
     signatures = _signatures(store)
     store.copy.copy_to(copy)
-    write_database(copy, database, additions(store, _settings(store), signatures), may_publish, everything)
+    made_of = additions(store, settings, signatures)
+    write_database(copy, database, made_of, may_publish, everything, settings.writing.licence)
     copy.unlink()
     return database
 

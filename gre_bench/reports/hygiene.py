@@ -5,7 +5,6 @@ The new scores are not stored, because some use a candidate's review as the refe
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -14,6 +13,7 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.records import HUMAN, Case
+from gre_bench.ingest.records.row_files import read_all_rows
 from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.reports.recount import Origin, candidate_of, cases, origin, scored_again, signed_again
@@ -46,6 +46,7 @@ def hygiene(
     Raises `SettingsError` for an unknown intruder or an evaluation LM that has changed, `SourceError` for a faulty
     file.
     """
+    likely = read_likelihood(likelihood) if likelihood else None
     store = ReadCopy(state, edition)
     pairs = board_pairs(store, signature)
     names = list(dict.fromkeys(pairs.candidates))
@@ -63,8 +64,8 @@ def hygiene(
         "swap": [asdict(row) for row in _swapped(store, signature, run, names, intruders or models, papers, pairs)],
         "strata": [],
     }
-    if likelihood is not None:
-        result["strata"] = [asdict(row) for row in strata(pairs, read_likelihood(likelihood), threshold)]
+    if likely is not None:
+        result["strata"] = [asdict(row) for row in strata(pairs, likely, threshold)]
     return result
 
 
@@ -85,21 +86,14 @@ def read_likelihood(file: Path) -> dict[str, float]:
     The file has the columns review_id and likelihood. Raises `SourceError` for a file without reviews or a likelihood
     that is no finite number.
     """
-    try:
-        with file.open(encoding="utf-8", newline="") as lines:
-            rows = list(csv.DictReader(lines))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"cannot read {file}: {error}") from None
     likelihood: dict[str, float] = {}
-    for number, row in enumerate(rows, 2):
+    for number, row in read_all_rows(file)[0]:
         try:
             likelihood[row["review_id"]] = float(row["likelihood"])
         except (KeyError, TypeError, ValueError):
-            raise SourceError(f"{file}, line {number}: needs review_id and a number in likelihood") from None
+            raise SourceError(f"{file}, row {number}: needs review_id and a number in likelihood") from None
         if not math.isfinite(likelihood[row["review_id"]]):
-            raise SourceError(f"{file}, line {number}: the likelihood is no finite number")
-    if not likelihood:
-        raise SourceError(f"{file} holds no review")
+            raise SourceError(f"{file}, row {number}: the likelihood is no finite number")
     return likelihood
 
 

@@ -22,13 +22,14 @@ from gre_bench.release.database import Additions
 from gre_bench.release.manifest import packages, public_settings
 from gre_bench.release.publishing import Publication, Published, publish
 from gre_bench.release.release_store import ReleaseStore
-from gre_bench.release.signing import SigningKey
+from gre_bench.release.signing import SigningKey, signing_key
 from gre_bench.reports.claims import claims_on
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
 from gre_bench.store.queries.board import BOARD_SETTINGS
 from gre_bench.store.queries.ingest import IMPORTED_FILES, SNAPSHOT
 from gre_bench.store.queries.plan import CANDIDATE_MODELS, CURRENT_SIGNATURES, DRAW, SAMPLE, SignatureRow
+from gre_bench.store.queries.runs import RUNS_OF_ROWS
 from gre_bench.store.queries.score import PROGRESS
 from gre_bench.store.queries.study import VALIDATIONS, ValidationRow
 
@@ -53,10 +54,11 @@ def publish_edition(
     - *hidden*: boards that the page does not show, each with metric, signature_id, verdict and detail.
 
     Raises `LockedError` if a run is still writing after *wait_s* seconds, because half a board must not be published.
-    Raises `UnfinishedError` if the edition has no board, or if pairs are missing. Raises `SettingsError` if earlier
-    releases are signed and this one is not, or if the latest release is dated in the future.
+    Raises `UnfinishedError` if the edition has no board, or if pairs are missing. Raises `SettingsError` if the latest
+    release is dated in the future. Raises it too for a new release without a *key* after signed ones.
     """
-    release_store.log.check_key(key)
+    if again:
+        release_store.log.check_key(key)
     release_store.check_clock()
     with frozen(store, "publish", wait_s) as edition:
         publication = publication_of(edition, everything, again, key, hidden)
@@ -92,6 +94,7 @@ def publication_of(
         everything=everything,
         again=again,
         key=key,
+        own_licence=settings.writing.licence,
     )
 
 
@@ -122,7 +125,7 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
                  for item in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
         models=[_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)],
         changes=[{"change": item.name, "title": item.title, "family": item.family} for item in CHANGES.values()],
-        shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": _lm_id(row)}
+        shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": lm_id(row)}
                for position, row in enumerate(shown)],
     )  # fmt: skip
 
@@ -143,16 +146,17 @@ def provenance(store: Store, settings: Settings, signatures: Sequence[SignatureR
         "draw": draw[0] if draw else None,
         "snapshots": [{"digest": row["digest"]} for row in store.read(SNAPSHOT)],
         "imports": store.read(IMPORTED_FILES),
+        "runs": store.read(RUNS_OF_ROWS),
         "signatures": list(signatures),
         "validations": {
             row["metric"]: _verdict(verdicts.get(row["signature_id"])) for row in signatures
         },
-        "claims": _claims(store, signatures),
+        "claims": claim_rows(store, signatures),
         "settings": public_settings(settings.model_dump(mode="json")),
     }  # fmt: skip
 
 
-def _claims(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[str, Any]]:
+def claim_rows(store: Store, signatures: Sequence[SignatureRow]) -> list[dict[str, Any]]:
     """Tests the claims of published papers under *signatures*, and returns a row for each claim and metric."""
     metrics = {row["metric"] for row in signatures}
     named = ("claim", "paper", "where", "says", "note", "metric", "verdict", "needed", "why")
@@ -177,10 +181,19 @@ def _model(name: str, known: models.Model | None) -> dict[str, Any]:
     return {"model": name, "entry": known.name if known else None} | known_of
 
 
-def _lm_id(row: SignatureRow) -> str:
+def lm_id(row: SignatureRow) -> str:
     """Returns the id under which the log-probabilities of a signature's evaluation LM are stored."""
     fields = ("engine_version", "dtype", "quantisation", "attention", "template_digest")
     return LMIdentity(row["evaluation_lm"], row["lm_digest"], **{name: row[name] for name in fields}).lm_id
+
+
+def key_of(path: Path | None, *outside: Path) -> SigningKey | None:
+    """Returns the signing key in the file *path*; None if *path* is None.
+
+    Raises `SettingsError` if the file cannot be used, or lies in one of the folders *outside*. The contents of these
+    folders may be published, so a key must lie outside them.
+    """
+    return None if path is None else signing_key(path, outside)
 
 
 def releases(state: Path, edition: str) -> ReleaseStore:

@@ -11,7 +11,6 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
-from gre_bench.release.publishing import DATABASE
 from gre_bench.reports.publishing import release_store_of
 from gre_bench.store import fetch, find_editions
 from gre_bench.store.queries.board import LEADERBOARD, LeaderboardRow
@@ -67,7 +66,7 @@ def _signed(folder: Path, metric: str | None) -> Iterator[tuple[Any, dict[str, s
     If *metric* is given, the mapping has only that metric.
     """
     manifest.verify(folder)
-    with opened(folder / DATABASE) as connection:
+    with opened(folder) as connection:
         signatures = {row["metric"]: row["signature_id"] for row in rows(connection, "signatures")}
         if metric is not None and metric not in signatures:
             raise SettingsError(f"{folder.name} has no scores of {metric}; there are: {', '.join(sorted(signatures))}")

@@ -15,10 +15,15 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.release.signing import check_signer
 from gre_bench.reports.agreeing import agree
 from gre_bench.reports.publishing import release_store_of
+from gre_bench.reports.remaking import make_again
 
 
 def verify_release(
-    folder: Path, state: Path | None = None, keys: Sequence[str] = (), seen_head: str | None = None
+    folder: Path,
+    state: Path | None = None,
+    keys: Sequence[str] = (),
+    seen_head: str | None = None,
+    again: bool = False,
 ) -> dict[str, Any]:
     """Verifies the release in *folder* and returns facts about it; raises `SourceError`, which names what is wrong.
 
@@ -27,6 +32,7 @@ def verify_release(
       Without keys, no signature is required.
     - *seen_head*: the hash of the last line of the release log at an earlier time. The log must still contain that
       line.
+    - *again*: also make its numbers, pages and figures again (see `gre_bench.reports.remaking`).
     """
     about = manifest.verify(folder)
     check_signer(folder, about.get(manifest.SIGNED_BY), keys)
@@ -43,10 +49,13 @@ def verify_release(
     if state:
         agree(folder, about, state)
     later = [entry for entry in release_store.log.entries(name) if entry["what"] != "published"]
+    published = [entry["release"] for entry in release_store.log.entries() if entry["what"] == "published"]
     return {"release": about["release"], "digest": digest, "files": len(about["files"]), "errata": later,
-            "signed_by": about.get(manifest.SIGNED_BY), "log_lines": len(heads) - 1, "log_head": heads[-1],
+            "signed_by": about.get(manifest.SIGNED_BY), "known_key": bool(keys),
+            "newer": published[published.index(name) + 1 :] if published else None, "log": release_store.log.path.name,
+            "log_lines": len(heads) - 1, "log_head": heads[-1],
             "agrees_with_store": True if state else None, "created_at": about["created_at"],
-            "texts": about["texts"]}  # fmt: skip
+            "texts": about["texts"], "made_again": make_again(folder, about) if again else None}  # fmt: skip
 
 
 def _check_logged(release_store: ReleaseStore, folder: Path, name: str, digest: str) -> None:

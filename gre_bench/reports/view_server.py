@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
-from gre_bench.core.errors import GreBenchError, SettingsError
+from gre_bench.core.errors import GreBenchError, SettingsError, fault_of_the_machine
 from gre_bench.reports.viewing import Viewing
 
 HOST = "127.0.0.1"
@@ -29,6 +29,11 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+OF_RELEASES = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "sandbox allow-scripts allow-downloads; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
+"""Headers of a release's files, whose scripts may be anybody's: they send no request, and no other page is theirs."""
 
 
 def server_of(viewing: Viewing, port: int) -> ThreadingHTTPServer:
@@ -73,14 +78,17 @@ class _Handler(BaseHTTPRequestHandler):
             elif parts[0] in ("editions", "releases") and parts[1:] and not any(parts[2:]):
                 self._moved(f"/{parts[0]}/{parts[1]}/index.html")
             elif file := self.viewing.file(parts):
-                self._file(file)
+                self._file(file, OF_RELEASES if parts[0] == "releases" else {})
             else:
                 self._text(HTTPStatus.NOT_FOUND, NOTHING)
         except GreBenchError as error:
             self._text(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
-        except FileNotFoundError:
-            # Newer pages have just replaced it.
-            self._text(HTTPStatus.NOT_FOUND, NOTHING)
+        except ConnectionError:
+            raise
+        except OSError as error:
+            # Newer pages may just have replaced the file, or its name is too long.
+            line = fault_of_the_machine(error)
+            self._text(HTTPStatus.SERVICE_UNAVAILABLE if line else HTTPStatus.NOT_FOUND, line or NOTHING)
 
     do_HEAD = do_GET
 
@@ -116,10 +124,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def _file(self, path: Path) -> None:
+    def _file(self, path: Path, more: dict[str, str]) -> None:
         with path.open("rb") as file:
             size = path.stat().st_size
-            self._head(HTTPStatus.OK, TYPES.get(path.suffix, "application/octet-stream"), size)
+            self._head(HTTPStatus.OK, TYPES.get(path.suffix, "application/octet-stream"), size, more)
             if self.command != "HEAD":
                 shutil.copyfileobj(file, self.wfile)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from gre_bench.core.errors import GreBenchError
+from gre_bench.core.errors import GreBenchError, SettingsError
+from gre_bench.release import manifest
 from gre_bench.release.pages.rendering import overview_page
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.edition_pages import write_edition_pages
@@ -38,13 +39,18 @@ class Viewing:
     """The pages of a state folder, made from *state* without writing to it.
 
     *everything*: include texts of any licence. Pages of editions are made on request, in a temporary folder that
-    `close` deletes.
+    `close` deletes. Raises `SettingsError` if there is no room for that folder.
     """
 
     def __init__(self, state: Path, everything: bool = False):
         self.state = state
         self.everything = everything
-        self._folder = TemporaryDirectory(prefix="gre-bench-view-")
+        try:
+            self._folder = TemporaryDirectory(prefix="gre-bench-view-")
+        except OSError as error:
+            raise SettingsError(
+                f"no temporary folder can be made: {error.strerror}; make room, or name a folder by TMPDIR"
+            ) from None
         self._made: dict[str, tuple[float, tuple[int, int], Path]] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
@@ -64,8 +70,9 @@ class Viewing:
     def file(self, parts: tuple[str, ...]) -> Path | None:
         """Returns the file to send for a requested address, split at slashes into *parts*.
 
-        An example of *parts* is ``("editions", KEY, "index.html")``. Returns None if there is no such file, or if the
-        file lies outside the pages and releases. Raises `GreBenchError` if an edition has no pages to show.
+        An example of *parts* is ``("editions", KEY, "index.html")``. Returns None if there is no such file, or if a
+        link leads to it. Returns None too if it is no page of an edition and no file that its release's manifest names.
+        Raises `GreBenchError` if an edition has no pages to show, or a release's manifest was altered.
         """
         if len(parts) < 3 or any(part in ("", ".", "..") or re.search(r"[\x00-\x1f/\\]", part) for part in parts):
             return None
@@ -74,11 +81,12 @@ class Viewing:
             root = self._pages(name)
         elif kind == "releases" and name in self._releases():
             root = self.state / "releases" / name
+            if "/".join(rest) not in manifest.files_of(root):
+                return None
         else:
             return None
-        root = root.resolve()
-        path = root.joinpath(*rest).resolve()
-        return path if path.is_relative_to(root) and path.is_file() else None
+        path = root.parent.resolve().joinpath(root.name, *rest)
+        return path if path.resolve() == path and path.is_file() else None
 
     def _edition(self, key: str) -> dict[str, Any]:
         store = Store(self.state, key)
@@ -125,7 +133,11 @@ class Viewing:
                 return made[2]
             folder = Path(self._folder.name) / f"{key}-{time.monotonic_ns()}"
             folder.mkdir()
-            write_edition_pages(store, folder, self.everything)
+            try:
+                write_edition_pages(store, folder, self.everything)
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
             self._made[key] = (time.monotonic(), stamp, folder)
             if made:
                 shutil.rmtree(made[2], ignore_errors=True)

@@ -12,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from gre_bench.stats.intervals import clustered_test
+from gre_bench.stats.samples import group_indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ def above_chance(
 ) -> AboveChance:
     """Returns how far the mean of *values* lies above the mean score by chance, with Student's t test over units.
 
+    Both means are over papers, each the mean of its pairs.
+
     - *values* (n,): the score of each pair.
     - *differences* (n,): the score of each pair less its score by chance.
     - *papers* (n,): the paper of each pair.
@@ -50,10 +55,16 @@ def above_chance(
     """
     if not values:
         raise ValueError("no pair has a score by chance")
-    above = sum(differences) / len(differences)
-    chance = sum(values) / len(values) - above
-    sizes = len(set(papers)), len(set(units))
+    groups, size = group_indices(papers, len(values))
+    pairs = np.bincount(groups)
+    differences_of, values_of = (
+        (np.bincount(groups, weights=column) / pairs).tolist() for column in (differences, values)
+    )
+    units_of = dict(zip(groups.tolist(), units, strict=True))
+    above = sum(differences_of) / size
+    chance = sum(values_of) / size - above
+    sizes = size, len(set(units))
     if sizes[1] < 2:
         return AboveChance(chance, above, None, None, None, *sizes)
-    test = clustered_test(differences, units)
+    test = clustered_test(differences_of, [units_of[paper] for paper in range(size)])
     return AboveChance(chance, above, test.low, test.high, test.p, *sizes)

@@ -57,11 +57,11 @@ class Contrast:
         """Returns how large *n* must be to find an effect of this size with a power of 80%, in a two-sided test at 5%.
 
         The formula is n·((t₀.₉₇₅ + z₀.₈)·error/|value|)². Returns None if the present *n* is enough: the 95% interval
-        excludes zero. Also returns None if *n* is unknown, or if |value| is below a thousandth of *error*, which counts
-        as no effect.
+        excludes zero. Also returns None if *n* is unknown, or if |value| is no more than a thousandth of *error*, which
+        counts as no effect.
         """
         low, high = self.interval()
-        if self.n is None or abs(self.value) < self.error / 1000 or low > 0 or high < 0:
+        if self.n is None or abs(self.value) <= self.error / 1000 or low > 0 or high < 0:
             return None
         return math.ceil(self.n * ((_t(0.975, self.freedom) + _t(POWER, math.inf)) * self.error / abs(self.value)) ** 2)
 

@@ -88,12 +88,12 @@ def length_controlled(
         raise ValueError(f"the length to control for must be positive, not {at}")
     kinds, number = group_indices(names, len(names))
     length, score = (_residual(column, groups, size, kinds, number) for column in (logs, scores))
-    information = float(length @ length)
+    information = math.fsum(length * length)
     if information <= 1e-9 * max(1e-9, float(((logs - logs.mean()) ** 2).sum())):
         raise ValueError(
             "length cannot be separated from paper and candidate: no paper has reviews of different lengths"
         )
-    slope = float(length @ score) / information
+    slope = math.fsum(length * score) / information
     by_slope = length * (score - slope * length) / information
     t = float(stdtrit(size - 1, 0.5 + level / 2))
 
@@ -141,8 +141,11 @@ def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number:
     def within(values: Array) -> Array:
         return np.asarray(values - (np.bincount(groups, weights=values, minlength=size) / members)[groups])
 
-    if number == 1:
-        return within(column)
-    design = np.stack([within((kinds == kind).astype(np.float64)) for kind in range(1, number)], axis=1)
     target = within(column)
-    return np.asarray(target - design @ np.linalg.lstsq(design, target, rcond=None)[0])
+    if number == 1:
+        return target
+    # The normal equations, without a product of matrices by BLAS: its last digits depend on the processor and its load.
+    held = np.bincount(groups * number + kinds, minlength=size * number).reshape(size, number)
+    products = np.diag(held.sum(axis=0)) - np.einsum("pk,pl->kl", held / members[:, None], held)
+    totals = np.bincount(kinds, weights=target, minlength=number)
+    return np.asarray(target - within(np.linalg.lstsq(products, totals, rcond=None)[0][kinds]))

@@ -32,7 +32,7 @@ from gre_bench.stats.samples import Array, finite, group_indices
 class Rank:
     """The rank of a candidate by its mean score, with two intervals of the rank.
 
-    - *mean*: the mean score. *rank*: its rank, 1 for the highest mean.
+    - *mean*: the mean over papers of the paper's mean score. *rank*: its rank, 1 for the highest mean.
     - *low*, *high*: the bootstrap interval, for this candidate alone.
     - *surely_low*, *surely_high*: the interval from significant differences, which holds for all candidates at once.
     """
@@ -92,6 +92,8 @@ def rank_intervals(
     cells = groups * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
     sums = np.bincount(cells, weights=scores, minlength=size * number).reshape(size, number)
+    # Papers weigh alike, however many references they have.
+    sums, counts = _ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
     means = sums.sum(axis=0) / counts.sum(axis=0)
     drawn = np.concatenate([_ranks(_ratio(block @ sums, block @ counts)) for block in weights(size, resamples, seed)])
     tails = [(1 - level) / 2, (1 + level) / 2]
@@ -125,9 +127,9 @@ def consistency(first: Mapping[str, float], second: Mapping[str, float]) -> Cons
     return Consistency(*rho_tau, len(shared), left_out)
 
 
-def _ratio(sums: Array, counts: Array) -> Array:
-    """Returns *sums* divided by *counts*; NaN where a count is zero."""
-    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0))
+def _ratio(sums: Array, counts: Array, otherwise: float = np.nan) -> Array:
+    """Returns *sums* divided by *counts*; *otherwise* where a count is zero."""
+    return np.asarray(np.divide(sums, counts, out=np.full_like(sums, otherwise), where=counts > 0))
 
 
 def _ranks(means: Array) -> Array:

@@ -5,6 +5,7 @@ copy for readers, replaced in one step), ``read.sha256`` (digest of the copy), `
 checkpoint: a run asks the store what is missing and continues from there.
 
 edition   the store: creates, migrates, writes, reads and copies it
+connecting opens every DuckDB connection, closed to other files
 database  the edition's DuckDB file: connections, transactions, error messages
 read_copy the copy for readers: replaces the copy and checks its digest
 frozen    a private copy of the store itself, for a release
@@ -19,7 +20,8 @@ status    the status file of a run
 files     turns failed writes into messages, and deletes incomplete files
 """
 
-from gre_bench.store.binding import Row, fetch
+from gre_bench.store.binding import Row, fetch, fetch_columns
+from gre_bench.store.connecting import connect, lacks, quoted
 from gre_bench.store.database import interrupted, of_statement
 from gre_bench.store.edition import ReadCopy, Store, find_editions, no_edition, now
 from gre_bench.store.frozen import Frozen, frozen
@@ -37,13 +39,17 @@ __all__ = [
     "ReadCopy",
     "Row",
     "Store",
+    "connect",
     "fetch",
+    "fetch_columns",
     "find_editions",
     "frozen",
     "interrupted",
     "kept_open",
+    "lacks",
     "no_edition",
     "now",
     "of_statement",
+    "quoted",
     "statement",
 ]

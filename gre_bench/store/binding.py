@@ -54,6 +54,12 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **param
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 
 
+def fetch_columns(connection: duckdb.DuckDBPyConnection, query: Query[Any], **parameters: Any) -> list[list[Any]]:
+    """Runs *query* with its *parameters* and returns one list per column; no column may hold a null."""
+    arrays = connection.execute(statement("queries", query.name), parameters).fetchnumpy()
+    return [column.tolist() for column in arrays.values()]
+
+
 def distinct(names: Sequence[str]) -> list[str]:
     """Returns *names* in the same order, with repeated names made unique.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import duckdb
 
 from gre_bench.core.errors import Clash, Stopped, StoreError
+from gre_bench.store.connecting import connect, lacks
 from gre_bench.store.files import FULL, KEPT
 from gre_bench.store.schema import NEW_FILE
 
@@ -115,15 +116,12 @@ class Database:
             self._open = None
 
     def _connect(self, file: Path) -> duckdb.DuckDBPyConnection:
+        if self._open is not None and file == self.file:
+            return self._open.cursor()
         deadline = time.monotonic() + DUCKDB_WAIT_S
         while True:
             try:
-                connection = duckdb.connect(str(file), config=dict(NEW_FILE))
-                connection.execute("set enable_progress_bar = false")
-                if self._open is None or file != self.file:  # else set already: both hold for the file while it is open
-                    connection.execute("set global timezone = 'UTC'")
-                    connection.execute(f"set global checkpoint_threshold = '{LOG_SIZE}'")
-                return connection
+                return connect(file, config=NEW_FILE, settings={"checkpoint_threshold": f"'{LOG_SIZE}'"})
             except duckdb.Error as error:
                 reason = str(error).splitlines()[0]
                 if "could not set lock" not in reason.lower():
@@ -135,6 +133,8 @@ class Database:
     def fault(self, file: Path, error: duckdb.Error) -> StoreError:
         """Returns the `StoreError` for DuckDB's *error* on *file*; its message says what is wrong and what to do."""
         reason = str(error).splitlines()[0]
+        if lack := lacks(error):
+            return StoreError(f"edition {self.key}: {file}: {lack}")
         if any(os.strerror(number) in reason for number in FULL):
             return StoreError(f"edition {self.key}: no room to write {file} ({reason}); {KEPT}")
         if "WAL file" in reason:
@@ -143,8 +143,9 @@ class Database:
                 "give the same command again: its contents are computed again, paid replies come from the archive"
             )
         return StoreError(
-            f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; copy {self.copy.name} over it, "
-            f"which holds the store as readers saw it last, delete {file.name}.wal, and give the same command again"
+            f"edition {self.key}: {file} is damaged or no DuckDB file: {reason}; move it and {file.name}.wal to "
+            f"another folder, keep both, copy {self.copy.name} to {file.name}, which holds the store as readers saw it "
+            "last, and give the same command again"
         )
 
 

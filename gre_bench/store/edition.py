@@ -20,7 +20,7 @@ from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
 from gre_bench.store import lock, schema, status
 from gre_bench.store.asking import ask
-from gre_bench.store.binding import QueryRow, Row, as_arrow, columns, fetch
+from gre_bench.store.binding import QueryRow, Row, as_arrow, columns, fetch, fetch_columns
 from gre_bench.store.database import Database
 from gre_bench.store.files import putting
 from gre_bench.store.queries import Query
@@ -180,8 +180,7 @@ class Store:
         This is faster than `rows` for many rows. No column may hold a null.
         """
         with self.transaction() as run:
-            arrays = run.execute(statement("queries", query.name), dict(parameters)).fetchnumpy()
-            return [column.tolist() for column in arrays.values()]
+            return fetch_columns(run, query, **parameters)
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers, without waiting for the writer.
@@ -193,7 +192,7 @@ class Store:
             try:
                 return fetch(connection, query, **parameters)
             except duckdb.Error as error:
-                raise self.copy.unread(str(error).splitlines()[0]) from None
+                raise self.copy.fault(error) from None
 
     def read_mended(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers; replaces that copy first if it is damaged.
@@ -261,6 +260,10 @@ class Store:
         """
         self._database.checkpoint()
         shutil.copyfile(self.file, beside)
+
+    def fault(self, error: duckdb.Error) -> StoreError:
+        """Returns the `StoreError` for DuckDB's *error* on a private copy of the store."""
+        return self._database.fault(self.file, error)
 
     def save_status(self, values: Mapping[str, Any]) -> None:
         """Replaces the contents of ``status.json`` by *values* in one step; raises `StoreError` if that fails."""

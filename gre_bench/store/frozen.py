@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 
 from gre_bench.store.binding import QueryRow, fetch
+from gre_bench.store.connecting import reader
 from gre_bench.store.database import of_statement
 from gre_bench.store.edition import Store
 from gre_bench.store.files import putting
@@ -27,7 +28,7 @@ class Frozen(Store):
         super().__init__(store.folder.parent.parent, store.key)
         self.file = file
         self._connection = connection
-        self._origin = store.file
+        self._origin = store
 
     def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the private copy."""
@@ -36,7 +37,7 @@ class Frozen(Store):
         except duckdb.Error as error:
             if of_statement(error):
                 raise
-            raise self._database.fault(self._origin, error) from None
+            raise self._origin.fault(error) from None
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the private copy, as `read` does."""
@@ -56,5 +57,9 @@ def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
         file = Path(folder) / store.file.name
         with store.lock(command, wait_s), putting(store.key, file, file):
             store.copy_store(file)
-        with duckdb.connect(str(file), read_only=True) as connection:
+        try:
+            connection = reader(file)
+        except duckdb.Error as error:
+            raise store.fault(error) from None
+        with connection:
             yield Frozen(store, file, connection)

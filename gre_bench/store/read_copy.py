@@ -12,7 +12,6 @@ import hashlib
 import os
 import re
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,14 +22,13 @@ from typing import BinaryIO
 import duckdb
 
 from gre_bench.core.errors import StoreError
+from gre_bench.store.connecting import lacks, look_in_edition, reader
 
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
 TRIES = 20
 """How often a reader tries to open the copy, if a writer replaces it meanwhile."""
 SETTLED_NS = 100_000_000
 """Nanoseconds within which a file may change twice and keep the same times, so that its digest must be read again."""
-ATTACHED = "edition"
-"""The name by which a reader's connection knows the copy."""
 _CLONE = 0x40049409
 Stamp = tuple[int, int, int, int, int]
 
@@ -108,29 +106,21 @@ class CopyForReaders:
                 known = None
             kept[self.file] = known or self._connected()
             connection = kept[self.file][1].cursor()
-            connection.execute(f"use {ATTACHED}")
+            look_in_edition(connection)
         try:
             yield connection
         finally:
             connection.close()
 
     def _connected(self) -> tuple[Stamp, duckdb.DuckDBPyConnection]:
-        """Opens the copy and returns its stamp with the connection.
-
-        The copy is attached to a database in memory. DuckDB would take a path that is still open elsewhere in the
-        process for the same database, even after the file was replaced.
-        """
-        spill = str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")
-        path = str(self.file).replace("'", "''")
+        """Opens the copy and returns its stamp with the connection."""
         for _ in range(TRIES):
             stamp = self.check()
-            connection = duckdb.connect(config={"temp_directory": spill})
             try:
-                try:
-                    connection.execute(f"attach '{path}' as {ATTACHED} (read_only, type duckdb)")
-                except duckdb.Error as error:
-                    raise self.unread(str(error).splitlines()[0]) from None
-                connection.execute(f"use {ATTACHED}")
+                connection = reader(self.file)
+            except duckdb.Error as error:
+                raise self.fault(error) from None
+            try:
                 # Otherwise the file was replaced, or a log appeared beside it, before it was open.
                 self._refuse_logs()
                 if self._stamp() == stamp:
@@ -166,6 +156,13 @@ class CopyForReaders:
             return sha256(target)
 
         self._as_written(copy)
+
+    def fault(self, error: duckdb.Error) -> StoreError:
+        """Returns the error that says that DuckDB could not read the copy, why, and what to do."""
+        lack = lacks(error)
+        return (
+            StoreError(f"edition {self.key}: {self.file}: {lack}") if lack else self.unread(str(error).splitlines()[0])
+        )
 
     def unread(self, reason: str) -> StoreError:
         """Returns the error that says that the copy cannot be used, why (*reason*), and what to do."""

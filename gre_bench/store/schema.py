@@ -12,7 +12,7 @@ from gre_bench.store.binding import fetch
 from gre_bench.store.queries.runs import DEFINITIONS, VERSION
 from gre_bench.store.statements import statement, statements
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 EARLIEST_VERSION = 3
 """The earliest schema version that ``sql/migrations`` can migrate; its file ``00N.sql`` leads to version N."""
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}

@@ -9,8 +9,33 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from gre_bench.core.errors import StoreError
 from gre_bench.store.files import putting
+
+
+class _Counts(BaseModel, strict=True, extra="allow"):
+    metric: str
+    planned: int
+    scored: int
+    failed: int
+    excluded: int
+    missing: int
+
+
+class _Status(BaseModel, strict=True, extra="allow"):
+    """What readers of a status rely on."""
+
+    state: str
+    stage: str
+    message: str
+    pid: int
+    due: int
+    done: int
+    pairs_per_s: float | None
+    remaining_s: float | None
+    metrics: list[_Counts]
 
 
 def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
@@ -28,17 +53,19 @@ def save(key: str, file: Path, status: Mapping[str, Any]) -> None:
 def load(key: str, file: Path) -> dict[str, Any] | None:
     """Returns the status in *file*, or None if the file does not exist because there was no run yet.
 
-    Raises `StoreError`, which names edition *key*, if the file cannot be read or does not match its checksum.
+    Raises `StoreError`, which names edition *key*, if the file cannot be read, has another shape or does not match its
+    checksum.
     """
     try:
         status = json.loads(file.read_text())
+        _Status.model_validate(status)
         stated = status.pop("crc", None)
         if stated not in (None, _sum(json.dumps(status, indent=1))):
             raise ValueError("not as it was written")
         return status
     except FileNotFoundError:
         return None
-    except (ValueError, AttributeError, OSError):
+    except (ValueError, RecursionError, OSError):
         raise StoreError(
             f"edition {key}: {file} is damaged or cannot be read; the next refresh makes a new one"
         ) from None

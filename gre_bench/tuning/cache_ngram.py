@@ -3,14 +3,18 @@
 Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation fits the weights
 of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both fits maximise the
 likelihood of the validation papers' reviews, each given another review of the same paper.
+
+The judgments may be by several writers. Then how common a word is, and how much oftener than by chance two reviews of
+a paper share it, is counted within each writer. Otherwise a word that one writer likes would look telling: a known text
+by this writer would make all judgments by it likelier, whatever paper they are of.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import permutations
+from itertools import chain, permutations
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +37,9 @@ class Recipe:
     """The settings of the training.
 
     - *topics*: the number of topics.
-    - *fewest*: n-grams that occur fewer times than this are dropped.
-    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of all
-      papers.
+    - *fewest*: n-grams that occur fewer times than this are dropped; 2 suffice for fewer than 3,000 papers.
+    - *rare*, *common*: topics use words that occur in at least *rare* papers, and in less than a share *common* of the
+      papers of each writer. Fewer than 500 papers need words in 1 of 100 papers, and in at least 2.
     - *prior*: the number of pairs of reviews added to numerator and denominator of a word's lift.
     - *penalty*: the weight of the sum of squared feature weights in the loss, in nats per pair.
     - *exponents*: powers of the inverse document frequency to try as weights of copied words.
@@ -44,14 +48,14 @@ class Recipe:
     - *seed*: the seed of the topics' starting values.
     """
 
-    topics: int = 100
-    fewest: int = 2
-    rare: int = 3
+    topics: int = 200
+    fewest: int = 4
+    rare: int = 5
     common: float = 0.2
     prior: float = 0.1
     penalty: float = 1e-3
-    exponents: tuple[float, ...] = (1.0, 2.0, 3.0)
-    rounds: int = 5
+    exponents: tuple[float, ...] = (2.0,)
+    rounds: int = 3
     steps: int = 15
     seed: int = 0
 
@@ -80,29 +84,42 @@ class HeldOut:
 
 
 def train(
-    papers: Papers, validation: Papers | None = None, recipe: Recipe = Recipe(), alphabet: Alphabet | None = None
+    papers: Papers,
+    validation: Papers | None = None,
+    recipe: Recipe = Recipe(),
+    alphabet: Alphabet | None = None,
+    writers: Sequence[str] | None = None,
+    validation_writers: Sequence[str] | None = None,
 ) -> tuple[CacheNgram, HeldOut]:
     """Trains a model on *papers*; returns the model and its figures on *validation*.
 
     If *validation* is None, every sixth paper is used for validation and not for counts. The same papers and *recipe*
-    give the same model. *alphabet* defaults to that of the running Python. Raises `SourceError` for too few papers,
-    reviews or words.
+    give the same model. *alphabet* defaults to that of the running Python. *writers*: who wrote the judgments of each
+    of *papers*; None: one writer. *validation_writers*: the same of *validation*. Raises `SourceError` for too few
+    papers, reviews or words.
     """
+    writers = writers or [""] * len(papers)
     if validation is None:
-        papers, validation = [paper for index, paper in enumerate(papers) if index % 6], papers[::6]
+        validation, validation_writers = papers[::6], writers[::6]
+        papers, writers = (
+            [item for index, item in enumerate(items) if index % 6] for items in (list(papers), list(writers))
+        )
     if len(papers) < 2 or len(validation) < 2:
         counted = f"{len(papers)} and {len(validation)}"
         raise SourceError(f"training needs at least 2 papers and 2 kept aside, got {counted}; give more rows")
     if max(map(len, validation)) < 2:
         raise SourceError("no paper kept aside has two reviews to predict from one another; choose on other rows")
     alphabet = alphabet or alphabet_of_python()
-    config, vocabulary, arrays = _count(papers, recipe, alphabet)
+    by_writer: dict[str, list[Sequence[str]]] = {}
+    for paper, writer in zip(papers, writers, strict=True):
+        by_writer.setdefault(writer, []).append(paper)
+    config, vocabulary, arrays = _count(list(by_writer.values()), recipe, alphabet)
     configs = [{**config, "idf_exponent": exponent} for exponent in recipe.exponents]
     models = [fit_sources(CacheNgram(config, vocabulary, arrays, alphabet), validation) for config in configs]
     model = max(models, key=lambda model: mean_logprob(model, validation))
     for _ in range(recipe.rounds):
         model = fit_sources(fit_boosts(model, validation, recipe.penalty, recipe.steps), validation)
-    return model, held_out(model, validation)
+    return model, held_out(model, validation, validation_writers)
 
 
 def save(model: CacheNgram, folder: Path) -> None:
@@ -114,16 +131,22 @@ def save(model: CacheNgram, folder: Path) -> None:
         write_files(folder, model.config, model.vocabulary, model.arrays)
 
 
-def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
-    """Returns the figures of *model* on *papers*.
+def held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] | None = None) -> HeldOut:
+    """Returns the figures of *model* on *papers*, whose judgments are by *writers*; None: by one writer.
 
-    For the PMI between papers, paper i of n is paired with paper i + n/2, counted in a circle.
+    For the PMI between papers, paper i of the n papers of a writer is paired with paper i + n/2, counted in a circle.
     """
+    of_writer: dict[str, list[int]] = {}
+    for index, writer in enumerate(writers or [""] * len(papers)):
+        of_writer.setdefault(writer, []).append(index)
+    stranger = {
+        index: own[(place + len(own) // 2) % len(own)] for own in of_writer.values() for place, index in enumerate(own)
+    }
     replies = [[model.read_reply(text) for text in paper] for paper in papers]
     known = [[model.read_known(text) for text in paper] for paper in papers]
     logs: list[tuple[float, float, float]] = []
     for index, paper in enumerate(papers):
-        strangers = known[(index + len(papers) // 2) % len(papers)]
+        strangers = known[stranger[index]]
         for x, y in permutations(range(len(paper)), 2):
             given = None, known[index][x], strangers[x % len(strangers)]
             marginal, same, other = (float(model.token_logprobs(replies[index][y], context).sum()) for context in given)
@@ -142,40 +165,43 @@ def held_out(model: CacheNgram, papers: Papers) -> HeldOut:
 
 
 def _count(
-    papers: Papers, recipe: Recipe, alphabet: Alphabet
+    writers: Sequence[Papers], recipe: Recipe, alphabet: Alphabet
 ) -> tuple[dict[str, Any], list[str], dict[str, np.ndarray]]:
-    """Counts *papers* and returns the config, vocabulary and arrays of a model.
+    """Counts the papers of each of *writers* and returns the config, vocabulary and arrays of a model.
 
     In the config, all source weights are equal and all feature weights are 0. Raises `SourceError` if too few words
     occur in several papers.
     """
-    texts = [[split(text).words for text in paper] for paper in papers]
-    papers_with = Counter(word for paper in texts for word in {word for words in paper for word in words})
+    texts = [[[split(text).words for text in paper] for paper in papers] for papers in writers]
+    counted = [Counter(word for paper in papers for word in {*chain(*paper)}) for papers in texts]
+    papers_with = sum(counted, Counter())
     shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))
     vocabulary = ["<unknown>", END, NEWLINE, *shared]
     ids = {word: number for number, word in enumerate(vocabulary)}
-    coded = [[np.array([ids.get(word, 0) for word in words]) for words in paper] for paper in texts]
-    unknown = [word for paper in texts for words in paper for word in words if word not in ids]
-    with_count = np.array([papers_with[word] for word in vocabulary], dtype=np.int32)
+    coded = [[_coded(paper, ids) for paper in papers] for papers in texts]
+    whole, size = [paper for papers in coded for paper in papers], sum(map(len, writers))
+    fewest, rare = min(recipe.fewest, max(2, size // 1000)), min(recipe.rare, max(2, size // 100))
+    unknown = [word for words in chain(*chain(*texts)) for word in words if word not in ids]
+    shares = _largest_shares(counted, list(map(len, writers)), vocabulary)
+    seen = np.array([papers_with[word] for word in vocabulary])
     words = np.array([is_word(word) for word in vocabulary])
-    topical = np.flatnonzero(words & (with_count >= recipe.rare) & (with_count < recipe.common * len(papers)))
+    topical = np.flatnonzero(words & (seen >= rare) & (shares < recipe.common))
     if len(topical) < 2:
         raise SourceError(
-            f"too few words stand in {recipe.rare} or more of the {len(papers)} training papers to train on them; "
-            "give more rows"
+            f"too few words stand in {rare} or more of the {size} training papers to train on them; give more rows"
         )
     characters, spellings = spelling_counts(sorted(filter(is_word, unknown)) or [w for w in shared if is_word(w)])
     arrays = {
-        "papers_with": with_count,
+        "papers_with": np.rint(shares * size).astype(np.int32),
         "lift": _lift(coded, len(vocabulary), recipe.prior),
         **spellings,
-        **form_counts(text for paper in papers for text in paper),
-        **backoff_counts([row for paper in coded for row in paper], len(vocabulary), recipe.fewest),
-        **shared_topics(coded, topical, recipe.topics, recipe.seed),
+        **form_counts(text for papers in writers for paper in papers for text in paper),
+        **backoff_counts([row for paper in whole for row in paper], len(vocabulary), fewest),
+        **shared_topics(whole, topical, recipe.topics, recipe.seed),
     }
     config = {
         "alphabet": asdict(alphabet),
-        "papers": len(papers),
+        "papers": size,
         "characters": characters,
         "idf_exponent": 2.0,
         "word_share": (sum(map(is_word, unknown)) + 1) / (len(unknown) + 2),
@@ -186,20 +212,37 @@ def _count(
     return config, vocabulary, arrays
 
 
-def _lift(papers: Sequence[Sequence[np.ndarray]], size: int, prior: float) -> np.ndarray:
+def _coded(paper: Iterable[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
+    """Returns the words of each review of *paper* as integers; 0 stands for a word that is not in *ids*."""
+    return [np.array([ids.get(word, 0) for word in words]) for words in paper]
+
+
+def _largest_shares(counted: Sequence[Counter[str]], papers: Sequence[int], vocabulary: Sequence[str]) -> np.ndarray:
+    """Returns for each word of *vocabulary* the share of papers that contain it, with the writer who uses it most.
+
+    *counted*: for each writer, word → number of papers that contain it. *papers*: the number of papers of each writer.
+    """
+    shares = [[count[word] / size for word in vocabulary] for count, size in zip(counted, papers, strict=True)]
+    return np.max(shares, axis=0)
+
+
+def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: float) -> np.ndarray:
     """Returns for each word how much more often two reviews of one paper share the word than by chance, in nats.
 
     The lift is log((observed pairs + *prior*) / (pairs expected by chance + *prior*)). A pair is two reviews of one
-    paper that both contain the word. *papers*: the word ids of each review of each paper. *size*: the number of words.
+    paper that both contain the word. What chance would give is counted within each of *writers*, and added up.
+    *writers*: the word ids of each review of each paper of each writer. *size*: the number of words.
     """
-    shared, reviews_with, pairs = np.zeros(size), np.zeros(size), 0
-    for paper in papers:
-        has = np.zeros((len(paper), size))
-        for row, ids in zip(has, paper, strict=True):
-            row[ids] = 1
-        both = has.sum(axis=0)
-        shared += both * (both - 1)
-        reviews_with += both
-        pairs += len(paper) * (len(paper) - 1)
-    chance = pairs * (reviews_with / sum(map(len, papers))) ** 2
+    shared, chance = np.zeros(size), np.zeros(size)
+    for papers in writers:
+        reviews_with, pairs = np.zeros(size), 0
+        for paper in papers:
+            has = np.zeros((len(paper), size))
+            for row, ids in zip(has, paper, strict=True):
+                row[ids] = 1
+            both = has.sum(axis=0)
+            shared += both * (both - 1)
+            reviews_with += both
+            pairs += len(paper) * (len(paper) - 1)
+        chance += pairs * (reviews_with / sum(map(len, papers))) ** 2
     return np.log((shared + prior) / (chance + prior)).astype(np.float32)

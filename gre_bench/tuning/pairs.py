@@ -15,6 +15,7 @@ from typing import Literal
 
 from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import Form, folded, prepared, yields
+from gre_bench.core.learnt_from import PaperTexts
 from gre_bench.core.records import Prediction, SynopsisKind
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.prompts.library import render
@@ -30,13 +31,21 @@ REVIEWS = 3
 class JudgedPaper:
     """A paper to train on.
 
-    *judgments*: the judgments of each of the paper's reviews, one string per review. *synopses*: kind of synopsis →
-    text.
+    - *judgments*: the judgments of each of the paper's reviews, one string per review.
+    - *synopses*: kind of synopsis → text.
+    - *reviews*: the texts of the reviews, where the source has them. *writers*: who wrote the judgments.
     """
 
     paper_id: str
     judgments: tuple[str, ...]
     synopses: Mapping[SynopsisKind, str] = field(default_factory=dict)
+    reviews: tuple[str, ...] = ()
+    writers: frozenset[str] = frozenset()
+
+    @property
+    def texts(self) -> PaperTexts:
+        """What a register of what was learnt holds of this paper."""
+        return PaperTexts(self.paper_id, self.synopses.get("abstract"), self.reviews)
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
     tree: dict[str, Any] = {}
     if path is not None:
         try:
-            tree = strict.load_toml(path.read_text(encoding="utf-8"))
+            tree = strict.read_toml(path)
         except FileNotFoundError:
             raise SettingsError(f"no settings file {path}; write one, or leave it out for the defaults") from None
         except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:

@@ -28,8 +28,8 @@ def shared_topics(
     The arrays are:
 
     - ``topical``: the chosen words, shape (words,);
-    - ``topics_of``: P(topic | a review contains the word), shape (words, topics);
-    - ``words_of``: P(word | topic), shape (topics, words);
+    - ``topics_of``: P(topic | a review contains the word), shape (words, topics), in half precision;
+    - ``words_of``: P(word | topic) / P(word), shape (topics, words), in half precision;
     - ``topic_sizes``: P(topic), shape (topics,).
     """
     row_of = np.full(int(max(chosen.max(), max(ids.max() for paper in papers for ids in paper))) + 1, -1)
@@ -61,7 +61,7 @@ def shared_topics(
     joint = known * sizes + 1e-12
     return {
         "topical": chosen.astype(np.int32),
-        "topics_of": (joint / joint.sum(axis=1, keepdims=True)).astype(np.float32),
-        "words_of": predicted.astype(np.float32),
+        "topics_of": (joint / joint.sum(axis=1, keepdims=True)).astype(np.float16),
+        "words_of": (predicted / (sizes @ predicted)).astype(np.float16),
         "topic_sizes": sizes.astype(np.float32),
     }

@@ -1,4 +1,7 @@
-"""The reply archive stores every final reply of an LM on disk before use, so that no reply is bought twice.
+"""The reply archive stores every final reply of an LM on disk before use: no reply that arrived is bought twice.
+
+A request in flight when the process is killed is the exception: its reply never arrives, and the next run asks again.
+The spend log counts such requests (`gre_bench.writing.spend_log.Spent.unanswered`).
 
 A reply is final if sending the same request again would not change it. Final are texts, refusals, empty replies, and
 the error that a prompt is too long. Passing faults such as time-outs are not final. With the archive, all texts that

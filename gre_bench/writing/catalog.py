@@ -14,12 +14,14 @@ from gre_bench.catalogs.domains import PEER_REVIEW, domain_of
 from gre_bench.changes.catalog import WriterTask
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.learnt_from import INCLUDED, Register, read_register
 from gre_bench.core.records import Paper, Written
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.prompts.conditions import condition, guided
 from gre_bench.writing.fit import OverLong
 from gre_bench.writing.lm_writer import LMTextWriter
-from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RuleTextWriter
+from gre_bench.writing.rules.judgments import WRITER as RULE_JUDGMENTS
+from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RULE, RuleTextWriter
 
 if TYPE_CHECKING:
     from gre_bench.catalogs.models import Model
@@ -89,6 +91,19 @@ def study_account(kind: str, name: str) -> str:
 def by_rule(name: str) -> bool:
     """Whether the writer *name* works without an LM."""
     return name in NAMES
+
+
+def register_of_writer(name: str | None) -> Register | None:
+    """Returns what the writer of judgments *name*, a rule or the identity of one, was learnt from.
+
+    Returns None for LMs and people: nothing was learnt here. An earlier version of the rule has an unknown register.
+    """
+    if name in (RULE, RULE_JUDGMENTS):
+        return read_register(INCLUDED[RULE_JUDGMENTS], RULE_JUDGMENTS)
+    if name and name.startswith(RULE_JUDGMENTS.rstrip("0123456789")):
+        why = f"it is unknown what {name} was learnt from: this version has the register of {RULE_JUDGMENTS} only"
+        return Register(name, None, None, why)
+    return None
 
 
 def writes_reviews(name: str, writer_context: WriterContext) -> bool:

@@ -107,7 +107,7 @@ select
     sum(j.lines + j.strays)::integer as lines,
     sum(j.strays)::integer as strays,
     median(j.lines) filter (j.lines > 0) as median_lines,
-    avg(words_kept(t.text, j.judgments)) filter (j.lines > 0) as covered
+    avg(words_kept(t.text, j.judgments) order by words_kept(t.text, j.judgments)) filter (j.lines > 0) as covered
 from texts t
 join judged j using (review_id)
 group by all
@@ -130,7 +130,7 @@ read_by_metric as (
         t.candidate_id,
         t.paper_id,
         case
-            when $source = 'review' then left(r.text, $cut)
+            when $source = 'review' then left(regexp_replace(r.text, '^[\s\p{Z}]+', ''), $cut)
             when $form = 'as_written' then j.text
             else array_to_string(
                 list_filter(
@@ -150,14 +150,14 @@ order by candidate_id, paper_id;
 -- name: anchored
 -- one row per signature and candidate that is no anchor: its difference to the mean of the anchors, paired by pair
 with anchor as (
-    select signature_id, paper_id, reference_id, avg(value) as value
+    select signature_id, paper_id, reference_id, avg(value order by value) as value
     from pairs
     where state = 'scored' and candidate_id in (select unnest($anchors::varchar[]))
     group by all
     having count(*) = len($anchors::varchar[])
 ),
 by_paper as (
-    select p.signature_id, p.candidate_id, p.paper_id, avg(p.value - a.value) as difference
+    select p.signature_id, p.candidate_id, p.paper_id, avg(p.value - a.value order by p.value - a.value) as difference
     from pairs p
     join anchor a using (signature_id, paper_id, reference_id)
     join candidates c on c.candidate_id = p.candidate_id and c.kind in ('human', 'model', 'control')
@@ -170,8 +170,8 @@ found as (
         signature_id,
         candidate_id,
         count(*) as papers,
-        avg(difference) as difference,
-        stddev_samp(difference) / sqrt(count(*)) as se
+        avg(difference order by difference) as difference,
+        stddev_samp(difference order by difference) / sqrt(count(*)) as se
     from by_paper
     group by all
 )
@@ -241,21 +241,21 @@ by_pair as (
         m.group_name,
         p.paper_id,
         p.reference_id,
-        avg(p.value) filter (m.contaminated) as contaminated,
-        avg(p.value) filter (not m.contaminated) as others
+        avg(p.value order by p.value) filter (m.contaminated) as contaminated,
+        avg(p.value order by p.value) filter (not m.contaminated) as others
     from pairs p
     join models m using (candidate_id)
     where p.state = 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
     group by all
 ),
 by_paper as (
-    select signature_id, paper_id, avg(contaminated - others) as gap
+    select signature_id, paper_id, avg(contaminated - others order by contaminated - others) as gap
     from by_pair
     where contaminated is not null and others is not null
     group by all
 ),
 gaps as (
-    select signature_id, count(*) as papers, avg(gap) as gap, stddev_samp(gap) / sqrt(count(*)) as se
+    select signature_id, count(*) as papers, avg(gap order by gap) as gap, stddev_samp(gap order by gap) / sqrt(count(*)) as se
     from by_paper
     group by all
 )
@@ -267,15 +267,16 @@ order by s.metric;
 
 -- name: exposures
 -- one row per role and name
-select role, name, status, family, cutoff, released
+select role, name, status, family, cutoff, released, learnt, papers, register
 from exposures
 order by role, name;
 
 -- name: put_exposures
 -- sets whether candidates, evaluation LMs and writers may have learnt from the edition's reviews
-insert or replace into exposures (role, name, status, family, cutoff, released)
+insert or replace into exposures (role, name, status, family, cutoff, released, learnt, papers, register)
 select unnest($role::varchar[]), unnest($name::varchar[]), unnest($status::varchar[]), unnest($family::varchar[]),
-       unnest($cutoff::date[]), unnest($released::date[]);
+       unnest($cutoff::date[]), unnest($released::date[]), unnest($learnt::integer[]), unnest($papers::integer[]),
+       unnest($register::varchar[]);
 
 -- name: clear_rank_statistics
 -- deletes the rank statistics of some signatures
@@ -298,7 +299,7 @@ select unnest($board::varchar[]), unnest($signature_id::varchar[]), unnest($cand
 
 -- name: human_differences
 -- one row per candidate and paper of one signature: how far its mean score is above the human baseline's, pair by pair
-select p.candidate_id, p.paper_id, avg(p.value - h.value) as difference
+select p.candidate_id, p.paper_id, avg(p.value - h.value order by p.value - h.value) as difference
 from pairs p
 join pairs h on h.signature_id = p.signature_id and h.paper_id = p.paper_id and h.reference_id = p.reference_id
     and h.candidate_id = 'human' and h.state = 'scored'

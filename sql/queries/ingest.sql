@@ -120,6 +120,15 @@ limit 1;
 -- one row per imported file: its name and its contents in numbers
 select distinct parse_filename(file) as file, sha256, kind from imports order by all;
 
+-- name: add_licences
+-- adds or replaces the licence of papers or reviews, as stated at their import
+insert or replace into licences (kind, item, licence)
+select unnest($kind::varchar[]), unnest($item::varchar[]), unnest($licence::varchar[]);
+
+-- name: forget_licences
+-- deletes the licence of papers or reviews, which an import calls unknown
+delete from licences where kind = $kind and item in (select unnest($item::varchar[]));
+
 -- name: add_import
 -- adds one imported file as the latest, whatever the clock says
 insert into imports (run_id, file, sha256, kind, added, unchanged, refused, domain, happened_at)

@@ -1,12 +1,16 @@
 -- name: draw
 -- at most one row: how the sample was drawn
-select papers, seed, min_reviews, roles, candidate_slot, reference_slots, known, eligible, drawn_at
+select papers, seed, reference_count, min_reviews, roles, candidate_slot, reference_slots, avoid_learnt, known, eligible,
+       drawn_at
 from draws;
 
 -- name: add_draw
 -- records how the sample was drawn
-insert into draws (papers, seed, min_reviews, roles, candidate_slot, reference_slots, known, eligible, drawn_at)
-values ($papers, $seed, $min_reviews, $roles, $candidate_slot, $reference_slots, $known, $eligible, $drawn_at);
+insert into draws (
+    papers, seed, reference_count, min_reviews, roles, candidate_slot, reference_slots, avoid_learnt, known, eligible, drawn_at
+)
+values ($papers, $seed, $reference_count, $min_reviews, $roles, $candidate_slot, $reference_slots, $avoid_learnt::varchar[], $known,
+        $eligible, $drawn_at);
 
 -- name: forget_draw
 -- deletes how the sample was drawn
@@ -105,6 +109,8 @@ delete from lengths where candidate_id = getvariable('candidate');
 delete from exposures where role = 'candidate' and name = getvariable('candidate');
 delete from candidates where candidate_id = getvariable('candidate');
 delete from judgments where review_id in (select review_id from reviews where candidate = getvariable('candidate'));
+delete from licences
+where kind = 'review' and item in (select review_id from reviews where candidate = getvariable('candidate'));
 delete from replies
 where task in ('review', 'judgments') and (
     item in (select review_id from reviews where candidate = getvariable('candidate'))

@@ -6,6 +6,16 @@ select schema_version from meta;
 -- at most one row: the digest of the definitions of the tables and views, as the store has them
 select comment as digest from duckdb_tables() where table_name = 'meta' and database_name = current_database();
 
+-- name: locked
+-- one row: whether the settings of the database are locked
+select current_setting('lock_configuration')::boolean as locked;
+
+-- name: foreign_views
+-- one row per view of an attached file that is none of the program's own views, whose names are $own
+select view_name
+from duckdb_views()
+where not internal and database_name <> 'memory' and not list_contains($own::varchar[], view_name);
+
 -- name: set_version
 -- the store is now of this schema version
 update meta set schema_version = $schema_version;
@@ -39,6 +49,13 @@ from runs
 where command = 'refresh' and outcome is distinct from 'refused'
 order by started_at desc
 limit 1;
+
+-- name: runs_of_rows
+-- one row per run that planned or scored pairs, or asked for texts, that are there
+select run_id, command, started_at, ended_at, outcome, code_version
+from runs
+where run_id in (select run_id from plan union select run_id from scores union select run_id from replies)
+order by started_at;
 
 -- name: parsed_query
 -- one row: what the parser makes of a query, as JSON

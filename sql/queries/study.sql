@@ -12,8 +12,8 @@ delete from separation where signature_id = $signature_id;
 
 -- name: put_separation
 -- sets the separation of one signature
-insert or replace into separation (signature_id, same, other, same_pairs, other_pairs, auc, low, high)
-values ($signature_id, $same, $other, $same_pairs, $other_pairs, $auc, $low, $high);
+insert or replace into separation (signature_id, same, other, same_pairs, other_pairs, auc, low, high, left_out)
+values ($signature_id, $same, $other, $same_pairs, $other_pairs, $auc, $low, $high, $left_out);
 
 -- name: effects
 -- one row per metric and change of the requested signatures (all, if null)

@@ -17,8 +17,8 @@ select
     count(*) as reviews,
     count(*) filter (lines > 0) as judged,
     median(lines) filter (lines > 0) as median_lines,
-    avg(words_kept(review, judgments)) filter (lines > 0) as covered,
-    arg_max(review_id, lines) as longest_id
+    avg(words_kept(review, judgments) order by words_kept(review, judgments)) filter (lines > 0) as covered,
+    arg_max(review_id, (lines, review_id)) as longest_id
 from (
     select
         unnest($candidate_id::varchar[]) as candidate_id,
@@ -126,7 +126,7 @@ waiting as (
     from problems p
     anti join scores s using (signature_id, paper_id, candidate_id, reference_id)
     qualify row_number() over (
-        partition by p.signature_id, p.paper_id, p.candidate_id, p.reference_id order by p.happened_at desc
+        partition by p.signature_id, p.paper_id, p.candidate_id, p.reference_id order by p.happened_at desc, p.problem
     ) = 1
 ),
 asked as (

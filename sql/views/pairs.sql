@@ -1,8 +1,8 @@
 -- one row per planned pair: its state, and its score in nats or the reason why it has none
 create or replace view pairs as
 with last_problem as (
-    select signature_id, paper_id, candidate_id, reference_id, arg_max(problem, happened_at) as problem,
-           arg_max(message, happened_at) as message
+    select signature_id, paper_id, candidate_id, reference_id, arg_max(problem, (happened_at, problem, message)) as problem,
+           arg_max(message, (happened_at, problem, message)) as message
     from problems
     group by all
 )

@@ -1,6 +1,6 @@
 -- one row per signature, human baseline or model, and stratum of papers: its mean score there, its 90% interval, and its
 -- difference to the human baseline, paired by paper
--- The pairs of one paper are one cluster, as on the boards.
+-- The pairs of one paper are one cluster, and papers weigh alike, as on the boards.
 create or replace view strata as
 with known as (
     select p.signature_id, p.candidate_id, c.kind, p.paper_id, p.reference_id, p.value
@@ -14,9 +14,8 @@ papers_of as (
         k.candidate_id,
         k.kind,
         k.paper_id,
-        sum(k.value) as total,
-        count(*) as pairs,
-        avg(k.value - h.value) filter (k.kind <> 'human') as difference
+        avg(k.value order by k.value) as mean,
+        avg(k.value - h.value order by k.value - h.value) filter (k.kind <> 'human') as difference
     from known k
     left join known h on h.kind = 'human' and h.signature_id = k.signature_id and h.paper_id = k.paper_id
         and h.reference_id = k.reference_id
@@ -35,22 +34,26 @@ means as (
         stratum,
         value,
         count(*) as papers,
-        sum(total) / sum(pairs) as mean,
+        avg(mean order by mean) as mean,
         count(difference) as both,
-        avg(difference) as difference,
-        stddev_samp(difference) / sqrt(count(difference)) as difference_se
+        avg(difference order by difference) as difference,
+        stddev_samp(difference order by difference) / sqrt(count(difference)) as difference_se
     from there
     group by all
 ),
-errors as (
-    select
-        t.signature_id,
-        t.candidate_id,
-        t.stratum,
-        t.value,
-        sqrt(count(*) / (count(*) - 1) * sum((t.total - t.pairs * m.mean) ** 2)) / sum(t.pairs) as se
+squares as (
+    select t.signature_id, t.candidate_id, t.stratum, t.value, (t.mean - m.mean) ** 2 as square
     from there t
     join means m using (signature_id, candidate_id, stratum, value)
+),
+errors as (
+    select
+        signature_id,
+        candidate_id,
+        stratum,
+        value,
+        sqrt(sum(square order by square) / (count(*) - 1) / count(*)) as se
+    from squares
     group by all
     having count(*) > 1
 )

@@ -150,3 +150,16 @@ def test_the_type_checker_reads_every_folder_of_the_package_where_it_lies():
     checked = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pyright"]["include"]
     linked = {link.name for link in (ROOT / "gre_bench").iterdir() if link.is_symlink() and any(link.glob("*.py"))}
     assert linked - {"data"} <= set(checked)
+
+
+def test_one_module_opens_every_connection_to_a_database():
+    """`sandbox` opens the user's own query, by itself: it imports nothing of this package."""
+    opening = {ROOT / "gre_bench" / "store" / name for name in ("connecting.py", "sandbox.py")}
+    found = []
+    for path in set(modules()) - opening:
+        for node in nodes(path):
+            called = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "duckdb"
+            if (called and node.attr.islower()) or (isinstance(node, ast.ImportFrom) and node.module == "duckdb"):
+                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert found == []
+    assert all("enable_external_access" in path.read_text() for path in opening)

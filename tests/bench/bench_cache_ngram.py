@@ -17,7 +17,7 @@ from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.lm.ngram.known_text import FEATURES
 from gre_bench.lm.ngram.segmentation import is_word, split
 
-FOLDER = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram"
+FOLDER = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-2"
 PLAIN_PAIRS = 8
 
 

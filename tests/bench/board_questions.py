@@ -92,11 +92,11 @@ def main() -> None:
     asked = parser.parse_args()
     store = Store(asked.state, asked.edition)
     board = gre_bench.leaderboard(asked.edition, asked.metric, asked.state)
-    main_group = board[board["group_name"].isna() & (board["kind"] == "model")]
-    names = [str(name) for name in main_group["candidate"]]
+    ranked = board[board["group_name"].isna() & (board["kind"] == "model") & board["rank"].notna()]
+    names = [str(name) for name in ranked["candidate"]]
     rows = gre_bench.pairs(asked.edition, asked.metric, state=asked.state)
-    rows = rows[(rows["state"] == "scored") & rows["candidate_id"].isin([*names, "human"])]
-    columns = [rows[name].tolist() for name in ("candidate_id", "paper_id", "reference_id", "value")]
+    rows = rows[(rows["state"] == "scored") & rows["candidate"].isin([*names, "human"])]
+    columns = [rows[name].tolist() for name in ("candidate", "paper_id", "reference_id", "value")]
     pairs = Pairs(*columns)
     words = words_of(store, asked.metric)
     lengths = [words[name, paper] for name, paper in zip(pairs.candidates, pairs.papers, strict=True)]
@@ -114,7 +114,7 @@ def main() -> None:
                   f"p {p:.2g} (Holm), {test['n']:.0f} papers could show {test['least']:.2f}")  # fmt: skip
     rng = np.random.default_rng(0)
     for split in ("papers", "references"):
-        rho = stability([pairs.of_candidates(names)][0], names, split, rng)
+        rho = stability(pairs.of_candidates(names), names, split, rng)
         print(
             f"split {split}: rho {np.mean(rho):.3f} (5% to 95% of splits: {np.quantile(rho, 0.05):.3f} to {np.quantile(rho, 0.95):.3f})"
         )

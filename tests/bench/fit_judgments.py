@@ -2,7 +2,9 @@
 
 Run it as `python -m tests.bench.fit_judgments [first] [last] [file]`. By default it reads rows 300-899 and writes
 `data/judgments/weights.tsv`. The same rows give the same file. A clause gets the stance of the line with the most
-similar words; a clause without such a line judges nothing.
+similar words; a clause without such a line judges nothing. Papers that also stand among the notes under `openreview`
+judge evaluation LMs and are left out. The register beside the weights, `learnt_from.txt`, also holds rows 900-999, on
+which the settings of the writer were chosen.
 """
 
 from __future__ import annotations
@@ -12,21 +14,27 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as parquet
 from scipy import optimize, sparse
 
+from gre_bench.core.learnt_from import PaperTexts, Register, write_register
+from gre_bench.ingest.records.evaluation_sets import evaluation_set
 from gre_bench.writing.rules.clause_stance import NONE, SCALE, STANCES, features
 from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 from tests.bench.bench_rule_judgments import FILE, judged, words
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SHARED
 
 ALIKE, SOURCE = 0.5, 0.3
 """Cosines from which a clause matches a line: any clause, and the clause most similar to that line."""
 
 SEEN = 8
 """The fewest clauses that must have a feature."""
+
+CHOSEN_ON = (900, 999)
+"""The rows on which the settings of the writer were chosen."""
 
 PENALTY = 12.0
 """The penalty on half the square of a weight."""
@@ -76,10 +84,26 @@ def fitted(seen: sparse.csr_matrix, classes: np.ndarray) -> np.ndarray:
     return optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 200}).x.reshape(-1, NONE + 1)
 
 
+def rows_of(first: int, last: int, sets: Sequence[Register]) -> tuple[list[dict[str, Any]], int]:
+    """Returns the reviews of the rows *first* to *last* without the papers of *sets*, and the number before."""
+    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    barred = frozenset().union(*(one.learnt(papers_of(rows)) for one in sets))
+    return [row for row in rows if row["paper_id"] not in barred], len(rows)
+
+
+def papers_of(rows: Sequence[dict[str, Any]]) -> list[PaperTexts]:
+    """Returns what registers hold of the papers of *rows*."""
+    texts: dict[str, list[str]] = {}
+    for row in rows:
+        texts.setdefault(row["paper_id"], []).append(row["review"] or "")
+    return [PaperTexts(paper_id, None, tuple(reviews)) for paper_id, reviews in texts.items()]
+
+
 def main() -> None:
     first, last = (int(sys.argv[1]), int(sys.argv[2])) if len(sys.argv) > 2 else (300, 899)
     out = Path(sys.argv[3]) if len(sys.argv) > 3 else ROOT / "data" / "judgments" / "weights.tsv"
-    rows = parquet.read_table(FILE, filters=[("row", ">=", first), ("row", "<=", last)]).to_pylist()
+    sets = [evaluation_set(file) for file in sorted((SHARED / "openreview").glob("*.notes.jsonl.gz"))]
+    rows, given = rows_of(first, last, sets)
     start = time.perf_counter()
     read = [(clauses_of(row["review"] or ""), judged(row["judgments"] or "")) for row in rows]
     counts = Counter(
@@ -103,7 +127,10 @@ def main() -> None:
     table = ["\t".join(["feature", *STANCES, "none"])]
     table += ["\t".join([vocabulary[place], *map(str, whole[place])]) for place in kept]
     out.write_text("\n".join(table) + "\n", "utf-8")
+    chosen_on, _ = rows_of(*CHOSEN_ON, sets)
+    write_register(out.parent, papers_of([*rows, *chosen_on]))
     shares = ", ".join(f"{name} {np.mean(classes == place):.2f}" for place, name in enumerate([*STANCES, "none"]))
+    print(f"{given - len(rows)} of {given} reviews left out: they judge evaluation LMs")
     print(f"{len(rows)} reviews, {len(classes)} clauses ({shares}), {len(kept)} of {len(vocabulary)} features, "
           f"{out.stat().st_size / 1e6:.2f} MB, {time.perf_counter() - start:.0f} s")  # fmt: skip
 

@@ -23,24 +23,25 @@ ALL = {one.path.stem: one for one in experiments()}
 @pytest.mark.parametrize("name", ALL)
 def test_a_file_is_what_its_command_reads_and_names_models_that_are_known(name):
     one, models = ALL[name], load_models()
-    if one.command == "examiners":
+    if one.command == "study examiners compare":
         study = load_study(Path(one.name))
         assert set(study.models) <= set(models)
         assert set(one.published) == set(study.layouts)
-    elif one.command == "guidelines compare":
+    elif one.command == "study guidelines compare":
         own = {name: "text" for name in one.lms["conditions"] if name.endswith("_official")}
         assert [condition(name, own).name for name in one.lms["conditions"]] == one.lms["conditions"]
         assert set(one.lms["models"]) <= set(models)
-    elif one.command == "guidelines generate":
-        assert set(one.lms["groups"]) <= set(GROUPS)
-    elif one.command != "guidelines quality":
+    elif one.command == "study guidelines generate":
+        assert set(one.lms["groups"]) <= set(GROUPS) and len(one.calls) == len(one.lms["groups"])
+    elif one.command != "study guidelines quality":
         settings = load(Path(one.name))
         writing, asked = settings.writing, settings.validation
-        by_lms = {writing.judgments, *writing.candidates} | ({*asked.rephrase} if one.command == "validate" else set())
+        by_lms = {writing.judgments, *writing.candidates} | (
+            {*asked.rephrase} if one.command == "study validate" else set()
+        )
         assert by_lms <= set(models) and settings.edition.papers == one.items
         assert settings.evaluation_lm.quantisation == "nf4"
     assert set(one.published) <= {*published.tables(), *TABLES}
-    assert one.call.startswith(f"gre-bench {one.command} ")
 
 
 def test_every_published_table_that_a_run_can_fill_has_an_experiment():

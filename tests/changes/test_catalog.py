@@ -18,7 +18,7 @@ from gre_bench.core.errors import ChangeError
 from gre_bench.core.judgments import OPENINGS, is_judgment, strict
 from gre_bench.ingest.records.venues import venue_of
 from tests.changes.toy import ELONGATED, SPACED, TOY
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
 LEVELS = ("review", "judgments")
 BY_RULE = [
@@ -31,7 +31,7 @@ BY_WRITER = [name for name, change in CHANGES.items() if change.made_by == "writ
 
 
 def rows(name: str) -> list[dict]:
-    return [json.loads(line) for line in (ROOT / "data" / "sample" / f"{name}.jsonl").read_text().splitlines()]
+    return [json.loads(line) for line in (SIXTEEN / f"{name}.jsonl").read_text().splitlines()]
 
 
 def sample(level: str) -> list[ChangeInput]:

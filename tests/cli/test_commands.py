@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 import typer
@@ -15,7 +13,7 @@ from typer.testing import CliRunner
 from gre_bench.cli.app import EXIT_CODES, PANELS, app
 from gre_bench.cli.commands.groups import MOVED
 from tests.cli.calling import call
-from tests.conftest import ROOT
+from tests.docs.named import Command, wrong
 
 PROGRAM = typer.main.get_command(app)
 ENDINGS = (".cfg", ".md", ".py", ".sh", ".sql", ".toml", ".txt", ".yaml", ".yml")
@@ -107,7 +105,7 @@ def test_a_former_command_names_its_successor_in_one_line(old, new):
     assert (code, out, err) == (2, "", f"the command {old} has moved; use: {new}")
     assert old not in PROGRAM.commands
     if new.startswith("gre-bench "):
-        assert not problems(new)
+        assert wrong(Command("MOVED", tuple(new.split()), False)) is None
 
 
 @pytest.mark.parametrize(
@@ -147,61 +145,3 @@ def test_the_shell_completes_commands_choices_and_names(tmp_path, line, offered)
     asked = {"_GRE_BENCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
     done = CliRunner().invoke(app, [], prog_name="gre-bench", env=asked | {"GRE_BENCH_STATE": str(tmp_path)})
     assert set(offered) <= set(done.stdout.split()), done.stdout
-
-
-def texts() -> list[Path]:
-    """Tracked files with text that a user or developer reads."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, text=True, capture_output=True)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    names = [name for name in listed.stdout.splitlines() if name.endswith(ENDINGS) or Path(name).name == "Makefile"]
-    return [ROOT / name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
-
-
-def problems(text: str) -> list[str]:
-    """Commands and options that *text* names after ``gre-bench`` and that do not exist."""
-    text = re.sub(r" *\\\n[ #]*", " ", text)
-    found = []
-    for mention in MENTION.finditer(text):
-        first, _, second = mention[1].partition(" ")
-        path = f"gre-bench {first}"
-        if isinstance(COMMANDS.get(path), TyperGroup) and second:
-            path = f"{path} {second}"
-            third = re.match(r" ([a-z][a-z-]*)", text[mention.end() :])
-            if isinstance(COMMANDS.get(path), TyperGroup) and third:
-                path = f"{path} {third[1]}"
-        if path not in COMMANDS:
-            found.append(path)
-            continue
-        known = {name for param in options(COMMANDS[path]) for name in (*param.opts, *param.secondary_opts)}
-        line = re.split(r"[`\n;|#)]|\"\"\"| {2,}|\. ", text[mention.start() :])[0]
-        named = {word.partition("=")[0] for word in line.split() if re.match(r"--[a-z]", word)}
-        found += [
-            f"{path} {name}"
-            for name in sorted({name.split('"')[0].rstrip("',:.") for name in named} - known - {"--help"})
-        ]
-    return found
-
-
-def wrong(files: list[Path]) -> dict[str, list[str]]:
-    found = {str(path.relative_to(ROOT)): problems(path.read_text(encoding="utf-8")) for path in files}
-    return {name: lines for name, lines in found.items() if lines}
-
-
-def is_manual(path: Path) -> bool:
-    return path.relative_to(ROOT).parts[0] in ("README.md", "docs")
-
-
-def test_every_command_that_code_and_data_name_exists():
-    assert wrong([path for path in texts() if not is_manual(path) and path != Path(__file__)]) == {}
-
-
-def test_every_command_that_the_manual_names_exists():
-    assert wrong([path for path in texts() if is_manual(path)]) == {}
-
-
-def test_a_text_with_a_wrong_command_is_found():
-    assert problems("run: gre-bench validate --edition X") == ["gre-bench validate"]
-    assert problems("`gre-bench models fetch NAME`") == ["gre-bench models fetch"]
-    assert problems("gre-bench rank FILE \\\n    --on X") == ["gre-bench rank --on"]
-    assert problems("``gre-bench study validate --edition X``, then gre-bench status") == []

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from gre_bench.cli.views.fitted import Column, shortened, show
 
 NUMBERS = ["+27.92 ±8.06", "-2.62 ±1.03", "+1144.30 ±118.18"]
-NOTES = ["baseline", "only 3 of 600 pairs scored, few judgments by rule-judgments-2 (3, human 13)", ""]
+NOTES = ["baseline", "only 3 of 600 pairs scored, few judgments by rule-judgments-3 (3, human 13)", ""]
 NAMES = ["human", "anthropic/claude-3-5-sonnet-20240620+reflect5+ensemble5", "模型甲"]
 
 
@@ -42,7 +42,7 @@ def test_at_every_width_each_number_stands_whole_and_no_line_is_longer(width, ca
 @pytest.mark.parametrize("width", [30, 80, 160])
 def test_why_a_candidate_has_no_rank_is_told_at_every_width(width, capsys):
     words = " ".join(printed(width, capsys).split())
-    for word in ("only", "scored,", "few", "judgments", "rule-judgments-2", "13)"):
+    for word in ("only", "scored,", "few", "judgments", "rule-judgments-3", "13)"):
         assert word in words
 
 

@@ -14,11 +14,11 @@ from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.snapshot.making import make_snapshot
 from gre_bench.tasks.steps import undecorated
 from tests.cli.calling import call
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SIXTEEN
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import Press, front, running
 
-PAPER = ROOT / "data" / "sample" / "pdfs" / "s01.pdf"
+PAPER = SIXTEEN / "pdfs" / "s01.pdf"
 
 
 def gre_bench(*arguments: object) -> CompletedProcess[str]:
@@ -72,7 +72,7 @@ def test_audit_says_what_it_cannot_find(what, told, tmp_path):
 
 
 def test_papers_of_a_snapshot_are_read_with_their_status_and_remarks(tmp_path):
-    notes = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+    notes = read_notes_file(SIXTEEN / "notes.jsonl")
     ids = [note["id"] for note in notes if note["id"] == note.get("forum")][:3]
     given = {
         ids[0]: PAPER.read_bytes(),

@@ -114,7 +114,7 @@ def test_too_few_papers_for_the_n_gram_model_are_one_line_and_leave_nothing(
 ) -> None:
     for rows, why in (
         ("0:3", "at least 2 papers and 2 kept aside, got 2 and 1"),
-        ("0:7", "too few words stand in 3 or"),
+        ("0:7", "too few words stand in 2 or"),
     ):
         asked = ("cache-ngram", "--judgments", judgments, "--train", rows, "--out", tmp_path / "out")
         code, said, error = call(monkeypatch, capsys, *asked)

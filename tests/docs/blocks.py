@@ -46,7 +46,6 @@ def blocks(page: Path) -> list[Block]:
     return [Block(page, block["info"].strip(), block["text"], block["reason"]) for block in found]
 
 
-def mentions(page: Path) -> list[list[str]]:
-    """Commands of ``gre-bench`` in backticks within the prose of *page*, as words."""
-    prose = _BLOCK.sub("", page.read_text(encoding="utf-8"))
-    return [shlex.split(text) for text in re.findall(r"`(gre-bench [^`]+)`", prose)]
+def without_blocks(page: Path) -> str:
+    """The text of *page* without its fenced blocks."""
+    return _BLOCK.sub("", page.read_text(encoding="utf-8"))

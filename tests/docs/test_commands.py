@@ -9,18 +9,15 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import typer
 
 from gre_bench.catalogs.models import Model
-from gre_bench.cli.app import app
 from gre_bench.core import settings
 from tests.cli.calling import call
 from tests.conftest import ROOT
-from tests.docs.blocks import PAGES, Block, blocks, mentions
+from tests.docs.blocks import PAGES, Block, blocks
 from tests.flows.refreshing import with_papers_read
 
 KINDS = {"sh", "python", "sql", "text", "toml", "toml models"}
@@ -52,39 +49,11 @@ def test_a_block_that_is_not_run_says_why():
             assert block.kind in ("sh", "python") and len(block.reason.split()) >= 2, block
 
 
-@pytest.mark.parametrize(
-    ("page", "words"),
-    [
-        *((page, words) for page, words in lines("sh") if words[0] == "gre-bench"),
-        *((page.name, words) for page in PAGES for words in mentions(page)),
-    ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value[1:5]),
-)
-def test_a_command_and_its_options_exist(page, words):
-    command, rest = typer.main.get_command(app), words[1:]
-    while rest and rest[0] in getattr(command, "commands", {}):
-        command, rest = command.commands[rest[0]], rest[1:]
-    if rest and not hasattr(command, "commands") and "..." not in rest:
-        command.make_context(command.name, rest)
-    elif rest and not rest[0].startswith("-"):
-        raise AssertionError(f"{page}: no command {' '.join(words)}")
-
-
-def test_settings_of_a_refresh_are_settings():
-    for _, words in lines("sh"):
-        if words[:2] == ["gre-bench", "refresh"]:
-            given = [value for option, value in pairwise(words) if option == "--set"]
-            settings.load(None, tuple(given))
-
-
-def test_programs_and_targets_that_are_named_exist():
+def test_targets_that_are_named_exist():
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.M)
     for page, words in lines("sh"):
         if words[0] == "make":
             assert set(words[1:]) <= {*targets}, f"{page}: make {words[1:]}"
-        if words[:2] == ["python", "-m"]:
-            path = ROOT / words[2].replace(".", "/")
-            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), f"{page}: {words[2]}"
 
 
 def test_settings_and_models_that_are_shown_are_taken():

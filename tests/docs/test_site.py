@@ -21,6 +21,7 @@ from tests.conftest import ROOT
 
 sys.path.insert(0, str(ROOT / "docs" / "hooks"))
 import picture
+import prompt_pages
 import reference
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -88,6 +89,29 @@ def test_every_column_has_a_meaning_and_every_meaning_a_column():
     names = {name for _, name in columns}
     assert said.pop("all").keys() <= names
     assert {(table, name) for table, each in said.items() for name in each} <= columns.keys()
+
+
+def test_every_prompt_has_a_row_with_its_source_and_kind():
+    page = reference.prompts_page()
+    found = prompt_pages.provenance()
+    assert len(found) > 200
+    for name, stated in found.items():
+        assert stated["kind"] in prompt_pages.KINDS and stated["source"], name
+        assert f"| `{name}` | {stated['kind']} | " in page
+
+
+def test_the_page_on_studies_counts_the_prompts_as_their_files_do():
+    """All folders of prompts for examiners, and the guideline study's, of which one prompt is in own words."""
+    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    told = {row[1]: row[2] for row in re.finditer(r"^\| [^|]*`([\w/]+)` \|([\d |]+)\|$", page, re.M)}
+    kinds = ("verbatim", "completed", "derived")
+    found = {folder: each for folder, each in prompt_pages.counts().items() if folder}
+    assert told.keys() == found.keys()
+    for folder, each in found.items():
+        assert [int(number) for number in told[folder].split("|")] == [each[kind] for kind in kinds], folder
+        assert each["own"] == 0
+    guidelines = {name: each["kind"] for name, each in prompt_pages.provenance().items() if "guideline_" in name}
+    assert {name for name, kind in guidelines.items() if kind != "verbatim"} == {"guideline_generation"}
 
 
 def rooms() -> set[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SIXTEEN
 from tests.flows.refreshing import use
 from tests.forks import CONTEXT
 from tests.scripted_lms import OverlapLM
@@ -72,13 +72,13 @@ def sample(folder: Path, chat: ScriptedChat | None = None) -> tuple[str, ...]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     texts, models, file = folder / "texts.jsonl", folder / "models.toml", folder / "settings.toml"
-    papers = [json.loads(line) for line in (ROOT / "data" / "sample" / "papers.jsonl").read_text().splitlines()]
+    papers = [json.loads(line) for line in (SIXTEEN / "papers.jsonl").read_text().splitlines()]
     rows = [{"paper_id": one["paper_id"], "text": f"{one['title']}\n\nAbstract\n\n{one['abstract']}"} for one in papers]
     texts.write_text("".join(json.dumps(row) + "\n" for row in rows))
     models.write_text(MODELS.format(url=chat.url if chat else "http://127.0.0.1:9/v1", model=MODEL))
     writers = ("scripted", "scripted") if chat else ("rule", "extractive-full")
     names = dict(zip(("writer", "candidate"), writers, strict=True))
-    notes = ROOT / "data" / "sample" / "notes.jsonl"
+    notes = SIXTEEN / "notes.jsonl"
     file.write_text(SETTINGS.format(notes=notes, texts=texts, models=models, **names))
     return ("--no-prefect", "--settings", str(file))
 

@@ -29,12 +29,12 @@ TEXTS = {
 """What titles, abstracts, bodies, reviews, judgments and replies hold, one kind a paper."""
 
 PAPERS = [
-    "../../../etc/passwd",
-    "..",
-    ".",
-    "/etc/passwd",
+    "..etc/passwd",
+    "...",
+    ".a",
+    "etc/passwd",
     "-rf",
-    "a/../../b",
+    "a/..b/c.",
     "con.html",
     "CON.html",
     "+1+1",
@@ -44,8 +44,13 @@ PAPERS = [
 ]
 """Ids that an import takes, for they hold none but plain characters."""
 
-CANDIDATES = ["../../x", "+1+1", "@y", "-2-3"]
+CANDIDATES = ["..x/x..", "+1+1", "@y", "-2-3"]
 REFUSED = [
+    "../../../etc/passwd",
+    "..",
+    ".",
+    "/etc/passwd",
+    "a/../../b",
     "a\nb",
     "a\x00b",
     "\x1b[2J",

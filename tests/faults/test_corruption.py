@@ -96,7 +96,7 @@ def test_a_damaged_store_is_refused_or_whole_and_its_copy_takes_its_place(pristi
             assert everything(store) == expected, said
         except StoreError as error:
             one_line(error, store.file)
-            assert "copy read.duckdb over it" in str(error)
+            assert "copy read.duckdb to edition.duckdb" in str(error)
         trial(f"damaged file: store, {said.split()[-1]}", NOT_SILENT)
     # As the line says: the copy for readers in its place.
     shutil.copyfile(store.read_file, store.file)
@@ -111,7 +111,9 @@ def test_a_refresh_of_a_damaged_store_is_one_line_and_what_it_says_mends_it(pris
     store, since = Store(state, EDITION), pristine.chat.count
     store.file.write_bytes(store.file.read_bytes()[: 2**20])
     asked = ("--limit", PAPERS)
-    assert_one_line(refresh(state, *asked, settings=pristine.options), 1, "edition.duckdb", "copy read.duckdb over it")
+    assert_one_line(
+        refresh(state, *asked, settings=pristine.options), 1, "edition.duckdb", "copy read.duckdb to edition.duckdb"
+    )
     shutil.copyfile(store.read_file, store.file)
     store.file.with_suffix(".duckdb.wal").unlink(missing_ok=True)
     assert refresh(state, *asked, settings=pristine.options).code == 0
@@ -334,7 +336,7 @@ def test_a_damaged_certificate_is_one_line_and_no_flip_makes_a_verdict_a_date_or
 
 @pytest.mark.parametrize("count", [2, pytest.param(30, marks=MANY)])
 def test_damaged_weights_of_the_evaluation_lm_are_refused_or_another_lm(tmp_path, trial, count):
-    shipped = resource("data", "evaluation_lm", "cache-ngram")
+    shipped = resource("data", "evaluation_lm", "cache-ngram-2")
     right, random = CacheNgram.load(shipped).identity, Random(13)
     for name in sorted(path.name for path in shipped.iterdir() if path.is_file()):
         for damage in damages((shipped / name).stat().st_size, count, random):

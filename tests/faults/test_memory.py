@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import zlib
 from pathlib import Path
@@ -15,22 +16,28 @@ from gre_bench.ingest.pdf.reader import Limits, PdfReader
 from gre_bench.lm.engine.protocol import out_of_memory
 from gre_bench.lm.span import Conversation
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.store import Store
+from gre_bench.release import site
+from gre_bench.release.figures.drawing import Drawings
+from gre_bench.reports.publishing import publish_edition
+from gre_bench.store import Store, connecting
 from gre_bench.tasks import steps
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 from tests.faults.commands import DEMO
+from tests.faults.endpoints import said
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
 from tests.flows.refreshing import EDITION, query, run, tables, use
 from tests.holds import wait_for
 from tests.pipeline.runs.test_kills import is_scoring
 from tests.pipeline.runs.test_workers import SHARDED, command, descendants, ended
+from tests.release.made_up import EDITION as MADE_UP
+from tests.release.made_up import FREE, make, release_store_of
 from tests.scripted_lms import OverlapLM
 
 __all__ = ["command"]
 
 KILLED = "out of memory: SIGKILL of a worker in the middle of scoring"
 LEFT = "the run says incomplete, exit 3; the next ends in the same tables"
-PDFS = ROOT / "data" / "sample" / "pdfs"
+PDFS = SIXTEEN / "pdfs"
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +115,7 @@ def test_a_refresh_beside_a_pdf_bomb_reads_its_neighbours_and_says_why_one_has_n
     pdfs = tmp_path / "pdfs"
     pdfs.mkdir()
     for file in PDFS.glob("*.pdf"):
-        (pdfs / file.name).symlink_to(file)
+        shutil.copy(file, pdfs)
 
     def made(name: str) -> dict:
         chosen = settings.load(DEMO, ("evaluation_lm.backend=scripted", f"sources.pdfs={pdfs}"))
@@ -170,3 +177,59 @@ def test_what_finds_no_memory_on_the_device_is_missing_and_a_larger_one_ends_in_
     assert run(tmp_path)["outcome"] == "done"
     assert_undisturbed(tmp_path, undisturbed)
     trial("out of memory: evaluation LM on its device (stand-in)", LEFT)
+
+
+OF_EDITIONS = {
+    "a board": ("leaderboard", MADE_UP),
+    "a release": ("publish", MADE_UP, "--again"),
+    "a removal": ("remove", MADE_UP, "deepseek/deepseek-chat", "--yes"),
+    "a comparison of releases": ("compare", f"{MADE_UP}-r1", f"{MADE_UP}-r1"),
+}
+
+
+@pytest.fixture(scope="module")
+def made_up(tmp_path_factory):
+    """An edition with a release, whose last commit is in the database's log alone, as a killed run leaves it."""
+    state, left = tmp_path_factory.mktemp("made-up"), tmp_path_factory.mktemp("left") / "state"
+    store = make(state, MADE_UP, papers=4, candidates=3, titles=FREE, metrics=("gem",), tested=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "drawn", lambda boards: Drawings())
+        publish_edition(store, release_store_of(state))
+    with store.lock("test"):
+        with store.transaction() as run:
+            run.execute("update papers set title = title || ' again'")
+        shutil.copytree(state, left, symlinks=True)
+    assert (Store(left, MADE_UP).folder / "edition.duckdb.wal").stat().st_size > 0
+    return left
+
+
+@pytest.mark.parametrize("asked", OF_EDITIONS)
+@pytest.mark.parametrize("limit", ["100KB", "1MB", "3MB"])
+def test_memory_that_runs_out_in_the_database_is_no_damage_and_costs_no_commit(
+    made_up, tmp_path, monkeypatch, trial, asked, limit
+) -> None:
+    shutil.copytree(made_up, tmp_path / "state", symlinks=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(connecting, "_CLOSED", connecting._CLOSED | {"memory_limit": limit, "temp_directory": ""})
+        code, _, err = said(*OF_EDITIONS[asked], "--state", tmp_path / "state")
+    trial(f"out of memory: DuckDB, {asked}", "one line that calls nothing damaged; the commit in the log is kept")
+    assert code in (0, 1) and "Traceback" not in err, err
+    if code:
+        assert err.count("\n") == 1 and "no memory left" in err and "give the same command again" in err, err
+        assert not any(word in err for word in ("damaged", "delete", "copy ", "makes a new one")), err
+    with Store(tmp_path / "state", MADE_UP).lock("look"), Store(tmp_path / "state", MADE_UP).transaction() as run:
+        ((kept,),) = run.execute("select count(*) from papers where ends_with(title, ' again')").fetchall()
+    assert kept == 4
+
+
+def test_memory_that_runs_out_in_the_program_is_one_line(made_up, monkeypatch, trial) -> None:
+    def read(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Store, "read", read)
+    code, _, err = said("leaderboard", MADE_UP, "--state", made_up)
+    assert (code, err) == (
+        1,
+        "error: no memory left; what was done is kept: mend that and give the same command again\n",
+    )
+    trial("out of memory: the program itself", "one line")

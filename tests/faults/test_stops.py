@@ -19,7 +19,7 @@ from gre_bench.cli.stopping import LINE as STOPPED
 from gre_bench.cli.stopping import ONE_STOP_S
 from gre_bench.ingest.openreview.loopback.fault_injection import fault
 from gre_bench.store import Store
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SIXTEEN
 from tests.faults.invariants import assert_paid_once, assert_readable, assert_undisturbed
 from tests.faults.killing import DEMO, GIVEN, by_lm, children, commanded, ended, left_behind, said
 from tests.flows.fetching import ACCOUNT, served
@@ -193,7 +193,7 @@ def test_a_refresh_whose_pdf_children_hang(undisturbed_two, tmp_path, trial, sig
     pdfs = tmp_path / "pdfs"
     pdfs.mkdir()
     long = endless(150)
-    for paper in (ROOT / "data" / "sample" / "pdfs").glob("s*.pdf"):
+    for paper in (SIXTEEN / "pdfs").glob("s*.pdf"):
         (pdfs / paper.name).write_bytes(long)
     process = commanded(tmp_path, *asked(tmp_path / "state", f"sources.pdfs={pdfs}"), "--limit", "2")
     wait_for(lambda: readers(process.pid), process)

@@ -21,9 +21,9 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.tasks import steps
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
-SAMPLE = ROOT / "data" / "sample"
+SAMPLE = SIXTEEN
 NOTES = read_notes_file(SAMPLE / "notes.jsonl")
 ACCOUNT = Account("somebody", "a-password-of-somebody")
 QUICK = ("fetch.backoff_s=0.01", "fetch.timeout_s=60", "fetch.attempts=4", "fetch.page=5", "fetch.pdf_batch=5")

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.settings import load
+from gre_bench.core.metrics import recipe_of
+from gre_bench.core.settings import EvaluationLMSettings, ScoringSettings, ValidationSettings, load
 from gre_bench.flows.year import YearJob, make_board, plainly, year_job
 from gre_bench.ingest.openreview import fetch_steps
+from gre_bench.lm.catalog import open_lm
+from gre_bench.metrics.signing import signature
+from gre_bench.pipeline.learnt import Learnt
+from gre_bench.pipeline.validation_records import write_validation_record
+from gre_bench.stats.verdicts import Verdict
 from gre_bench.tasks import steps
+from gre_bench.writing.rules.writer import RuleTextWriter
 from tests.flows.fetching import ACCOUNT, QUICK
 from tests.servers.scripted_chat import MODEL
 
@@ -27,14 +35,35 @@ models = "models.toml"
 [scoring]
 metrics = ["gem_s_abstract"]
 """
-LM = f'[[model]]\nname = "scripted"\nendpoint = "{{url}}"\nmodel = "{MODEL}"\n'
+LM = f'[[model]]\nname = "{{name}}"\nendpoint = "{{url}}"\nmodel = "{MODEL}"\n'
 
 
 def roster(folder: Path, url: str, models: str = '[[model]]\nname = "scripted"\n', judgments: str = "rule") -> str:
     """The file of a roster, with its models file beside it."""
-    (folder / "models.toml").write_text(LM.format(url=url))
+    stand_ins(folder, url, ["scripted"])
     (folder / "roster.toml").write_text(ROSTER.format(models=models, judgments=judgments))
     return str(folder / "roster.toml")
+
+
+def stand_ins(folder: Path, url: str, names: Sequence[str]) -> Path:
+    """A models file whose models are all the one at *url*."""
+    file = folder / "models.toml"
+    file.write_text("".join(LM.format(name=name, url=url) for name in names))
+    return file
+
+
+def records(folder: Path, edition: str, verdicts: Mapping[str, Verdict]) -> Path:
+    """A folder of validation records, as they could ship: metric → verdict by ``cache-ngram``, judgments by rule."""
+    lm, scoring, rule = open_lm(EvaluationLMSettings()).identity, ScoringSettings(), RuleTextWriter("rule")
+    for metric, verdict in verdicts.items():
+        signed = signature(recipe_of(metric), lm, scoring, rule.identity("judgments"), rule.identity("assw"))
+        row = {"papers": 289, "d": 0.0, "made_by": "rule"}
+        effects = [
+            {"change": "generic", "verdict": "pass"} | row,
+            {"change": "abstract_only", "verdict": verdict} | row,
+        ]
+        write_validation_record(folder, edition, signed, effects, [], ValidationSettings(), Learnt(0, {}))
+    return folder / "validations"
 
 
 def job(

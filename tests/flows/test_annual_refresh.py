@@ -21,6 +21,7 @@ from gre_bench.preflight.dry_run import estimate
 from gre_bench.store import Store
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
+from gre_bench.writing.spend_log import spend_log_of
 from tests.flows.refreshing import (
     EDITION,
     add_papers,
@@ -269,6 +270,23 @@ def test_scores_of_different_signatures_stand_apart(tmp_path):
     assert query(tmp_path, "select count(distinct signature_id) from leaderboard where metric = 'gem'") == [(2,)]
     shown = Store(tmp_path, EDITION).read(CURRENT_SIGNATURES)
     assert [(row["metric"], row["form"]) for row in shown] == [("gem", "strict")]
+
+
+@pytest.mark.parametrize(("answered", "note"), [
+    (0, ["3 requests were in flight when a run was killed: each may have been paid, without a reply or cost on record"]),
+    (2, ["1 request was in flight when a run was killed: each may have been paid, without a reply or cost on record"]),
+    (3, []),
+])  # fmt: skip
+def test_a_run_says_how_many_requests_were_in_flight_when_another_was_killed(tmp_path, answered, note):
+    refreshed(tmp_path)
+    log = spend_log_of(tmp_path)
+    paid = {"outcome": "ok", "prompt_tokens": 1, "reply_tokens": 1, "usd": 0.0, "estimated": False}
+    for place in range(3):
+        log.add("sent", EDITION, "model")
+        if place < answered:
+            log.add("answered", EDITION, "model", **paid)
+    log.add("sent", "another edition", "model")
+    assert run(tmp_path, "scoring.form=strict", "scoring.metrics=['gem']", limit=2)["notes"] == note
 
 
 def test_a_drawn_sample_never_changes(tmp_path):

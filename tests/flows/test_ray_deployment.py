@@ -16,7 +16,7 @@ from tests.servers.prefect_server import answered, running, serving
 NO_RAY = None if importlib.util.find_spec("ray") else "Ray is not installed: pip install 'gre-bench[ray]'"
 HERE = (
     "edition.venue=SAMPLE", "edition.year=2026", "edition.papers=16",
-    "sources.notes=data/sample/notes.jsonl", "sources.pdfs=data/sample/pdfs",
+    "sources.notes=tests/fixtures/sixteen/notes.jsonl", "sources.pdfs=tests/fixtures/sixteen/pdfs",
     "evaluation_lm.backend=scripted", "evaluation_lm.device=cpu", "evaluation_lm.dtype=float32",
     "run.workers=2", "run.gpus_per_worker=0", "run.chunk_papers=1",
 )  # fmt: skip

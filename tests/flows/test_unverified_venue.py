@@ -11,9 +11,9 @@ import pytest
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.ingest.snapshot.snapshot import Snapshot
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
-SAMPLE = (ROOT / "data" / "sample" / "notes.jsonl").read_text(encoding="utf-8")
+SAMPLE = (SIXTEEN / "notes.jsonl").read_text(encoding="utf-8")
 
 
 @pytest.fixture

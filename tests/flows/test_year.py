@@ -4,29 +4,48 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import shutil
 import sys
+import tomllib
 from datetime import date
 from pathlib import Path
 
 import pytest
 from prefect.client.orchestration import get_client
 
+from gre_bench.api import leaderboard
 from gre_bench.cli import app
 from gre_bench.core.errors import LMError, SettingsError, SourceError
+from gre_bench.core.rosters import roster_file
 from gre_bench.flows import year
 from gre_bench.ingest.openreview.loopback.limits import Limit
+from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.validation_records import validation_record
+from gre_bench.release.signing import signing_key
 from gre_bench.reports.history import history
+from gre_bench.reports.verifying import verify_release
+from gre_bench.stats.verdicts import Verdict
 from gre_bench.store import Store
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
+from tests.cli.calling import call
 from tests.flows.fetching import served
-from tests.flows.making_boards import ON, job, made, make_until, roster
+from tests.flows.making_boards import ON, job, made, make_until, records, roster, stand_ins
 from tests.ingest.records.test_venue_years import next_year
+from tests.release.test_signing import made_key
 from tests.servers.scripted_chat import scripted_chat
 
 EDITION = "SAMPLE-2026"
 BOTH = "scoring.metrics=['gem','gem_s_abstract']"
+KNOWN: dict[str, Verdict] = {"gem": "fail", "gem_s_abstract": "undecided", "gem_s_assw": "undecided"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def an_edition_is_known(tmp_path_factory):
+    """What ships changes; these boards meet one edition on which GEM failed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(validation_records, "SHIPPED", records(tmp_path_factory.mktemp("shipped"), "ICLR-2020", KNOWN))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -60,16 +79,66 @@ def test_a_second_run_asks_nobody_and_publishes_nothing(board, chat):
     again = made(loopback.v2, named, state)
     assert (again["outcome"], again["message"]) == ("unchanged", first["message"])
     assert (loopback.counts, chat.count) == (sent, asked)
+    folder = Path(first["stages"]["publish"]["folder"])
+    assert verify_release(folder, state)["agrees_with_store"], "a run that changed nothing"
 
 
-def test_a_metric_that_failed_is_not_published_but_where_it_is_hidden(board):
+def test_a_signed_board_is_left_where_nothing_is_new_and_what_follows_it_is_signed_too(board, tmp_path):
+    state = shutil.copytree(board[0], tmp_path / "state", symlinks=True)
+    _, _, loopback, named = board
+    key = made_key(tmp_path, "release")[0]
+    assert call("publish", EDITION, "--again", "--sign", key, "--state", state)[0] == 0
+    again = made(loopback.v2, named, state)
+    assert (again["outcome"], Path(again["stages"]["publish"]["folder"]).name) == ("unchanged", f"{EDITION}-r2")
+    show_both = (BOTH, "release.unvalidated=show")
+    with pytest.raises(SettingsError, match=f"{EDITION}-r2 is signed.* give the key with --sign.* release.sign"):
+        made(loopback.v2, named, state, *show_both)
+    signed = made(loopback.v2, named, state, *show_both, f"release.sign={key}")
+    about = json.loads((Path(signed["stages"]["publish"]["folder"]) / "manifest.json").read_text())
+    assert (signed["outcome"], about["release"], about["signed_by"]) == ("done", f"{EDITION}-r3", signing_key(key).name)
+    key.chmod(0o644)
+    with pytest.raises(SettingsError, match="others can read this private key"):
+        made(None, named, tmp_path / "other", f"release.sign={key}")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(("known", "left_out", "validated_on"), [(KNOWN, {"gem"}, "ICLR-2020"), ({}, set(), EDITION)])
+def test_the_shipped_roster_is_published_by_the_default_gate_without_the_metric_that_fails(
+    tmp_path, chat, monkeypatch, known, left_out, validated_on
+):
+    """Seven LMs, two controls and three metrics as they ship; stand-ins are the endpoint and the evaluation LM."""
+    monkeypatch.setattr(validation_records, "SHIPPED", records(tmp_path / "shipped", "ICLR-2020", known))
+    models = [model["name"] for model in tomllib.loads(roster_file("yearly", tmp_path).read_text())["model"]]
+    named = f"writing.models={stand_ins(tmp_path, chat.url, models)}"
+    with served() as loopback:
+        found = made(loopback.v2, "yearly", tmp_path / "state", named, "evaluation_lm.backend=cache-ngram",
+                     "validation.resamples=200")  # fmt: skip
+    assert found["outcome"] == "done", found["message"]
+    folder = Path(found["stages"]["publish"]["folder"])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    shown, hidden = manifest["validations"], {row["metric"]: row for row in manifest.get("hidden_boards", ())}
+    assert {*hidden} == left_out and {*shown, *hidden} == {"gem", "gem_s_abstract", "gem_s_assw"}
+    assert all(row["verdict"] == "fail" for row in hidden.values())
+    assert {(row["verdict"], row["edition"]) for row in shown.values()} == {("undecided", validated_on)}
+    board = leaderboard(folder)
+    assert {*board["metric"]} == {*shown} and {*models} <= {*board["candidate"][board["rank"].notna()]}
+    assert {*board["validation"]} == {f"unvalidated: undecided on {validated_on}"}
+    assert ("Not shown: gem, whose validation" in (folder / "index.html").read_text()) == bool(left_out)
+
+
+def test_a_metric_that_failed_is_left_out_or_stops_the_release_or_is_shown_as_the_setting_says(board):
     state, _, loopback, named = board
-    refused = made(loopback.v2, named, state, BOTH)
+    refused = made(loopback.v2, named, state, BOTH, "release.unvalidated=refuse")
     assert refused["outcome"] == "refused" and [*refused["stages"]][-1] == "verdicts"
     assert refused["message"].startswith(
-        "verdicts: nothing is published: gem: fail (passes 10 of 13 changes on 289 papers"
+        "verdicts: nothing is published: gem: fail (passes 1 of 2 changes on 289 papers"
     )
-    hidden = made(loopback.v2, named, state, BOTH, "release.unvalidated=hide")
+    assert refused["message"].endswith(
+        "All texts and scores are kept. Next: publish without them: release.unvalidated=hide, or publish these boards "
+        "with their verdict: release.unvalidated=show"
+    )
+    hidden = made(loopback.v2, named, state, BOTH)
+    assert hidden["stages"]["verdicts"]["message"].startswith("left out of the release: gem: fail")
     folder = Path(hidden["stages"]["publish"]["folder"])
     assert hidden["outcome"] == "done" and folder.name == "SAMPLE-2026-r2"
     (row,) = json.loads((folder / "manifest.json").read_text())["hidden_boards"]
@@ -81,7 +150,6 @@ def test_a_metric_that_failed_is_not_published_but_where_it_is_hidden(board):
             named,
             state,
             "scoring.metrics=['gem']",
-            "release.unvalidated=hide",
             "edition.sample=x",
             year=3000,
         )
@@ -90,8 +158,10 @@ def test_a_metric_that_failed_is_not_published_but_where_it_is_hidden(board):
 
 def test_a_board_of_nothing_but_failed_metrics_is_not_hidden_but_refused(board):
     state, _, loopback, named = board
-    found = made(loopback.v2, named, state, "scoring.metrics=['gem']", "release.unvalidated=hide")
-    assert found["outcome"] == "refused"
+    found = made(loopback.v2, named, state, "scoring.metrics=['gem']")
+    assert found["outcome"] == "refused" and found["message"].endswith(
+        "Next: publish these boards with their verdict: release.unvalidated=show"
+    )
 
 
 def test_a_fetch_that_the_service_limits_waits_for_the_next_run(tmp_path, chat):
@@ -164,7 +234,7 @@ def test_a_run_that_is_killed_twice_ends_in_the_same_release(tmp_path, chat, fir
     """Judgments by the roster's model are a new combination: it is validated before anything is published."""
     context = multiprocessing.get_context("forkserver")
     named, state = roster(tmp_path, chat.url, judgments="scripted"), tmp_path / "state"
-    few = ("validation.resamples=200", "release.unvalidated=show")
+    few = ("validation.resamples=200", "release.unvalidated=show")  # six papers: the verdict is not the point
     with served() as loopback:
         for stage in (first, "publish"):
             run = context.Process(target=make_until, args=(loopback.v2, named, str(state), stage, few))
@@ -187,7 +257,7 @@ def test_each_stage_is_a_flow_run_within_the_one_of_the_year(tmp_path, chat):
     from prefect.testing.utilities import prefect_test_harness
 
     with prefect_test_harness(server_startup_timeout=120), served() as loopback:
-        asked = job(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", BOTH)
+        asked = job(loopback.v2, roster(tmp_path, chat.url), tmp_path / "state", BOTH, "release.unvalidated=refuse")
         told = year.year("SAMPLE", None, None, asked.settings, tmp_path / "state", on=ON)
         assert told["outcome"] == "refused"
         with get_client(sync_client=True) as client:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, SIXTEEN
 
 MODEL = """
 [[model]]
@@ -145,6 +145,7 @@ def added(tmp_path_factory):
     for name in ("gre_bench", "flows", "tasks", "sql", "data", "deployments"):
         shutil.copytree(ROOT / name, tree / name, symlinks=True, ignore=leave)
     shutil.copyfile(ROOT / "constraints.txt", tree / "constraints.txt")
+    shutil.copytree(SIXTEEN, tree / "fixtures" / "sixteen")
     package, touched = tree / "gre_bench", {}
 
     def touching(what, *changes):

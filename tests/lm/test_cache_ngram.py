@@ -24,7 +24,7 @@ from gre_bench.lm.ngram.spelling import Speller, spelling_counts
 from gre_bench.lm.protocol import checked
 from gre_bench.tuning.cache_ngram import Recipe, held_out, save, train
 
-SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram"
+SHIPPED = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-2"
 
 THEMES = (
     "graph pooling",
@@ -266,7 +266,7 @@ def test_time_grows_with_the_text_and_not_with_its_square(shipped: CacheNgram, u
 
 
 def test_the_model_in_the_repository_is_small_and_quick_to_open(shipped: CacheNgram) -> None:
-    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 8e6
+    assert sum(file.stat().st_size for file in SHIPPED.iterdir()) < 10e6
     assert shipped.identity.name == "cache-ngram"
     assert len(shipped.identity.digest) == 64
     assert (shipped.known_text.idf[shipped.known_text.words] <= math.log(shipped.config["papers"] / 2)).all()

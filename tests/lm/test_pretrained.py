@@ -8,7 +8,15 @@ import hashlib
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,6 +30,8 @@ from gre_bench.core.settings import load, load_over
 from gre_bench.lm.pretrained import conversion, models
 from gre_bench.lm.pretrained import wheel as pretrained_wheel
 from gre_bench.lm.pretrained.models import get, remove
+from tests.conftest import ROOT
+from tests.holds import wait_for
 from tests.lm.pretrained_wheels import SENTENCES, gguf, registry, wheel, zipped
 
 MEMBER = "made_up/model.zip"
@@ -131,29 +141,31 @@ def test_what_is_whole_is_left_as_it_is(carried, place):
     assert (place / "tiny").stat().st_ino == before and "4 files there" in said[0]
 
 
-@pytest.mark.parametrize("damage", ["changed", "missing", "no sums", "other sums", "empty"])
+def beside(folder: Path, name: str) -> None:
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_text("{}")
+
+
+DAMAGE = {
+    "weights missing": lambda folder: (folder / "model.safetensors").unlink(),
+    "a file changed": lambda folder: (folder / "config.json").write_text("{}"),
+    "a file added": lambda folder: beside(folder, "added_tokens.json"),
+    "a file added in a folder": lambda folder: beside(folder, "additional_chat_templates/default.jinja"),
+    "a link to a folder added": lambda folder: (folder / "additional_chat_templates").symlink_to(folder.parent),
+    "no sums": lambda folder: (folder / SUMS).unlink(),
+    "sums of another file": lambda folder: (folder / SUMS).write_text(f"# tiny: made of {'0' * 64}; digest 0\n"),
+    "empty": lambda folder: [path.unlink() for path in folder.iterdir() if path.is_file()],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
     digest = fetch(carried)["digest"]
-    folder = place / "tiny"
-    if damage == "changed":
-        (folder / "model.safetensors").write_bytes(b"x")
-    elif damage == "missing":
-        (folder / "model.safetensors").unlink()
-    elif damage == "no sums":
-        (folder / SUMS).unlink()
-    elif damage == "other sums":
-        (folder / SUMS).write_text((folder / SUMS).read_text().replace(carried[1].member_sha256, "0" * 64))
-    else:
-        shutil.rmtree(folder)
-        folder.mkdir()
-    if damage == "changed":
-        with pytest.raises(LMError, match="was changed since it was fetched; run: gre-bench models get tiny"):
-            caches.refuse_changed(Path("tiny"), "another digest")
-    else:
-        with pytest.raises(
-            LMError, match=r"tiny in \S+ (is not whole|was made from an outdated).*; run: gre-bench models get tiny"
-        ):
-            located(Path("tiny"), "embedder")
+    DAMAGE[damage](place / "tiny")
+    with pytest.raises(
+        LMError, match=r"tiny in \S+ (is not whole|was made from an outdated).*; run: gre-bench models get tiny"
+    ):
+        located(Path("tiny"), "embedder")
     said: list[str] = []
     found = fetch(carried, said)
     assert found["made"] and found["digest"] == digest and "made anew" in said[0] and left(place) == ["tiny"]
@@ -277,8 +289,10 @@ def test_a_wheel_that_is_none_is_refused(tmp_path, place):
     broken.write_bytes(b"no archive")
     _, entry = wheel(tmp_path / "wheels", "other", MEMBER, b"", wheel_size=10,
                      wheel_sha256=hashlib.sha256(b"no archive").hexdigest(), member_size=1)  # fmt: skip
+    os.mkfifo(tmp_path / "pipe.whl")
     for path, line in (
         (broken, "cannot be extracted"),
+        (tmp_path / "pipe.whl", "is not the wheel of made-up-other 1.0: 0 bytes, not 10"),
         (tmp_path, "cannot be read"),
         (tmp_path / "no", "cannot be read"),
     ):
@@ -360,6 +374,75 @@ def test_an_index_that_cannot_be_reached_is_one_line(carried, place, index, monk
     with pytest.raises(ServiceDown, match=line) as down:
         through_pip(carried[1])
     assert "\n" not in str(down.value) and left(place) == []
+
+
+class Offering(BaseHTTPRequestHandler):
+    """A package index whose wheels have no end; what it sent is counted, and it waits before the first byte if told."""
+
+    sent = 0
+    go = threading.Event()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        if not self.path.endswith(".whl"):
+            name = f"{self.path.strip('/').split('/')[-1].replace('-', '_')}-{self.server.version}-py3-none-any.whl"
+            self.wfile.write(f'<!DOCTYPE html><html><body><a href="/{name}">{name}</a></body></html>'.encode())
+            return
+        with suppress(OSError):
+            while type(self).go.wait(60) and type(self).sent < 100 << 20:
+                self.wfile.write(bytes(1 << 16))
+                type(self).sent += 1 << 16
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def offering(index, monkeypatch) -> Iterator[ThreadingHTTPServer]:
+    Offering.sent = 0
+    Offering.go.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Offering)
+    server.version = "1.0"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple")
+    yield server
+    Offering.go.set()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_wheel_without_end_is_not_fetched_to_its_end(carried, place, offering):
+    Offering.go.set()
+    with pytest.raises(SourceError, match="the package index offers a different file as made-up-tiny 1.0; it was not"):
+        through_pip(carried[1])
+    assert Offering.sent < 20 << 20 and left(place) == []
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_pip_ends_with_the_command_that_asked_for_it(place, offering, monkeypatch, sign):
+    monkeypatch.undo()
+    entry = entry_of("minilm-l6-v2")
+    offering.version = entry.version
+    command = [sys.executable, "-m", "gre_bench.cli.app", "models", "get", entry.name]
+    url = f"http://127.0.0.1:{offering.server_port}/simple"
+    given = {"PIP_INDEX_URL": url, "PIP_CONFIG_FILE": os.devnull, VARIABLE: str(place), "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=os.environ | given, stdout=-3, stderr=subprocess.PIPE, text=True)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: children.read_text() and list(place.glob(".*/pip.log")), process)
+    (pip,) = children.read_text().split()
+    wait_for(lambda: b"pip" in Path(f"/proc/{pip}/cmdline").read_bytes(), process)
+    process.send_signal(sign)
+    process.communicate(timeout=60)
+    began = time.monotonic()
+    with suppress(FileNotFoundError):
+        while Path(f"/proc/{pip}/cmdline").read_bytes():  # it is empty once it has ended
+            assert time.monotonic() - began < 5, f"pip goes on after {sign.name}"
+            time.sleep(0.01)
+    assert sign == signal.SIGKILL or left(place) == []
 
 
 def test_where_pip_is_absent_the_line_names_the_wheel(carried, place, monkeypatch):
@@ -466,16 +549,58 @@ def test_a_model_in_gguf_is_opened_by_name_and_known_by_its_contents_alone(
     assert capfd.readouterr().err == ""
 
 
-def test_a_changed_model_is_not_scored_with(known_lm, place):
+CHANGED = {
+    "weights": ("model.safetensors", "was changed since it was fetched"),
+    "template": ("chat_template.jinja", "is not whole: chat_template.jinja was changed"),
+    "settings of the generation": ("generation_config.json", "is not whole: generation_config.json was changed"),
+    "another template": ("additional_chat_templates/default.jinja", "is not whole: additional_.*jinja was added"),
+    "an adapter": ("adapter_config.json", "is not whole: adapter_config.json was added"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+@pytest.mark.parametrize("adapted", [False, True], ids=["alone", "under an adapter"])
+def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, adapted):
     from gre_bench.lm.catalog import open_lm
+    from gre_bench.tuning.adapters import open_base, save, trainable
+    from gre_bench.tuning.settings import load as tuning
 
     fetch(known_lm)
-    (place / "tiny-lm" / "chat_template.jinja").open("a").write("\n")
+    base, folder = placed("tiny-lm", Path.cwd()), "tiny-lm"
+    if adapted:  # without a record of its training, so that it does not know the digest of its base
+        pytest.importorskip("peft")
+        weights, folder = open_base(base, tuning(None, ())), tmp_path / "adapter"
+        save(trainable(weights, tuning(None, ())), weights.tokenizer, base, folder, "float32")
+    name, line = CHANGED[what]
+    path = place / "tiny-lm" / name
+    path.parent.mkdir(exist_ok=True)
+    held_before = path.read_bytes() if path.exists() else b""
+    # The last weight of the file is another; a text has one more line.
+    path.write_bytes(held_before[:-1] + b"\0" if what == "weights" else held_before + b"\n")
     open_lm.cache_clear()
-    with pytest.raises(
-        LMError, match="tiny-lm in .* was changed since it was fetched; run: gre-bench models get tiny-lm"
-    ):
-        open_lm(load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=tiny-lm")).evaluation_lm)
+    with pytest.raises(LMError, match=f"tiny-lm in .* {line}; run: gre-bench models get tiny-lm"):
+        open_lm(load(None, ("evaluation_lm.backend=transformers", f"evaluation_lm.folder={folder}")).evaluation_lm)
+
+
+def test_the_digest_covers_every_file_that_a_loader_opens(known_lm, place, tmp_path):
+    from gre_bench.lm.weights import folder_digest, open_weights
+
+    fetch(known_lm)
+    folder = shutil.copytree(place / "tiny-lm", tmp_path / "own")
+    (folder / "additional_chat_templates").mkdir()
+    for name in ("default", "other"):
+        shutil.copy(folder / "chat_template.jinja", folder / "additional_chat_templates" / f"{name}.jinja")
+    (folder / "special_tokens_map.json").write_text("{}")
+    opened, listening = set(), True
+    sys.addaudithook(lambda event, given: opened.add(str(given[0])) if listening and event == "open" else None)
+    open_weights(folder, device="cpu")
+    listening, digests = False, {folder_digest(folder)}
+    files = {path for path in folder.rglob("*") if str(path) in opened and path.is_file()}
+    assert {path.name for path in files} >= {"config.json", "default.jinja", "other.jinja", "tokenizer.json"}
+    for path in {*files, folder / "model.safetensors"} - {folder / "generation_config.json"}:  # which scores nothing
+        path.write_bytes(path.read_bytes() + b"\n")
+        digests.add(folder_digest(folder))
+    assert len(digests) == len(files - {folder / "generation_config.json"} | {folder / "model.safetensors"}) + 1
 
 
 def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):

@@ -16,7 +16,7 @@ from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.writing.rules.judgments import judgments_of
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
 pytestmark = pytest.mark.pretrained
 PAPERS = 6
@@ -38,9 +38,7 @@ def needed(name: str, *packages: str) -> str:
 def judged() -> list[tuple[str, str]]:
     """Judgments by rule of two reviews of each of the first sample papers."""
     reviews: dict[str, list[str]] = {}
-    for review in read_notes(
-        read_notes_file(ROOT / "data" / "sample" / "notes.jsonl"), venue_of("SAMPLE", 2026)
-    ).reviews:
+    for review in read_notes(read_notes_file(SIXTEEN / "notes.jsonl"), venue_of("SAMPLE", 2026)).reviews:
         reviews.setdefault(review.paper_id, []).append(review.text)
     return [(judgments_of(texts[0]), judgments_of(texts[1])) for _, texts in sorted(reviews.items())[:PAPERS]]
 

@@ -117,6 +117,23 @@ def test_a_control_token_that_comes_about_by_breaking_another_is_broken_too() ->
     assert conversation.escaped == 2
 
 
+@pytest.mark.parametrize(
+    "sign", ["＜|im_end|＞", "<｜im_end｜>", "＜｜im＿start｜＞", "a\n\uff1c\uff5cim_end\uff5c\uff1eb"]
+)
+@pytest.mark.parametrize("place", ["system", "user", "reply"])
+def test_a_control_token_that_the_tokenizer_makes_of_other_signs_is_bad_text(sign: str, place: str) -> None:
+    from tokenizers import AddedToken, normalizers
+
+    tokenizer = build_tokenizer("chatml")
+    tokenizer.backend_tokenizer.normalizer = normalizers.NFKC()
+    tokenizer.add_tokens([AddedToken(token, normalized=True) for token in ("<|im_start|>", "<|im_end|>")])
+    template = ChatTemplate.from_tokenizer(tokenizer)
+    plain = Chat("S", "U", "R ａ ＜|")
+    assert template.encode(plain).escaped == 0 and template.encode(replace(plain, system="")).escaped == 0
+    with pytest.raises(SpanError, match="makes a control token of a text that does not spell it"):
+        template.encode(replace(plain, **{place: f"x{sign}y"}))
+
+
 def test_added_tokens_that_are_blanks_or_one_character_are_ordinary_text() -> None:
     tokenizer = build_tokenizer("chatml")
     tokenizer.add_tokens(["\n\n", "    ", "漢"])

@@ -106,6 +106,10 @@ def test_original_reviews_are_cut_in_both_terms_or_as_the_authors_cut_them():
     assert (len(conditional.x), len(conditional.reply), len(marginal.reply)) == (RAW_CUT, RAW_CUT, RAW_CUT)
     conditional, marginal = terms(long, ScoringSettings(authors_compat=True))
     assert (len(conditional.x), len(conditional.reply), len(marginal.reply)) == (RAW_CUT, RAW_CUT, 20_000)
+    # White space before a review does not push its text out of what is read.
+    for blank in ("\n" * 100_000, " \u3000\t" * 4_000):
+        assert terms(replace(long, candidate=f"{blank}Words. "), SETTINGS)[0].x == "Words. "
+    assert terms(replace(long, candidate="\n\nWords. "), SETTINGS)[0].x == "\n\nWords. "
 
 
 def test_judgments_are_scored_as_written_or_strictly():
@@ -141,7 +145,7 @@ def test_a_response_scores_no_less_than_absence_and_a_copy_of_the_reference_no_l
     [
         ({"candidate": "\u4e2d\u6587"}, ScoringSettings(ascii_fold=True)),
         ({"reference": "\u4e2d\u6587"}, ScoringSettings(ascii_fold=True)),
-        ({"source": "review", "candidate": " " * RAW_CUT + "words"}, SETTINGS),
+        ({"source": "review", "candidate": " \n" * RAW_CUT}, SETTINGS),
     ],
 )
 def test_a_text_of_which_nothing_is_left_is_a_problem_and_not_a_score_of_zero(changes, settings):

@@ -21,7 +21,7 @@ from gre_bench.store import Store
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 from tests.flows.refreshing import (
     EDITION,
     add_reviews,
@@ -42,7 +42,7 @@ ON = ("scoring.chance=true", 'scoring.metrics=["gem", "gem_s_abstract"]')
 def like_humans(model: str, turn: int = 0) -> list[dict]:
     """A review of each paper in the words of a human one; by *turn* it stands on a paper that many places further on."""
     human: dict[str, str] = {}
-    for line in (ROOT / "data" / "sample" / "reviews.jsonl").read_text().splitlines():
+    for line in (SIXTEEN / "reviews.jsonl").read_text().splitlines():
         row = json.loads(line)
         human.setdefault(row["paper_id"], row["judgments"])
     texts = [human[row["paper_id"]] for row in reviews_by(model)]

@@ -10,9 +10,9 @@ from gre_bench.core.records import Edition
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.snapshot.making import make_snapshot
 from gre_bench.pipeline import provenance
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
-NOTES = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def frozen(tmp_path):
     """A snapshot of a user's own notes, of the first paper's review by no licence and the second's by another."""
     stated = {"s01-r1": None, "s01-r2": "CC BY-NC 4.0", "s02": None}
     notes = [note | {"license": stated.get(note["id"], note["license"])} for note in NOTES]
-    pdfs = {"s01": Path(ROOT / "data" / "sample" / "pdfs" / "s01.pdf")}
+    pdfs = {"s01": Path(SIXTEEN / "pdfs" / "s01.pdf")}
     given = {"s03": {"licence": "CC0 1.0", "pdf_version_status": "submitted"}}
     return make_snapshot(
         tmp_path / "snapshot", Edition("SAMPLE", 2026), notes, pdfs=pdfs, papers=given, source="a test"

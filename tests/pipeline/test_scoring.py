@@ -6,6 +6,7 @@ import pytest
 
 from gre_bench.core.records import SpanLogprob
 from gre_bench.metrics.scoring import Scored
+from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.scoring import commit
 from gre_bench.store import Store
@@ -20,7 +21,7 @@ def store(tmp_path):
 
 
 def test_a_span_that_another_paper_has_stored_already_stays_and_the_others_come(store):
-    work = Work([], {}, "lm", "writer", 0, 0)
+    work = Work([], {}, "lm", "writer", 0, 0, Learnt(0, {}))
     spans = {name: SpanLogprob(-float(place), (place,), (-float(place),)) for place, name in enumerate("abc", start=1)}
     commit(store, work, Scored([], {name: spans[name] for name in "ab"}), "first")
     other = SpanLogprob(-9.0, (9,), (-9.0,))

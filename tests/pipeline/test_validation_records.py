@@ -7,6 +7,7 @@ import json
 import pytest
 
 from gre_bench.core.errors import StoreError
+from gre_bench.core.learnt_from import Register
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import ScoringSettings, ValidationSettings
@@ -14,6 +15,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.metrics.signing import signature
 from gre_bench.pipeline import validation_records
+from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.validation_records import validation_record, write_validation_record
 from gre_bench.tasks import steps
@@ -29,12 +31,12 @@ def nothing_ships(monkeypatch, tmp_path):
     monkeypatch.setattr(validation_records, "SHIPPED", tmp_path / "shipped")
 
 
-def granted(state, edition, verdict, at, monkeypatch, **settings):
+def granted(state, edition, verdict, at, monkeypatch, learnt=Learnt(0, {}), **settings):
     from datetime import UTC, datetime
 
     monkeypatch.setattr(validation_records, "now", lambda: datetime(2026, 1, at, tzinfo=UTC))
     row = {"change": "injection", "verdict": verdict, "papers": 300, "d": 0.0, "made_by": "rule"}
-    return write_validation_record(state, edition, SIGNED, [row], [], ValidationSettings(**settings))
+    return write_validation_record(state, edition, SIGNED, [row], [], ValidationSettings(**settings), learnt)
 
 
 def counts(state, edition=None):
@@ -73,6 +75,18 @@ def test_the_newest_validation_of_one_edition_takes_the_place_of_the_older_one_a
     assert counts(tmp_path) == ("A-2024", "pass")
     file.write_text(json.dumps(old | {"verdict": "fail", "edition": "Z-2020"}))
     assert counts(tmp_path) == ("Z-2020", "fail")
+
+
+def test_a_certificate_says_which_registers_its_papers_were_checked_against_and_how_many_it_left_out(
+    tmp_path, monkeypatch
+):
+    known = Register("lm", frozenset(), "0123456789abcdef"), frozenset({"a", "b"})
+    unknown = Register("rule", None, None, "it is unknown what rule was learnt from"), frozenset()
+    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch, Learnt(302, {"evaluation_lm": known, "writer": unknown}))
+    assert (made.registers, made.left_out) == ({"lm": "0123456789abcdef", "rule": "unknown"}, 2)
+    assert made.detail == (
+        "passes 1 of 1 changes on 300 papers; 2 learnt papers left out; unknown what rule was learnt from"
+    )
 
 
 def test_a_certificate_says_on_how_many_papers_and_by_which_margin_where_it_is_not_the_usual_one(tmp_path, monkeypatch):

@@ -52,10 +52,10 @@ def test_braces_and_field_names_in_a_text_are_left_alone(x, synopsis):
 
 
 def test_every_prompt_file_loads_and_states_its_source():
-    for path in FOLDER.glob("*.toml"):
-        prompt = load(path.stem)
+    for path in FOLDER.rglob("*.toml"):
+        prompt = load(path.relative_to(FOLDER).with_suffix("").as_posix())
         assert prompt.source
-        assert prompt.kind in ("verbatim", "derived", "own")
+        assert prompt.kind in ("verbatim", "completed", "derived", "own")
 
 
 def test_an_unknown_prompt_is_named_with_the_known_ones():

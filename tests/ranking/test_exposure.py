@@ -7,7 +7,8 @@ from datetime import date
 import pytest
 
 from gre_bench.catalogs import models
-from gre_bench.ranking.exposure import conflict, entry_of, exposure
+from gre_bench.core.learnt_from import Register
+from gre_bench.ranking.exposure import conflict, entry_of, exposure, learnt_line
 
 SHIPPED = models.load()
 ICLR_2024 = date(2023, 11, 10)
@@ -37,11 +38,11 @@ def test_a_candidate_is_clean_only_if_its_cutoff_precedes_the_reviews(name, rele
     [
         ("evaluation_lm", "Llama-3.1-8B-Instruct", "contaminated"),
         ("evaluation_lm", "meta-llama/Llama-3.1-8B-Instruct", "contaminated"),
-        ("evaluation_lm", "cache-ngram", "clean"),
+        ("evaluation_lm", "cache-ngram-2", "unknown"),  # without its register
         ("evaluation_lm", "none", "none"),
         ("writer", "gpt-4o-2024-05-13", "clean"),
         ("writer", "openai/gpt-4o@2024-05-13 · prompt 0a1b2c3d · sampling 4e5f6a7b", "clean"),
-        ("writer", "rule-judgments-2", "none"),
+        ("writer", "rule (by hand)", "none"),
         ("writer", "somebody", "unknown"),
         ("synopsis_writer", "the paper's own abstract", "none"),
     ],
@@ -50,8 +51,42 @@ def test_evaluation_lms_and_writers_are_known_by_the_names_they_sign_with(role, 
     assert exposure(role, name, SHIPPED, ICLR_2024).status == status
 
 
-def test_the_shipped_evaluation_lms_have_read_iclr_2023():
-    assert exposure("evaluation_lm", "cache-ngram", SHIPPED, ICLR_2023).status == "contaminated"
+READ = Register("tuned", frozenset({"paper 0123456789abcdef"}), "fedcba9876543210")
+UNREAD = Register("tuned", None, None, "it is unknown what tuned was learnt from")
+
+
+@pytest.mark.parametrize(
+    ("register", "learnt", "base", "released", "status"),
+    [
+        (READ, 0, None, ICLR_2023, "clean"),  # counts and weights without a base
+        (READ, 0, None, None, "clean"),  # whenever the reviews came out
+        (READ, 1, None, ICLR_2024, "contaminated"),
+        (READ, 0, "Llama-3.1-8B-Instruct", ICLR_2024, "contaminated"),  # its base learnt until December 2023
+        (READ, 0, "Llama-3.1-8B-Instruct", date(2024, 11, 4), "clean"),
+        (READ, 1, "Llama-3.1-8B-Instruct", date(2024, 11, 4), "contaminated"),
+        (READ, 0, "smollm2-135m", ICLR_2024, "unknown"),  # its makers state no cutoff
+        (READ, 0, "smollm2-135m", date(2024, 11, 12), "clean"),  # but it came out before the reviews
+        (READ, 0, "a-model-of-ours", ICLR_2024, "unknown"),
+        (UNREAD, 0, None, ICLR_2024, "unknown"),
+        (UNREAD, 0, "Llama-3.1-8B-Instruct", date(2024, 11, 4), "unknown"),
+    ],
+)
+def test_what_was_learnt_here_is_clean_only_by_its_register_and_by_its_base(register, learnt, base, released, status):
+    found = exposure("evaluation_lm", "tuned", SHIPPED, released, (register, learnt, 9), base)
+    assert found.status == status
+    counted = (None, None, None) if register is UNREAD else (learnt, 9, READ.digest)
+    assert (found.learnt, found.papers, found.register) == counted
+
+
+def test_a_board_says_of_how_many_papers_each_was_learnt():
+    rows = [
+        {"role": "evaluation_lm", "name": "tuned", "learnt": 51, "papers": 73},
+        {"role": "evaluation_lm", "name": "another", "learnt": 9, "papers": 73},
+        {"role": "writer", "name": "a rule", "learnt": 0, "papers": 1},
+        {"role": "synopsis_writer", "name": "an LM", "learnt": None, "papers": None},
+    ]
+    signature = {"evaluation_lm": "tuned", "writer": "a rule", "synopsis_writer": "an LM"}
+    assert learnt_line(signature, rows) == "tuned 51 of 73 papers, a rule 0 of 1 paper"
 
 
 def test_a_maker_that_does_not_fit_is_another_model():

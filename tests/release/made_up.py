@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from gre_bench.catalogs import models
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.records import LMIdentity, Signature
 from gre_bench.core.settings import Settings, edition_parts, load_over
+from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.ranking import store_exposures, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release.release_store import ReleaseStore
@@ -73,13 +73,13 @@ def make(state: Path, edition: str = "ICLR-2025", papers: int = 30, candidates: 
     names = names or tuple((known + [f"model-{n}" for n in range(candidates)])[: candidates - 1])
     with store.lock("made up"):
         _describe(store, papers, names, titles, metrics)
-        _score(store, Path(state), papers, ("human", *names), tokens, metrics)
+        _score(store, papers, ("human", *names), tokens, metrics)
         _validate(store)
         if tested:
             parts = tuple(f"edition.{name}={value}" for name, value in edition_parts(edition).items())
             job = Job(load_over({}, parts), Path(state))
             signatures = store.rows(CURRENT_SIGNATURES)
-            store_exposures(store, job, signatures)
+            store_exposures(store, job, signatures, Learnt(0, {}))
             store_rank_statistics(store, job, signatures, "made-up")
         store.copy_for_readers()
     return store
@@ -115,9 +115,7 @@ def _describe(
                 )
 
 
-def _score(
-    store: Store, folder: Path, papers: int, names: tuple[str, ...], tokens: int, metrics: tuple[str, ...]
-) -> None:
+def _score(store: Store, papers: int, names: tuple[str, ...], tokens: int, metrics: tuple[str, ...]) -> None:
     signatures = [signature(metric).signature_id for metric in metrics]
     shape = (len(metrics), papers, len(names), 2)
     random = np.random.default_rng(0)
@@ -132,21 +130,20 @@ def _score(
         "signature_id": np.array(signatures)[m], "paper_id": ids, "candidate_id": np.array(names)[c],
         "reference_id": references, "value": values.ravel(), "conditional": conditional, "marginal": marginal,
     })  # fmt: skip
-    file = folder / "scores.parquet"
-    pq.write_table(table, file)
     pairs = "signature_id, paper_id, candidate_id, reference_id"
     with store.transaction() as run:
-        run.execute(f"insert into plan by name (select {pairs}, 'due' as state, 'made-up' as run_id from '{file}')")
+        run.register("made_up", table)
+        run.execute(f"insert into plan by name (select {pairs}, 'due' as state, 'made-up' as run_id from made_up)")
         run.execute(f"insert into scores by name (select {pairs}, value, false as broken, 'made-up' as run_id, "
-                    f"[conditional, marginal] as predictions from '{file}')")  # fmt: skip
+                    f"[conditional, marginal] as predictions from made_up)")  # fmt: skip
         if tokens:
             for name in ("conditional", "marginal"):
                 run.execute(
                     f"insert into spans by name (select '{LM.lm_id}' as lm_id, {name} as prediction, -1.0 as total, "
                     f"range({tokens})::integer[] as ids, [-5 * random()::float for i in range({tokens})] as logprobs, "
-                    f"0 as escaped from (select distinct {name} from '{file}'))"
+                    f"0 as escaped from (select distinct {name} from made_up))"
                 )
-    file.unlink()
+        run.unregister("made_up")
 
 
 def _validate(store: Store) -> None:

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from gre_bench.cli.views.comparison_releases import has_changed
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.comparisons.releases import compare_releases
 from gre_bench.reports.publishing import publish_edition
@@ -68,6 +69,13 @@ def test_scores_and_pairs_that_changed_are_counted_by_candidate(own, call):
     shown = out.split(model)[1].split()
     assert code == 0 and shown[shown.index("gone") + 1] == "2" and shown[shown.index("score") + 1] == "4"
     assert out.count("nothing has changed") == 2
+
+
+@pytest.mark.parametrize(
+    ("means", "listed"), [((None, None), False), ((1.0, 1.0), False), ((1.0, None), True), ((None, 1.0), True)]
+)
+def test_a_candidate_without_scores_in_both_releases_is_not_listed_as_changed(means, listed):
+    assert has_changed({"candidate": "m", "rank": [None, None], "mean": list(means)}) == listed
 
 
 def test_two_years_are_compared_by_the_change_of_the_difference_to_the_human_baseline(own, call):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-import duckdb
 import pytest
 
 from gre_bench.core.controls import OTHER_PAPER
+from gre_bench.release.database import opened
 from gre_bench.release.names import page_of
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
@@ -168,7 +168,7 @@ def test_the_heat_map_shows_what_each_candidate_made_predictable(tab, release):
 
 
 def test_ranks_that_no_test_tells_apart_are_called_tied_and_the_board_says_which(tab, release):
-    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+    with opened(release) as run:
         ties = run.sql("select candidate, next_candidate from leaderboard where metric = 'gem' and tied").fetchall()
         ranges = run.sql("select candidate, rank_low, rank_high from leaderboard where metric = 'gem'").fetchall()
     assert ties and any(low < high for _, low, high in ranges)
@@ -244,7 +244,7 @@ def test_who_may_have_read_the_reviews_or_is_of_the_judges_family_is_flagged_and
     (other,) = [row for row in rows if "gpt-4o" in row]
     assert "same family: It is of the family of the writer made-up" in other and not other.startswith("–")
     gap = tab.ask("document.querySelector('#board-1').textContent")
-    with duckdb.connect(str(two_years / "release.duckdb"), read_only=True) as run:
+    with opened(two_years) as run:
         means = dict(run.sql("select candidate, mean from leaderboard where metric = 'gem'").fetchall())
     others = (means["openai/gpt-4o"] + means["anthropic/claude-3-opus"]) / 2
     stated = means["meta-llama/llama-3.1-8b-instruct"] - others
@@ -261,7 +261,7 @@ def test_years_stand_side_by_side_as_differences_with_their_intervals_never_as_r
     lines = tab.ask(
         "[...document.querySelectorAll('#years table')[0].querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.innerText.replace(/\\s+/g, ' ')))"
     )
-    with duckdb.connect(str(two_years / "release.duckdb"), read_only=True) as run:
+    with opened(two_years) as run:
         found = run.sql(
             "select candidate, difference, difference_high, mean from leaderboard where metric = 'gem' and kind = 'model' "
             "order by difference desc"

@@ -123,7 +123,19 @@ def test_openssl_makes_the_keys_and_checks_a_release_without_this_program(own, t
     folder = out / FIRST
     given = ("-inkey", public, "-rawin", "-in", folder / manifest.SEAL, "-sigfile", folder / manifest.SIGNATURE)
     assert openssl("pkeyutl", "-verify", "-pubin", *given) == 0
-    assert subprocess.run(["sha256sum", "--check", manifest.SEAL], cwd=folder, capture_output=True).returncode == 0
+    check = ["sha256sum", "--check", "--strict", manifest.SEAL]
+    assert subprocess.run(check, cwd=folder, capture_output=True).returncode == 0
+
+
+def test_verify_says_what_a_stranger_can_know_of_a_release(own, keys, call, tmp_path):
+    first, name = own / "releases" / FIRST, public_key(keys["ours"][1])
+    out = call("verify", first)[1]
+    assert "whole, " in out and f"signed by {name}: --key FILE tells whether that is a key you know" in out
+    assert f"newer: {SECOND}; its log: 2 lines" in out
+    out = call("verify", own / "releases" / SECOND, "--key", keys["ours"][1])[1]
+    assert f"signed by {name}: a key you know" in out and "nothing newer known; its log: 2 lines" in out
+    out = call("verify", shutil.copytree(first, tmp_path / FIRST))[1]
+    assert "no log beside it" in out and "newer known" not in out
 
 
 def test_a_signed_release_says_by_which_key_and_the_private_key_is_nowhere_in_the_state(own, keys, check, call):
@@ -139,16 +151,18 @@ def test_a_signed_release_says_by_which_key_and_the_private_key_is_nowhere_in_th
             assert secret not in whole and pem not in whole and secret.hex().encode() not in whole, path
 
 
-@pytest.mark.parametrize("name", ["index.html", "release.duckdb", manifest.NAME, manifest.SEAL, manifest.SIGNATURE])
+@pytest.mark.parametrize(
+    "name", ["index.html", "tables/scores.parquet", manifest.NAME, manifest.SEAL, manifest.SIGNATURE]
+)
 def test_a_release_with_one_bit_changed_is_refused(own, check, call, name):
     file = own / "releases" / SECOND / name
     whole = bytearray(file.read_bytes())
     for place in (0, len(whole) // 2, len(whole) - 1):
         whole[place] ^= 1
         file.write_bytes(whole)
-        code, err = check(file.parent)
+        code, err = check(own / "releases" / SECOND)
         assert code == 2 and ("is not as it was written" in err or "is not the signature" in err)
-        assert call("verify", file.parent)[0] == 2
+        assert call("verify", own / "releases" / SECOND)[0] == 2
         whole[place] ^= 1
 
 
@@ -222,7 +236,7 @@ def test_a_forged_line_that_retires_the_newest_release_is_refused(own, keys, che
 
 def test_a_log_is_refused_whatever_line_or_bit_of_it_changed(own):
     release_store, key = release_store_of(own), SigningKey(ed25519.Ed25519PrivateKey.generate())
-    log = ReleaseLog(own / "log.jsonl")
+    log = ReleaseLog(own / f"{EDITION}.log.jsonl")
     for number in range(4):
         log.add("published", f"{EDITION}-r{number}", {"digest": "0" * 64}, key if number else None)
     whole = log.path.read_bytes()

@@ -6,7 +6,6 @@ import json
 import time
 from dataclasses import replace
 
-import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +14,7 @@ from scipy.stats import t as student
 from scipy.stats import ttest_rel
 
 from gre_bench.catalogs.claims import claims
+from gre_bench.release.database import opened
 from gre_bench.release.names import page_of
 from gre_bench.release.pages.pair_values import by_paper, comparisons, leads
 from gre_bench.release.release_store import ReleaseStore
@@ -213,7 +213,7 @@ def test_who_share_no_two_papers_are_not_compared_and_the_others_are():
 def test_the_scatter_draws_who_states_the_figure_and_the_frontier_that_none_beats(tab, release, axis):
     at(tab, release / "index.html", f"x={axis}")
     column_of = {"usd": "usd", "parameters": "parameters", "released": "model_released", "words": "words"}[axis]
-    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+    with opened(release) as run:
         rows = run.sql(
             f"from (from leaderboard l left join (select model, parameters, released as model_released from models) m "
             f"on m.model = l.candidate) select candidate, mean, {column_of} where metric = 'gem' and {column_of} is not null"
@@ -246,7 +246,7 @@ def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(
         and "USD read" in card["Price"]
         and card["Came out"] == "2024-05-13"
     )
-    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+    with opened(release) as run:
         board = run.execute("select metric, rank, mean from leaderboard where candidate = $1", [FIRST]).fetchall()
         found = run.execute(
             "select paper_id, avg(p.value - h.value) as lead from pairs p join pairs h using (signature_id, paper_id, reference_id) "
@@ -288,7 +288,7 @@ def test_groups_of_candidates_are_a_filter_where_a_board_has_them(tab, release, 
     from gre_bench.release.pages.rendering import board_page
     from gre_bench.release.reading import boards
 
-    with duckdb.connect(str(release / "release.duckdb"), read_only=True) as run:
+    with opened(release) as run:
         board = boards(run)[0]
     entries = tuple(replace(entry, group="quis" if place % 2 else None) for place, entry in enumerate(board.entries))
     page = tmp_path / "index.html"

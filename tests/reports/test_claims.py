@@ -13,10 +13,12 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import METRICS
 from gre_bench.ranking import published
 from gre_bench.reports import claims as reports
-from gre_bench.reports.claims import _larger, _newer, _on_effects, study_claims
+from gre_bench.reports.claims import _larger, _newer, _on_effects, edition_claims, study_claims
 from gre_bench.reports.comparisons.studies import printed_study
+from gre_bench.store.queries.board import LEADERBOARD
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, refreshed
+from tests.release.made_up import make, signature
 
 ALL = {claim.name: claim for claim in claims()}
 
@@ -131,6 +133,52 @@ def test_a_board_answers_what_it_can_and_says_what_it_lacks(tmp_path):
     assert rows["humans-lead-under-assw", "gem_s_assw"]["why"] == "the metric was not scored"
     code, told = shown("study", "claims", EDITION, "--state", tmp_path, "--details")
     assert code == 0 and found["line"] in told
+
+
+@pytest.fixture(scope="module")
+def of_two_groups(tmp_path_factory) -> dict[tuple[str, str], dict]:
+    """Claims on a board by name and metric: humans lead three models; above them all, one has a group of its own and one
+    no rank.
+    """
+    state = tmp_path_factory.mktemp("groups")
+    large, apart, partial = "openai/gpt-4o", "meta-llama/llama-3.1-8b-instruct", "openai/gpt-3.5-turbo"
+    more = {
+        "human": 100,
+        large: 50,
+        "openai/gpt-4o-mini": 0,
+        apart: 200,
+        partial: 300,
+        "meta-llama/llama-3-8b-instruct": 25,
+    }
+    store = make(state, papers=12, names=tuple(more)[1:], metrics=("gem",))
+    with store.lock("test"):
+        with store.transaction() as run:
+            for name, nats in more.items():
+                run.execute("update scores set value = value + $1 where candidate_id = $2", [nats, name])
+            run.execute("update candidates set group_name = 'apart' where candidate_id = $1", [apart])
+            run.execute("delete from scores where candidate_id = $1 and paper_id > 'p00003'", [partial])
+        store.copy_for_readers()
+    board = {
+        row["candidate"]: row["rank"] for row in store.read(LEADERBOARD, signature_ids=[signature("gem").signature_id])
+    }
+    assert (board["human"], board[large], board[apart], board[partial]) == (1, 2, 1, None)
+    return {(row["claim"], row["metric"]): row for row in edition_claims(store.key, state, claims())["claims"]}
+
+
+@pytest.mark.parametrize(
+    ("claim", "verdict", "compared"),
+    [
+        ("models-pass-humans", "does not hold", {
+            "openai/gpt-4o > human", "openai/gpt-4o-mini > human", "meta-llama/llama-3-8b-instruct > human",
+        }),
+        ("larger-is-higher", "holds", {"openai/gpt-4o > openai/gpt-4o-mini"}),
+        ("newer-is-higher", "cannot be told", set()),
+    ],
+)  # fmt: skip
+def test_a_claim_compares_ranked_candidates_of_one_group(of_two_groups, claim, verdict, compared):
+    found = of_two_groups[claim, "gem"]
+    assert {contrast["name"] for contrast in found["contrasts"]} == compared
+    assert found["verdict"] == verdict
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,10 @@ def test_strata_come_from_a_file(call, state, tmp_path):
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        ("review_id,score\na,1\n", "line 2: needs review_id and a number in likelihood"),
-        ("review_id,likelihood\na,nan\n", "line 2: the likelihood is no finite number"),
-        ("review_id,likelihood\n", "holds no review"),
+        ("review_id,score\na,1\n", "row 1: needs review_id and a number in likelihood"),
+        ("review_id,likelihood\na," + "x" * 200_000 + "\n", "row 1: "),
+        ("review_id,likelihood\na,nan\n", "row 1: the likelihood is no finite number"),
+        ("review_id,likelihood\n", "has columns and no row"),
     ],
 )
 def test_a_file_that_says_nothing_is_one_line(call, tmp_path, content, part):

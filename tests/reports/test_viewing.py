@@ -156,7 +156,7 @@ def test_whatever_is_asked_for_lies_in_a_release_or_among_an_editions_pages(stat
 def test_a_run_is_followed_while_it_goes_on(state, port):
     store = Store(state, EDITION)
     running = {"edition": EDITION, "state": "running", "stage": "scoring", "due": 200, "done": 50, "pairs_per_s": 2.5,
-               "remaining_s": 60.0, "message": "", "metrics": []}  # fmt: skip
+               "remaining_s": 60.0, "message": "", "metrics": [], "pid": 1}  # fmt: skip
     with store.lock("refresh"):
         store.save_status(running)
         (row,) = json.loads(ask(port, "/status.json")[2])

@@ -63,6 +63,7 @@ def test_the_n_that_is_needed_finds_the_effect_with_a_power_of_80_per_cent():
     one = Contrast("c", 0.1, 0.1, 100)
     assert judge_claim([one]).needed == one.needed == math.ceil(100 * (1.959964 + 0.841621) ** 2)
     assert sure(0.5).needed is None and Contrast("c", 0.0, 0.1, 100).needed is None
+    assert Contrast("two that wrote the same", 0.0, 0.0, 6).needed is None
     error = 0.1 * math.sqrt(100 / one.needed)
     power = 1 - scipy_stats.norm.cdf(1.959964 - 0.1 / error)
     assert power == pytest.approx(0.8, abs=0.005)

@@ -189,7 +189,7 @@ def test_what_is_published_comes_from_the_store_and_not_from_a_copy_that_somebod
     store.copy.sums.write_text(f"{sha256(store.read_file)}  read.duckdb\n")
     assert believed(store) > mean + 900
     made = publish_edition(store, ReleaseStore(state / "releases", EDITION))
-    with opened(made.folder / "release.duckdb") as run:
+    with opened(made.folder) as run:
         assert run.execute(MEAN).fetchall() == [(mean,)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from gre_bench.core.errors import StoreError
 from gre_bench.core.resources import resource
-from gre_bench.release.database import REDACTED, WHOLE
+from gre_bench.release.database import RECORDS, REDACTED, WHOLE
 from gre_bench.store import TABLES, VIEWS
 from gre_bench.store.queries import Query
 from gre_bench.store.statements import read_statements, statement, statements
@@ -18,6 +19,14 @@ from tests.conftest import ROOT
 
 MOST_FILES = 40
 KINDS = ("schema", "views", "queries", "pages", "release", "migrations")
+COUNTS = {
+    "words", "p.pairs", "u.pairs", "u.papers", "pairs", "j.lines + j.strays", "j.strays", "prompt_tokens", "reply_tokens"
+}  # fmt: skip
+"""What may be added in any order: whole numbers."""
+FLOATING = re.compile(
+    r"\b(f?sum|f?avg|mean|kahan_sum|sumkahan|product|stddev\w*|var_\w+|variance|corr|covar_\w+|regr_\w+|skewness|kurtosis\w*|"
+    r"sem|entropy|geomean|geometric_mean)\("
+)
 READERS = {"rows", "_rows", "read", "read_mended", "columns", "streamed"}
 """What asks for the rows of a query by its name; the functions among them (not the methods) take the store first."""
 
@@ -79,6 +88,38 @@ def test_every_statement_says_first_what_a_row_is_or_what_it_does():
     assert len(list(resource("sql").rglob("*.sql"))) <= MOST_FILES
 
 
+def argument(text: str, start: int) -> str:
+    """What stands between the bracket that opens before *start* and the one that closes it."""
+    depth = 1
+    for place, mark in enumerate(text[start:], start):
+        depth += {"(": 1, ")": -1}.get(mark, 0)
+        if not depth:
+            return text[start:place]
+    raise AssertionError(text)
+
+
+def unordered(text: str) -> list[str]:
+    """The aggregates over floating-point numbers in *text* whose last digits depend on the order of the rows.
+
+    The order that holds is that of the very numbers: the result is then one of the numbers alone.
+    """
+    code = re.sub(r"--.*", "", text)
+    found = ((match[1], argument(code, match.end())) for match in FLOATING.finditer(code))
+    return [
+        f"{name}({inner})"
+        for name, inner in found
+        if inner not in COUNTS and len(set(inner.split(" order by "))) + inner.count(" order by ") != 2
+    ]
+
+
+def test_every_aggregate_over_floating_point_numbers_adds_them_up_in_their_own_order():
+    assert unordered("select avg(a), sum(a order by b), corr(a, b)") == ["avg(a)", "sum(a order by b)", "corr(a, b)"]
+    assert unordered("select avg(f(a, b) order by f(a, b)) filter (x), sum(words)") == []
+    for kind in KINDS:
+        for name, text in statements(kind).items():
+            assert not unordered(text), (kind, name)
+
+
 def constants(node: ast.AST) -> set[str]:
     return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
 
@@ -127,4 +168,4 @@ def test_every_statement_of_a_release_is_used():
     public = {"public_papers", "public_reviews", "public_replies"}
     assert {*REDACTED, *made, *public} <= set(statements("release"))
     assert set(statements("release")) - {*REDACTED, *made, *public} <= steps
-    assert {*REDACTED, *WHOLE} == set(TABLES)
+    assert {*REDACTED, *WHOLE, *RECORDS} == set(TABLES)

@@ -583,10 +583,10 @@ def test_what_cannot_be_asked_says_so_in_one_line(job, change, why):
     ("text", "why"),
     [
         ("SRC\tHYP\na\tb\n", "no column Score; needed: SRC, HYP, Score; texts without a human score"),
-        ("SRC\tHYP\tScore\n", "has no rows"),
+        ("SRC\tHYP\tScore\n", "has columns and no row"),
         ("SRC\tHYP\tScore\na\tb\tgood\n", "row 1: Score 'good' is not a number"),
         ("SRC\tHYP\tScore\na\tb\tnan\n", "row 1: Score 'nan' is not a number"),
-        ("SRC\tHYP\tScore\na\tb\t1\na\tb\n", "row 2: it has other cells than the heading"),
+        ("SRC\tHYP\tScore\na\tb\t1\na\tb\n", "row 2: it has 2 cells, and the heading has 3"),
     ],
 )
 def test_a_file_that_is_none_is_refused_with_the_row(tmp_path, text, why):

@@ -26,7 +26,7 @@ from gre_bench.prompts.conditions import condition
 from gre_bench.studies.guidelines.summary import outcomes_of
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
-from tests.conftest import ROOT, SHARED
+from tests.conftest import SHARED, SIXTEEN
 from tests.servers.scripted_chat import MODEL, scripted_chat
 
 MODELS = '[[model]]\nname = "scripted"\nendpoint = "{url}"\nmodel = "{model}"\n'
@@ -250,7 +250,7 @@ def test_a_reply_that_is_no_guideline_is_refused_and_nothing_is_written(job, tmp
 
 
 def test_the_fields_of_the_sample_edition_are_read():
-    raw = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+    raw = read_notes_file(SIXTEEN / "notes.jsonl")
     found = review_fields(raw, venue_of("SAMPLE", 2026))
     assert len(found) > 40
     assert all(
@@ -320,12 +320,12 @@ def test_a_review_of_an_unrated_paper_is_excluded_and_a_paper_without_review_fai
     ("more", "why"),
     [
         ({"human": "paper\t0\np1\t5\n"}, "human_ratings.tsv has no column paper_id"),
-        ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, line 2: 'five' in column 0 is no rating"),
-        ({"human": "paper_id\t0\np1\tnan\n"}, "line 2: 'nan' in column 0 is no rating"),
-        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "line 3: paper p1 occurs twice"),
-        ({"human": "paper_id\t0\np1\t5\t6\n"}, "line 2: it has more cells than the header"),
-        ({"human": "paper_id\t0\n"}, "human_ratings.tsv has no papers"),
-        ({"rows": []}, "llm_reviews.jsonl has no reviews"),
+        ({"human": "paper_id\t0\np1\tfive\n"}, "human_ratings.tsv, row 1: 'five' in column 0 is no rating"),
+        ({"human": "paper_id\t0\np1\tnan\n"}, "row 1: 'nan' in column 0 is no rating"),
+        ({"human": "paper_id\t0\np1\t5\np1\t6\n"}, "row 2: paper p1 occurs twice"),
+        ({"human": "paper_id\t0\np1\t5\t6\n"}, "row 1: it has 3 cells, and the heading has 2"),
+        ({"human": "paper_id\t0\n"}, "human_ratings.tsv has columns and no row"),
+        ({"rows": []}, "llm_reviews.jsonl is empty: no row in it"),
         ({"rows": [{"paper_id": "p1", "model": "m"}]}, "llm_reviews.jsonl, row 1: there is no column Overall"),
         ({"rows": [{"paper_id": "p1", "Overall": 5}]}, "row 1: model is missing"),
         ({"rows": [{"paper_id": "p1", "model": "m", "Overall": 5}] * 2}, "row 2: m rates paper p1 twice in run none"),
@@ -348,7 +348,7 @@ def test_the_commands_show_what_was_found(tmp_path):
         and "one human reviewer" in shown.output.lower()
         and "N/A" not in shown.output.split("published")[0]
     )
-    sample = str(ROOT / "data" / "sample" / "notes.jsonl")
+    sample = str(SIXTEEN / "notes.jsonl")
     shown = CliRunner().invoke(
         app,
         [

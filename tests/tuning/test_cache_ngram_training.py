@@ -80,11 +80,48 @@ def test_bent_and_unbent_the_chances_of_all_words_sum_to_one(fewest: int) -> Non
     np.testing.assert_allclose(model.expected(contexts, weights), every @ weights)
 
 
+HABITS = {
+    "plain": ["notably", "overall", "moreover", "clearly", "indeed", "further"],
+    "florid": ["verily", "forsooth", "methinks", "perchance", "haply", "withal"],
+}
+
+
+def by_two_writers(papers: int, seed: int) -> tuple[list[list[str]], list[str]]:
+    """Papers whose judgments begin with words of their writer's own, and the writers."""
+    rng = random.Random(seed)
+    writers = [list(HABITS)[paper % 2] for paper in range(papers)]
+    return [
+        [
+            "\n\n".join(f"{rng.choice(HABITS[writer]).capitalize()} {line}" for line in review.split("\n\n"))
+            for review in paper
+        ]
+        for paper, writer in zip(corpus(papers, seed), writers, strict=True)
+    ], writers
+
+
+def test_the_hand_of_a_writer_tells_nothing_of_the_paper() -> None:
+    papers, writers = by_two_writers(60, 1)
+    kept, _ = by_two_writers(12, 2)
+
+    def gain_of_another_paper(model: CacheNgram) -> float:
+        """The mean PMI of a review with a review by the same writer about another theme, in nats."""
+        pairs = [(kept[n][0], kept[(n + 2) % 12][1]) for n in range(12)]
+        logs = [[answer.total for answer in model.logprob([Prediction(x, None, y), Prediction(None, None, y)])]
+                for x, y in pairs]  # fmt: skip
+        return sum(given - alone for given, alone in logs) / len(logs)
+
+    apart, together = (train(papers, kept, RECIPE, writers=given)[0] for given in (writers, None))
+    assert gain_of_another_paper(apart) < gain_of_another_paper(together)
+
+
 def test_topics_join_words_of_the_same_papers() -> None:
     papers = [[np.array([0, 1]), np.array([1, 0])], [np.array([2, 3]), np.array([3, 2])]] * 5
     topics = shared_topics(papers, np.arange(4), 4, seed=0)
-    told = topics["topics_of"] @ topics["words_of"]
-    np.testing.assert_allclose(told.sum(axis=1), 1, rtol=1e-5)
+    of_words, sizes = topics["words_of"].astype(float), topics["topic_sizes"]
+    np.testing.assert_allclose(sizes @ of_words, 1, rtol=1e-3)
+    shares = np.full(4, 0.25)  # each word is as common as the others
+    told = topics["topics_of"] @ (of_words * shares)
+    np.testing.assert_allclose(told.sum(axis=1), 1, rtol=1e-2)
     assert told[0, 1] > 0.9 > 0.1 > told[0, 2]
     assert told[2, 3] > 0.9 > 0.1 > told[2, 0]
 
@@ -127,6 +164,13 @@ def test_held_out_figures_are_those_of_the_log_ratios(trained: tuple[CacheNgram,
     assert figures.same == pytest.approx(sum(same) / 4)
     assert figures.other == pytest.approx(sum(other) / 4)
     assert figures.auc == pytest.approx(sum((s > o) + (s == o) / 2 for s in same for o in other) / 16)
+
+
+def test_the_other_paper_of_a_held_out_paper_is_by_the_same_writer_and_never_itself(trained) -> None:
+    model, papers = trained[0], corpus(6, 9)
+    twice = held_out(model, [*papers, *papers], [*["one"] * 6, *["another"] * 6])
+    assert twice.other == pytest.approx(held_out(model, papers).other)
+    assert held_out(model, [*papers, *papers]).other > twice.other  # as papers of one writer, each meets itself
 
 
 def test_fitting_makes_the_papers_kept_aside_likelier(trained: tuple[CacheNgram, object]) -> None:

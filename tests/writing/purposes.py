@@ -34,9 +34,9 @@ from gre_bench.writing import lm_writer
 from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.examiner import open_examiner
 from gre_bench.writing.spend_log import FILE
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
-SAMPLE = ROOT / "data" / "sample"
+SAMPLE = SIXTEEN
 SEEDS = {"001": "DSBA", "003": "Little Giants", "000": "PRE"}
 INSTRUCTIONS = "1. Read the paper.\n2. Compare the review with it.\n3. Give each aspect a score from 1 to 5."
 HEADINGS = venue_of("SAMPLE", 2026).headings

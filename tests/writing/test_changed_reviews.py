@@ -181,7 +181,7 @@ def test_every_identity_is_its_own(lm):
         "rule-abstract-only-1",
         "rule-rephrase-1",
         "rule-rephrase-2",
-        "rule-elongation-2",
+        "rule-elongation-3",
     }
     by_lm = {lm[0].identity(task) for task in PROMPTS}
     assert len(by_lm) == 4 and all(one.startswith(f"scripted@{MODEL} · prompt ") for one in by_lm)

@@ -95,6 +95,14 @@ Writer = Annotated[
 OnlyWriter = Annotated[
     str | None, typer.Option("--writer", metavar="NAME", help="Only judgments that this writer wrote.")
 ]
+Licence = Annotated[
+    str | None,
+    typer.Option(
+        "--licence",
+        metavar="NAME",
+        help="Licence of these texts, such as 'CC BY 4.0'; default: unknown, and releases withhold them.",
+    ),
+]
 Rows = Annotated[
     str | None,
     typer.Option("--rows", metavar="FIRST:END", help="Only rows whose column `row` is in this range."),
@@ -116,9 +124,6 @@ Papers = Annotated[
 PapersFile = Annotated[
     Path | None,
     typer.Option("--papers-file", metavar="FILE", help="Papers with their texts, in the format of import papers."),
-]
-JudgmentsFile = Annotated[
-    Path, typer.Option("--judgments", metavar="FILE", help="Reviews with judgments, in the format of import reviews.")
 ]
 ModelsFile = Annotated[
     Path | None, typer.Option("--models-file", metavar="FILE", help="Catalogue of models; default: data/models.toml.")

@@ -11,6 +11,7 @@ from gre_bench.cli.views.fitted import Column, fits, fits_at_all, show
 from gre_bench.cli.views.screen import p_value, say
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.terminal import counted
+from gre_bench.ranking.exposure import learnt_line
 from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Row, Store
 from gre_bench.store.queries.board import EXPOSURES, LEADERBOARD, CleanGapRow, ExposureRow, LeaderboardRow
@@ -78,10 +79,11 @@ def show_leaderboard(
             say(few)
         _basis(group, signature, auc.get(signature_id), exposures, gap.get(signature_id))
     say(
-        "score: mean over pairs; " + "; ".join(f"{head}: {LEGEND[head]}" for head in LEGEND if head in heads),
+        "score: mean over papers, each the mean over its references; "
+        + "; ".join(f"{head}: {LEGEND[head]}" for head in LEGEND if head in heads),
         style="dim",
     )
-    if any(row["evaluation_lm"] == "cache-ngram" for row in signatures):
+    if any((row["evaluation_lm"] or "").startswith("cache-ngram") for row in signatures):
         say(NGRAM_LIMITS, style="dim")
 
 
@@ -216,17 +218,24 @@ def _basis(
     if auc:
         say(
             f"AUC, {auc['same']} against {auc['other']}: {auc['auc']:.3f} (95% {auc['low']:.3f} to "
-            f"{auc['high']:.3f}; {auc['same_pairs']:,} and {counted(auc['other_pairs'], 'pair')})"
+            f"{auc['high']:.3f}; {auc['same_pairs']:,} and {counted(auc['other_pairs'], 'pair')}"
+            f"{'; ' + counted(auc['left_out'], 'learnt paper') + ' left out' if auc['left_out'] else ''})"
         )
     say(
         f"signature {signature['signature_id']}: {signature['evaluation_lm']} {signature['lm_digest'][:8]} "
         f"{signature['dtype']}, judgments by {signature['writer']}, {signature['form']}",
         style="dim",
     )
-    for row in exposures:
-        if row["role"] in ROLES and signature[row["role"]] == row["name"] and row["status"] == "contaminated":
-            subject = f"{ROLES[row['role']]} {row['name']}"
-            _warn(f"{subject} is contaminated: learnt until {row['cutoff']}, reviews of {row['released']}")
+    if each := references_line(rows):
+        say(each)
+    behind = [row for row in exposures if row["role"] in ROLES and signature[row["role"]] == row["name"]]
+    if known := learnt_line(signature, behind):
+        say(f"learnt from these papers: {known}", style="dim")
+    for row in behind:
+        if row["status"] == "contaminated":
+            dated = f"learnt until {row['cutoff']}, reviews of {row['released']}"
+            why = learnt_line(signature, [row]).removeprefix(f"{row['name']} ") if row["learnt"] else dated
+            _warn(f"{ROLES[row['role']]} {row['name']} is contaminated: {'learnt from ' if row['learnt'] else ''}{why}")
     clean = {row["group_name"] for row in rows if row["kind"] == "model" and row["contamination"] != "contaminated"}
     if seen := sum(row["contamination"] == "contaminated" and row["group_name"] not in clean for row in rows):
         _warn(f"all {seen} models are contaminated, so they are ranked all the same: they may have read these reviews")
@@ -239,6 +248,17 @@ def _basis(
         )
     validation = rows[0]["validation"]
     say(validation + "\n", style="yellow" if validation.startswith("unvalidated") else "green")
+
+
+def references_line(rows: Sequence[LeaderboardRow]) -> str | None:
+    """Returns how many references a paper the candidates have, if they differ; None if all have the same number."""
+    counts = {row["kind"] == "human": row["expected"] / row["plan_papers"] for row in rows if row["plan_papers"]}
+    if len(counts) < 2 or counts[True] == counts[False]:
+        return None
+    return (
+        f"references: every human review, {counts[False]:.1f} a paper; the human baseline all but its own, "
+        f"{counts[True]:.1f}. Differences to it use the references of both."
+    )
 
 
 def _warn(text: str) -> None:

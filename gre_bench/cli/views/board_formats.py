@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Sequence
@@ -11,8 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from gre_bench.cli.views.screen import plain, print_json, say
+from gre_bench.cli.views.screen import print_json, say
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.tables import csv_table, markdown_cell, markdown_table
 from gre_bench.store import Row
 
 
@@ -22,10 +21,6 @@ class Format(StrEnum):
     csv = "csv"
     markdown = "markdown"
     parquet = "parquet"
-
-
-FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
-"""First characters that make a spreadsheet read a cell as a formula; some accept the full-width forms too."""
 
 
 KEPT = ("editions", "releases", "snapshots", "replies", "validations", "spending.jsonl")
@@ -70,41 +65,17 @@ def _json(rows: Sequence[Row], names: Sequence[str]) -> str:
 
 
 def _csv(rows: Sequence[Row], names: Sequence[str]) -> str:
-    file = io.StringIO()
-    writer = csv.writer(file)
-    writer.writerow(map(_harmless, names))
-    writer.writerows([_harmless(row[name]) for name in names] for row in rows)
-    return file.getvalue()
-
-
-def _harmless(value: Any) -> Any:
-    """Returns *value* so that a spreadsheet can open it safely: without terminal controls, and never a formula.
-
-    A text that a spreadsheet would read as a formula gets an apostrophe before it.
-    """
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    text = plain(value)
-    return f"'{text}" if text.startswith(FORMULA) else text
+    return csv_table(names, ([row[name] for name in names] for row in rows), end="\r\n")
 
 
 def _markdown(rows: Sequence[Row], names: Sequence[str]) -> str:
-    lines = [list(map(_cell, names)), ["---:" if _numeric(rows, name) else "---" for name in names]]
-    lines += [[_cell(row[name]) for name in names] for row in rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    cells = ([markdown_cell(row[name]) for name in names] for row in rows)
+    numeric = [_numeric(rows, name) for name in names]
+    return "".join(f"{line}\n" for line in markdown_table(list(map(markdown_cell, names)), cells, numeric))
 
 
 def _numeric(rows: Sequence[Row], name: str) -> bool:
     return any(isinstance(row[name], int | float) and not isinstance(row[name], bool) for row in rows)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    text = f"{value:.6g}" if isinstance(value, float) else plain(value).replace("\n", " ")
-    for mark in ("\\", "|", "<", "*", "_", "`", "["):
-        text = text.replace(mark, f"\\{mark}")
-    return text
 
 
 def _parquet(rows: Sequence[Row], names: Sequence[str], out: Path | None) -> None:

@@ -44,7 +44,7 @@ def show_releases(report: dict[str, Any]) -> None:
 
 
 def _scores(row: Row, first: str, second: str) -> None:
-    changed = [line for line in row["candidates"] if _has_changed(line)]
+    changed = [line for line in row["candidates"] if has_changed(line)]
     if not changed:
         return screen.say(f"  nothing has changed: {counted(len(row['candidates']), 'candidate')}, score for score")
     heads = ("candidate", f"in {first}", f"in {second}", "rank", "then", "above chance", "then", "pairs", "then", "new",
@@ -57,9 +57,12 @@ def _scores(row: Row, first: str, second: str) -> None:
     screen.say(f"  unchanged: {counted(len(row['candidates']) - len(changed), 'candidate')}")
 
 
-def _has_changed(line: Row) -> bool:
+def has_changed(line: Row) -> bool:
+    """Whether a candidate's scores, pairs or rank differ between two releases; *line* is its row of the comparison."""
     own = ("only_first", "only_second", "other_state", "other_score")
-    return line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own) or None in line["mean"]
+    means = line["mean"]
+    is_new = (means[0] is None) != (means[1] is None)
+    return is_new or line["rank"][0] != line["rank"][1] or any(line.get(key) for key in own)
 
 
 def _differences(row: Row, first: str, second: str) -> None:

@@ -17,7 +17,9 @@ def show_experiments(plan: dict[str, Any]) -> None:
          f"{row['gpu_hours']:.2f}") for row in plan["experiments"]
     ])  # fmt: skip
     for row in plan["experiments"]:
-        screen.say(f"{row['experiment']}: {row['paper']}: {row['title']}. {row['run']}")
+        screen.say(f"{row['experiment']}: {row['paper']}: {row['title']}")
+        for line in row["run"]:
+            screen.say(f"  run {line}")
         for name, content in row["give"].items():
             screen.say(f"  give {name}: {content}")
         for line in row["compare"]:

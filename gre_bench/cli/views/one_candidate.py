@@ -29,6 +29,8 @@ def show_understood(report: Row) -> None:
         say(f"columns not read: {', '.join(report['ignored_columns'])}")
     for note in report["notes"]:
         say(note)
+    if report["licence"]:
+        say(report["licence_line"])
     if report["replaced"]:
         say(f"replaced: its {counted(report['replaced'], 'earlier review')}")
     outside = f"; of papers outside the sample: {counted(report['outside'], 'review')}" if report["outside"] else ""

@@ -185,6 +185,8 @@ def imported(report: Row, edition: str) -> None:
     added = added or "nothing"
     counts = f"{report['unchanged']} known already, {report['refused']} refused"
     say(f"{Path(report['file']).name} → {edition}: {added} added, {counts}")
+    if report["licence_line"]:
+        say(report["licence_line"])
     if "bodies" in report:
         known = counted(report["known_papers"], "paper")
         say(f"PDFs or texts: of {report['bodies']} of {known}; frozen in {report['snapshot']}")
@@ -250,6 +252,8 @@ def estimate(plan: Row) -> None:
     say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
     if waiting := sum(row["missing"] for row in plan["metrics"]) - plan["due"]:
         say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
+    for row in plan["verdicts"]:
+        say(f"verdict: {row['gate']}")
 
 
 def status(current: Row) -> None:
@@ -276,7 +280,7 @@ def show_spending(current: Row) -> None:
     """Prints what an edition or a study has spent on each model, how requests ended, and the budget left."""
     for name, spent in current["spent_by_model"].items():
         outcomes = ", ".join(f"{count:,} {outcome}" for outcome, count in spent["outcomes"].items())
-        lost = f", {spent['unanswered']:,} unanswered" if spent["unanswered"] else ""
+        lost = f", {spent['unanswered']:,} without an answer, perhaps paid" if spent["unanswered"] else ""
         say(
             f"spent on {name}: {counted(spent['requests'], 'request')} ({outcomes or 'none answered'}{lost}), "
             f"{spent['prompt_tokens']:,} prompt and {spent['reply_tokens']:,} reply tokens, {spent['usd']:.2f} USD, "

@@ -56,6 +56,10 @@ def show_plan(plan: dict[str, Any]) -> None:
     screen.say(
         f"score: {counted(plan['scoring']['pairs'], 'pair')}" + ("" if hours is None else f", {hours:.2f} hours")
     )
+    for line in plan["learnt"]:
+        screen.say(f"note: {line}")
+    for row in plan["verdicts"]:
+        screen.say(f"verdict: {row['gate']}")
     for line in plan["assumed"]:
         screen.say(f"assumed: {line}")
 

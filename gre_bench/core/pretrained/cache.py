@@ -45,13 +45,18 @@ class Held:
     def fault(self, thorough: bool = False) -> str | None:
         """Returns in words what is wrong with the model's files; None if nothing is.
 
-        *thorough*: compare the SHA-256 of each file, instead of only checking that the file exists.
+        The folder must hold the files that `SUMS` lists and no others, because a loader may read others too. The
+        SHA-256 of each is compared. That of weights is compared only if *thorough*: `refuse_changed` checks them once
+        they are loaded.
         """
+        paths = [path for path in self.folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+        if added := sorted({path.relative_to(self.folder).as_posix() for path in paths} - {*self.files, SUMS}):
+            return f"{added[0]} was added"
         for name, expected in self.files.items():
             path = self.folder / name
             if not path.is_file():
                 return f"{name} is not there"
-            if thorough and sha256(path) != expected:
+            if (thorough or path.suffix != ".safetensors") and sha256(path) != expected:
                 return f"{name} was changed"
         return None
 
@@ -142,11 +147,11 @@ def located(folder: Path, kind: Kind) -> Path:
 
 
 def refuse_changed(folder: Path, digest: str) -> None:
-    """Raises `LMError` if *folder* names a fetched model whose recorded digest differs from *digest*.
+    """Raises `LMError` if *folder* is that of a model in the cache whose recorded digest differs from *digest*.
 
-    *folder*: a result of `placed`. *digest*: the digest of the model's files now.
+    *digest*: the digest of the model's files now.
     """
-    entry = named(folder)
+    entry = entries().get(folder.name) if folder.parent == cache() else None
     model = held(entry) if entry else None
     if entry and model and model.digest != digest:
         raise LMError(f"{entry.name} in {model.folder} was changed since it was fetched; run: {entry.to_get}")

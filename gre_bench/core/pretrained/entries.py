@@ -81,7 +81,7 @@ def entry_of(name: str) -> Pretrained:
 @lru_cache(maxsize=8)
 def _read(path: Path) -> dict[str, Pretrained]:
     try:
-        tree = strict.load_toml(path.read_text(encoding="utf-8"))
+        tree = strict.read_toml(path)
     except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"file of pretrained models {path} cannot be read: {error}") from None
     listed = tree.pop("model", None)

@@ -44,7 +44,7 @@ def sheet(items: Sequence[Item], grades: Sequence[Grade], rows: int = SAMPLED, s
     return random.Random(seed).sample(rows_of_items, min(rows, len(rows_of_items)))
 
 
-def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:
+def shares(filled: Sequence[Mapping[str, str | None]]) -> dict[str, float]:
     """Returns the share (0 to 1) of rationales with each error, from the rows of a *filled* sheet.
 
     The key ``good`` holds the share of rationales without error, as in Table 9. Raises `SourceError` if the sheet has
@@ -57,8 +57,8 @@ def shares(filled: Sequence[Mapping[str, str]]) -> dict[str, float]:
     return {"good": good} | {error: sum(row[error] for row in marked) / len(marked) for error in ERRORS}
 
 
-def _marked(row: Mapping[str, str], number: int, error: str) -> bool:
+def _marked(row: Mapping[str, str | None], number: int, error: str) -> bool:
     cell = (row.get(error) or "").strip().lower()
     if cell not in ("yes", "no"):
-        raise SourceError(f"row {number} of the sheet: write yes or no into column {error}, not {cell!r}")
+        raise SourceError(f"row {number} of the sheet: write yes or no into column {error}, not {cell!r:.60}")
     return cell == "yes"

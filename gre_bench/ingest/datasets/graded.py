@@ -95,6 +95,7 @@ def graded_from(
         except RefusedError as reason:
             imported.refusals.append(Refusal(number, f"review {shown(row.get(layout.item))}", str(reason)))
     imported.papers, imported.reviews = list(papers.new.values()), list(merge_index.new_reviews.values())
+    imported.paper_ids = papers.accepted
     return graded
 
 

@@ -11,15 +11,14 @@ In a .tsv file, quotation marks are plain text, as in the shared task. In a .csv
 
 from __future__ import annotations
 
-import csv
 import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gre_bench.core.errors import SourceError, no_file
-from gre_bench.ingest.records.cells import LARGEST
+from gre_bench.core.errors import SourceError
+from gre_bench.ingest.records.cells import Row
+from gre_bench.ingest.records.row_files import read_all_rows
 
 COLUMNS = ("SRC", "HYP", "Score")
 
@@ -51,37 +50,23 @@ def read_graded_texts(path: Path) -> list[GradedText]:
     kind = path.name.rpartition(".")[2].lower()
     if kind not in ("tsv", "csv"):
         raise SourceError(f"{path.name}: expected a .tsv or .csv file with the columns {', '.join(COLUMNS)}")
-    csv.field_size_limit(LARGEST)
-    how: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if kind == "tsv" else {"strict": True}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = list(csv.DictReader(lines, **how))
-    except FileNotFoundError:
-        raise no_file(path) from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path.name} cannot be read as {kind.upper()} in UTF-8: {error}") from None
-    if not rows:
-        raise SourceError(f"{path.name} has no rows")
-    if missing := [name for name in COLUMNS if name not in rows[0]]:
+    rows, columns = read_all_rows(path)
+    if missing := [name for name in COLUMNS if name not in columns]:
         also = "; texts without a human score cannot be compared with any" if missing == ["Score"] else ""
         raise SourceError(f"{path.name} has no column {missing[0]}; needed: {', '.join(COLUMNS)}{also}")
     groups: dict[str, str] = {}
     seen: Counter[str] = Counter()
-    return [_row(path.name, number, row, groups, seen) for number, row in enumerate(rows, 1)]
+    return [_row(path.name, number, row, groups, seen) for number, row in rows]
 
 
-def _row(
-    name: str, number: int, row: dict[str | None, str | None], groups: dict[str, str], seen: Counter[str]
-) -> GradedText:
-    if None in row or None in row.values():
-        raise SourceError(f"{name}, row {number}: it has other cells than the heading; is the file cut or quoted?")
-    source, player = str(row["SRC"]), str(row.get("model_id") or "")
+def _row(name: str, number: int, row: Row, groups: dict[str, str], seen: Counter[str]) -> GradedText:
+    source, player = row["SRC"] or "", row.get("model_id") or ""
     # Equal sources share one id, whatever the file calls them, because their texts are not independent.
     group = groups.setdefault(source, str(row.get("id") or f"source {len(groups) + 1}"))
     item_id = f"{group}:{player}" if player else group
     seen[item_id] += 1
     item_id += f":{seen[item_id]}" if seen[item_id] > 1 else ""
-    return GradedText(item_id, group, player, source, str(row["HYP"]), _score(name, number, str(row["Score"])))
+    return GradedText(item_id, group, player, source, row["HYP"] or "", _score(name, number, row["Score"] or ""))
 
 
 def _score(name: str, number: int, cell: str) -> float | None:

@@ -11,16 +11,14 @@ A cell of a text column holds a text, a list, or the text of a list in Python's 
 from __future__ import annotations
 
 import ast
-import csv
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from gre_bench.core.errors import SourceError, no_file
+from gre_bench.core.errors import SourceError
 from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_text
-from gre_bench.ingest.records.json_lines import lines, read_object
+from gre_bench.ingest.records.row_files import read_all_rows
 
 HUMAN_FILE = "human_ratings.tsv"
 REVIEW_FILES = ("llm_reviews.parquet", "llm_reviews.jsonl")
@@ -50,28 +48,20 @@ class GivenReview:
 def read_human_ratings(path: Path) -> dict[str, tuple[float, ...]]:
     """Returns {paper id: its human ratings} of the file *path*, in the order of its lines.
 
-    Raises `SourceError` if the file or a line cannot be used. The message names the first such line.
+    Raises `SourceError` if the file or a row cannot be used. The message names the first such row.
     """
+    rows, columns = read_all_rows(path)
+    if "paper_id" not in columns:
+        raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
     ratings: dict[str, tuple[float, ...]] = {}
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-            if "paper_id" not in (rows.fieldnames or ()):
-                raise SourceError(f"{path.name} has no column paper_id; it is tab-separated, with a header line")
-            for number, row in enumerate(rows, start=2):
-                try:
-                    paper_id = read_name(row, "paper_id")
-                    if paper_id in ratings:
-                        raise RefusedError(f"paper {paper_id} occurs twice")
-                    ratings[paper_id] = tuple(_ratings(row))
-                except RefusedError as reason:
-                    raise SourceError(f"{path.name}, line {number}: {reason}") from None
-    except FileNotFoundError:
-        raise no_file(path) from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"{path.name} cannot be read: {error}") from None
-    if not ratings:
-        raise SourceError(f"{path.name} has no papers")
+    for number, row in rows:
+        try:
+            paper_id = read_name(row, "paper_id")
+            if paper_id in ratings:
+                raise RefusedError(f"paper {paper_id} occurs twice")
+            ratings[paper_id] = tuple(_ratings(row))
+        except RefusedError as reason:
+            raise SourceError(f"{path.name}, row {number}: {reason}") from None
     return ratings
 
 
@@ -87,7 +77,7 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
             f"{folder} has neither {' nor '.join(REVIEW_FILES)}; see gre-bench study guidelines compare --help"
         )
     reviews: dict[tuple[str, str, str], GivenReview] = {}
-    for number, row in _parquet(path) if path.suffix == ".parquet" else _objects(path):
+    for number, row in read_all_rows(path)[0]:
         try:
             review = _review(row)
             key = (review.model, review.run, review.paper_id)
@@ -96,15 +86,11 @@ def read_rated_reviews(folder: Path) -> list[GivenReview]:
             reviews[key] = review
         except RefusedError as reason:
             raise SourceError(f"{path.name}, row {number}: {reason}") from None
-    if not reviews:
-        raise SourceError(f"{path.name} has no reviews")
     return list(reviews.values())
 
 
-def _ratings(row: dict[str, Any]) -> Iterator[float]:
+def _ratings(row: Row) -> Iterator[float]:
     for name, cell in row.items():
-        if name is None:
-            raise RefusedError("it has more cells than the header")
         if name in ("paper_id", "decision") or not (cell or "").strip():
             continue
         try:
@@ -143,18 +129,3 @@ def _plain(row: Row, name: str) -> str | None:
     if isinstance(value, list):
         value = "\n".join(map(str, value))
     return read_text({name: value}, name)
-
-
-def _objects(path: Path) -> Iterator[tuple[int, Row]]:
-    for number, _, line in lines(path):
-        yield number, read_object(line)
-
-
-def _parquet(path: Path) -> Iterator[tuple[int, Row]]:
-    import pandas
-
-    try:
-        table = pandas.read_parquet(path, dtype_backend="pyarrow")
-    except (OSError, ValueError, NotImplementedError) as error:  # pyarrow's own errors derive from these
-        raise SourceError(f"{path.name} cannot be read as parquet: {str(error).splitlines()[0]}") from None
-    return enumerate(table.astype(object).where(table.notna(), None).to_dict("records"), start=1)

@@ -12,11 +12,12 @@ from heapq import nsmallest
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.incoming import opened
 from gre_bench.core.records import Paper, Review, Synopsis
 from gre_bench.ingest.datasets.yelp_files import Restaurant, Terms, as_review, rank, read_restaurants, read_reviews
 from gre_bench.ingest.records.cells import RefusedError
-from gre_bench.ingest.records.json_lines import opened, read_object
 from gre_bench.ingest.records.merge_index import Imported, MergeIndex, Papers, Refusal
+from gre_bench.ingest.records.row_files import read_object
 
 
 def restaurants_from(
@@ -74,7 +75,7 @@ def _add_restaurants(
                 imported.synopses.append(Synopsis(name, "categories", restaurant.categories))
         except RefusedError as reason:
             refused[name] = str(reason)
-    imported.papers = list(papers.new.values())
+    imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
     return refused
 
 

@@ -15,10 +15,11 @@ from heapq import heappush, heappushpop
 from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import lines
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.ingest.records.cells import RefusedError, Row, read_name, read_number, read_text
-from gre_bench.ingest.records.json_lines import lines, read_object
 from gre_bench.ingest.records.merge_index import Imported, Refusal
+from gre_bench.ingest.records.row_files import read_object
 
 MOST_REFUSED = 10_000
 """The most unreadable lines; beyond that, the file is refused as a whole."""
@@ -73,7 +74,7 @@ def read_restaurants(path: Path, terms: Terms, imported: Imported) -> dict[str, 
     """
     restaurants: dict[str, Restaurant] = {}
     others = 0
-    for number, _, line in lines(path):
+    for number, _, line in lines(path, kept=False):
         try:
             row = read_object(line)
             paper = Paper(read_name(row, "business_id"), read_text(row, "name") or "")
@@ -97,7 +98,7 @@ def read_reviews(path: Path, restaurants: Mapping[str, Restaurant], terms: Terms
     """
     left: Counter[str] = Counter()
     seen: set[int] = set()
-    for number, offset, line in lines(path):
+    for number, offset, line in lines(path, kept=False):
         if len(line) < terms.min_characters:  # no text is longer than the line that holds it; most lines end here
             left[f"reviews of fewer than {terms.min_characters} characters"] += 1
             continue

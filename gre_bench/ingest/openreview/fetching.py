@@ -61,11 +61,11 @@ def fetch_listings(
 
 def _fetch_listing(journal: Journal, client: OpenReview, venue: Venue, listing: _Listing, advance: Advance) -> None:
     invitation, pages = listing.invitation, journal.listing(listing.invitation)
-    seen = {note.get("id") for page in pages for note in journal.page_notes(page)}
+    seen = {str(note.get("id")) for page in pages for note in journal.page_notes(page)}
     while not (pages and pages[-1].end):
         count, after = (pages[-1].count, pages[-1].last) if pages else (None, None)
         page = _page_after(client, listing, after, len(seen), count)
-        fresh = {note.get("id") for note in page.notes} - seen
+        fresh = {str(note.get("id")) for note in page.notes} - seen
         if listing.required and not pages and not page.notes:
             raise SourceError(
                 f"{client.host} has no submission of {venue.name} ({invitation}): an empty list usually means the host "

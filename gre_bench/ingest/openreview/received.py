@@ -36,7 +36,7 @@ def listed_of(journal: Journal, invitation: str) -> tuple[int, int]:
     The second number is the service's latest count; 0 if it states none.
     """
     pages = journal.listing(invitation)
-    ids = {note.get("id") for page in pages for note in journal.page_notes(page)}
+    ids = {str(note.get("id")) for page in pages for note in journal.page_notes(page)}
     return len(ids), (pages[-1].count or 0) if pages else 0
 
 
@@ -102,7 +102,7 @@ def numbers_of(
     *papers*: paper ids. A number or name that the note does not state is None.
     """
     for note in notes:
-        if note.get("id") in papers and note.get("id") == note.get("forum"):
+        if isinstance(note.get("id"), str) and note["id"] in papers and note["id"] == note.get("forum"):
             stated = (note.get("content") or {}).get("pdf")
             stated = stated.get("value") if api == 2 and isinstance(stated, dict) else stated
             number = note.get("number")

@@ -7,11 +7,6 @@ and a child that dies is replaced.
 from __future__ import annotations
 
 import os
-import select
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -19,20 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, LifoQueue
 from types import TracebackType
-from typing import Any, BinaryIO, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
-from gre_bench.core.errors import SourceError
-from gre_bench.core.resources import PACKAGE
 from gre_bench.ingest.pdf.opening import refusal
 from gre_bench.ingest.pdf.text import PdfText
-from gre_bench.ingest.pdf.worker import receive, send
+from gre_bench.ingest.records.child import Child, Died
 
 T = TypeVar("T")
 
-STARTING = 120.0
-"""Seconds within which a child must be ready."""
-SHARED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "PYTHONHOME")
-"""The environment variables that a child gets; they hold no secrets."""
 FILES = 200
 """After this many files a child is replaced, because libraries keep memory."""
 
@@ -62,8 +51,8 @@ class PdfReader:
     def __init__(self, limits: Limits | None = None, children: int | None = None):
         self.limits = limits or Limits()
         self.children = children or _cores()
-        self._idle: LifoQueue[_Child] = LifoQueue()
-        self._begun: set[_Child] = set()
+        self._idle: LifoQueue[Child] = LifoQueue()
+        self._begun: set[Child] = set()
         self._over = False
 
     def __enter__(self) -> Self:
@@ -89,8 +78,7 @@ class PdfReader:
             while True:
                 children.append(self._idle.get_nowait())
         for child in children:
-            with suppress(BrokenPipeError):
-                child.process.stdin.close()
+            child.ask_to_end()
         for child in children:
             child.end(grace_s=5.0)
 
@@ -132,11 +120,12 @@ class PdfReader:
         while not self._over:
             child = self._take()
             request = {"cpu_s": self.limits.cpu_s, "max_pages": self.limits.max_pages, **more}
-            answer = child.ask(request, data, self.limits.wall_s)
-            if isinstance(answer, PdfText) and answer.status == "crashed" and child.requests > 1:
+            message = child.ask(request, data, self.limits.wall_s)
+            if isinstance(message, Died) and message.status == "crashed" and child.requests > 1:
                 continue  # an earlier file may have harmed the child, so try a new one
-            if isinstance(answer, PdfText):
-                return answer, []
+            if isinstance(message, Died):
+                return PdfText(message.status, notes=(message.note,)), []
+            answer, _ = message
             if child.requests >= FILES or answer["held_bytes"] > self.limits.memory_bytes / 2:
                 child.end()
             else:
@@ -146,11 +135,11 @@ class PdfReader:
             return PdfText.from_json(answer["read"]), answer["pictures"]
         return PdfText("crashed", notes=("reading was stopped",)), []
 
-    def _take(self) -> _Child:
+    def _take(self) -> Child:
         try:
             return self._idle.get_nowait()
         except Empty:
-            child = _Child(self.limits.memory_bytes)
+            child = Child("gre_bench.ingest.pdf.worker", self.limits.memory_bytes, "PDFs", "pymupdf")
         self._begun.add(child)
         if self._over:
             child.process.kill()
@@ -161,92 +150,3 @@ class PdfReader:
 def _cores() -> int:
     """Returns how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class _Child:
-    """A child process that runs `worker`, and the exchange of messages with it."""
-
-    def __init__(self, memory: int):
-        keep = {name: os.environ[name] for name in SHARED if name in os.environ}
-        threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self.requests = 0
-        self.memory = memory
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "gre_bench.ingest.pdf.worker", str(memory)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd=PACKAGE.parent,
-            env={**keep, **threads},
-        )
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self._stdin, self._stdout = cast(BinaryIO, self.process.stdin), cast(BinaryIO, self.process.stdout)
-
-    def begin(self) -> None:
-        """Waits until the process is ready; raises `SourceError` if it is not ready after `STARTING` seconds."""
-        if self._answer(time.monotonic() + STARTING) is None:
-            code = self.end()
-            gib = self.memory / 2**30
-            raise SourceError(
-                f"the process that reads PDFs does not start (exit {code}) within {gib:.1f} GiB of memory; "
-                f"try: {sys.executable} -c 'import pymupdf'"
-                if code
-                else f"the process that reads PDFs is not ready after {STARTING:.0f} s; is the machine overloaded?"
-            )
-
-    def ask(self, request: dict[str, Any], data: bytes, wall: float) -> dict[str, Any] | PdfText:
-        """Sends *request* and the file *data* to the process, and returns its answer.
-
-        If the process dies or takes more than *wall* seconds, returns a `PdfText` that has the matching status and no
-        text.
-        """
-        self.requests += 1
-        deadline = time.monotonic() + wall
-        try:
-            with suppress(BrokenPipeError):  # the child may have given the reason before it ended
-                send(self._stdin, request, data)
-            answer = self._answer(deadline)
-        except BaseException:
-            self.end()
-            raise
-        if answer is not None:
-            return answer
-        if time.monotonic() >= deadline:
-            self.end()
-            return PdfText("timeout", notes=(f"reading took more than {wall:.0f} s",))
-        code = self.end()
-        if code == -signal.SIGXCPU:
-            return PdfText("timeout", notes=(f"reading took more than {request['cpu_s']:.0f} s of computing",))
-        name = signal.Signals(-code).name if code < 0 else f"exit {code}"
-        return PdfText("crashed", notes=(f"the process that read the file died ({name})",))
-
-    def _answer(self, deadline: float) -> dict[str, Any] | None:
-        """Returns the child's next message; None if it dies or does not answer before *deadline*.
-
-        *deadline* is in seconds of the monotonic clock.
-        """
-        stream = self._stdout
-        while (left := deadline - time.monotonic()) > 0:
-            # An answer is written in one piece: once it begins, the rest follows.
-            if select.select([stream], [], [], min(left, 60.0))[0]:
-                message = receive(stream)
-                return message[0] if message else None
-        return None
-
-    def end(self, grace_s: float = 0.2) -> int:
-        """Ends the process; kills it if it has not ended after *grace_s* seconds.
-
-        Returns the exit code, or minus the number of the signal that ended the process.
-        """
-        if self.process.poll() is None:
-            try:
-                # The process may be ending already, and its own signal says more than a kill.
-                self._stdin.close()
-                self.process.wait(grace_s)
-            except (subprocess.TimeoutExpired, BrokenPipeError):
-                self.process.kill()
-        code = self.process.wait()
-        for stream in (self._stdin, self._stdout):
-            with suppress(BrokenPipeError):
-                stream.close()
-        return code

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from gre_bench.core.known_names import is_path
+
 LARGEST = 2**31 - 1
 NAME = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}")
 """Valid ids and candidates' names; some ids of OpenReview begin with a dash or an underscore."""
 
+NO_PATH = ", and is no path: without / at its start, and without . or .. between slashes"
 Row = dict[str, Any]
 
 
@@ -20,17 +23,22 @@ class RefusedError(Exception):
         self.code = code
 
 
+def is_name(value: str) -> bool:
+    """Whether *value* may be an id or a candidate's name: its characters are those of `NAME`, and it is no path."""
+    return NAME.fullmatch(value) is not None and not is_path(value)
+
+
 def read_name(row: Row, key: str) -> str:
     """Returns the id in the column *key* of *row*; a whole number is also an id.
 
-    Raises `RefusedError` if the cell is missing or holds characters that `NAME` does not allow.
+    Raises `RefusedError` if the cell is missing or is not what `is_name` allows.
     """
     value = row.get(key)
     value = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if not isinstance(value, str) or not value.strip():
         raise RefusedError(f"{key} is missing")
-    if not NAME.fullmatch(value):
-        raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters)")
+    if not is_name(value):
+        raise RefusedError(f"{key} may hold letters, digits and . _ : / @ + - (at most 200 characters){NO_PATH}")
     return value
 
 

@@ -31,7 +31,7 @@ REVIEW_COLUMNS = {
 """Column name → whether every row must have it."""
 
 NUMBERS = ("slot", "rating", "grade", "row")
-"""Columns of numbers; a .csv file has them as text."""
+"""Columns of numbers; a .csv or .tsv file has them as text."""
 
 OFTEN_MEANT = {
     "paper_id": ("paper", "id", "forum", "submission", "submission_id", "item_id"),
@@ -80,7 +80,7 @@ def rows_of(
         )
     if keep is not None and "row" not in present_columns:
         raise SourceError(f"{path.name}: rows {keep.start}:{keep.stop} were requested, but there is no column row")
-    written = path.name.removesuffix(".gz").endswith(".csv")
+    written = path.name.removesuffix(".gz").endswith((".csv", ".tsv"))
     for number, row in table:
         cells = {name: _number(cell) if written and name in NUMBERS else cell for name, cell in row.items()}
         if keep is not None and (not isinstance(cells.get("row"), int) or isinstance(cells["row"], bool)):

@@ -12,16 +12,21 @@ sampling agree. A paper without any review is refused with the reason of its las
 from __future__ import annotations
 
 import re
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.core.incoming import Meter, check_depth, check_expansion, files_in, read_bytes, regular, values_in
 from gre_bench.core.known_names import listed
 from gre_bench.core.records import HUMAN, digest
 from gre_bench.core.replies import without_thinking
 from gre_bench.ingest.records.cells import Row, shown
+from gre_bench.ingest.records.isolated import read_isolated
 from gre_bench.ingest.records.merge_index import UNFINISHED, Imported, Refusal
 
 if TYPE_CHECKING:
@@ -30,6 +35,8 @@ if TYPE_CHECKING:
 
 EXTRA = "inspect_ai is not installed: pip install 'gre-bench[inspect]'"
 COLUMNS = ("paper_id", "candidate", "review")
+MOST_SAMPLES = 1_000_000
+"""The most samples, over all epochs, that a log may state."""
 _HEADER = re.compile(rb'\A\s*\{\s*"version":\s*\d+,\s*"status":')
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.:/@+-]+")
 _UNREAD = {"messages", "events", "events_data", "store", "attachments"}
@@ -75,7 +82,7 @@ def is_log(path: Path) -> bool:
     A ``.json`` file is judged by its contents.
     """
     if path.is_dir():
-        return any(is_log(file) for file in path.rglob("*.*") if file.is_file())
+        return any(is_log(file) for file in files_in(path)[0])
     if path.suffix == ".json" and path.is_file():
         with path.open("rb") as file:
             return bool(_HEADER.match(file.read(200)))
@@ -89,8 +96,7 @@ def logs_in(path: Path) -> list[Path]:
     """
     if not path.exists():
         raise no_file(path)
-    files = [file for file in ([path] if path.is_file() else sorted(path.rglob("*.*"))) if file.is_file()]
-    logs = [file for file in files if is_log(file)]
+    logs = [file for file in (files_in(path)[0] if path.is_dir() else [path]) if is_log(file)]
     if not logs:
         raise SourceError(
             f"{path.absolute()} is or holds no log of inspect_ai (.eval, or .json as inspect_ai writes it)"
@@ -102,28 +108,50 @@ def read_logs(path: Path, imported: Imported, epoch: int | None = None) -> list[
     """Returns (number, cells) for each review in *path*, a log or a folder of logs.
 
     *number* counts the pairs of candidate and paper, from 1. The cells are those of `COLUMNS`. Refused samples and
-    counts are added to *imported*. *epoch* selects the samples of one epoch, from 1; None means the first that has a
-    review.
+    counts are added to *imported*, and so are the links, pipes and devices of a folder, which are not read. *epoch*
+    selects the samples of one epoch, from 1; None means the first that has a review.
 
     Raises `SettingsError` if inspect_ai is not installed. Raises `SourceError` if no log can be read, if two models or
     configurations share a candidate's name, or if no sample is of that epoch.
     """
     files, logs = logs_in(path), []
-    for number, file in enumerate(files, start=1):
-        try:
-            logs.append((file, _read(file)))
-        except SourceError as error:
-            if len(files) == 1:
-                raise
-            imported.refusals.append(Refusal(number, f"log {file.name}", str(error)))
+    if find_spec("inspect_ai") is None:
+        raise SettingsError(f"{files[0].name} is a log of inspect_ai, and {EXTRA}")
+    for number, (file, log) in enumerate(read_isolated("log", files), start=1):
+        if not isinstance(log, SourceError):
+            logs.append((file, log))
+        elif len(files) == 1:
+            raise log
+        else:
+            imported.refusals.append(Refusal(number, f"log {file.name}", str(log)))
+    for number, (entry, reason) in enumerate(files_in(path)[1] if path.is_dir() else (), start=len(files) + 1):
+        imported.refusals.append(Refusal(number, f"file {entry.name}", reason))
     _check_configurations(path, logs)
-    samples = [sample for file, log in logs for sample in _samples(file, log)]
+    samples = [LoggedSample(*sample) for _, log in logs for sample in log["samples"]]
     if epoch is not None:
         epochs = sorted({sample.epoch for sample in samples})
         if epoch not in epochs:
             raise SourceError(f"{path.name} has no sample of epoch {epoch}; its epochs: {listed(map(str, epochs))}")
         samples = [sample for sample in samples if sample.epoch == epoch]
     return choose(samples, imported)
+
+
+def read_log(file: Path) -> dict[str, Any]:
+    """Returns what counts of the log *file*, for `read_isolated`: plain values that JSON can hold.
+
+    - ``candidate``: the name of its model as the name of a candidate.
+    - ``configuration``: a digest of everything that affects its reviews.
+    - ``samples``: the fields of each `LoggedSample`, in their order.
+
+    Raises `SourceError` if the file cannot be read as a log, or is beyond a limit.
+    """
+    _check_contents(file)
+    log = _read(file)
+    planned = len(log.eval.dataset.sample_ids or ()) * (log.eval.config.epochs or 1)
+    if planned > MOST_SAMPLES:
+        raise SourceError(f"{file.name} states {planned:,} samples, and at most {MOST_SAMPLES:,} are read; split it")
+    samples = [astuple(sample) for sample in _samples(file, log)]
+    return {"candidate": _candidate(log), "configuration": _configuration(log), "samples": samples}
 
 
 def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
@@ -142,7 +170,7 @@ def read_output(completion: str, stop_reason: str) -> tuple[str | None, str]:
 
 def paper_of(sample_id: object, metadata: Mapping[str, Any] | None) -> str:
     """Returns the id of the paper that a sample is about: ``paper_id`` in its *metadata*, else *sample_id*."""
-    return str((metadata or {}).get("paper_id") or sample_id)
+    return str((metadata or {}).get("paper_id") or sample_id)[:1000]
 
 
 def stop_of(output: ModelOutput) -> str:
@@ -150,13 +178,37 @@ def stop_of(output: ModelOutput) -> str:
     return output.choices[0].stop_reason if output.choices else "unknown"
 
 
-def _read(file: Path) -> EvalLog:
+def _check_contents(file: Path) -> None:
+    """Raises `SourceError` if the log *file* is nested too deeply, or unpacks to more than may be read of one file."""
+    meter, size = Meter(file), file.stat().st_size
     try:
-        from inspect_ai.log import read_eval_log
-    except ImportError:
-        raise SettingsError(f"{file.name} is a log of inspect_ai, and {EXTRA}") from None
+        if file.suffix == ".json":
+            data = read_bytes(file)
+            meter.take(size, values_in(data))
+            return check_depth(data)
+        with zipfile.ZipFile(regular(file)) as archive:
+            entries = archive.infolist()
+            unpacked = sum(entry.file_size for entry in entries)
+            check_expansion(file.name, size, unpacked)
+            meter.take(unpacked)
+            for entry in entries:
+                data = archive.read(entry)
+                meter.take(0, values_in(data))
+                check_depth(data)
+                meter.tick()
+    except ValueError as error:
+        raise SourceError(f"{file.name}: {error}") from None
+    except (OSError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error):
+        return  # inspect_ai's reader says what is wrong
+
+
+def _read(file: Path) -> EvalLog:
+    from inspect_ai.log import read_eval_log
+
     try:
         return read_eval_log(file, exclude_fields=_UNREAD)
+    except MemoryError:
+        raise
     except Exception as error:  # its reader raises almost anything for a damaged log
         reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
         raise SourceError(f"{file.name} cannot be read as a log of inspect_ai: {reason}") from None
@@ -171,19 +223,19 @@ def _candidate(log: EvalLog) -> str:
     return f"model/{name}" if name == HUMAN else name
 
 
-def _check_configurations(path: Path, logs: Sequence[tuple[Path, EvalLog]]) -> None:
+def _check_configurations(path: Path, logs: Sequence[tuple[Path, Mapping[str, Any]]]) -> None:
     """Raises `SourceError` if reviews of one candidate come from two models or two configurations.
 
-    *path* is the log or folder that the user named; *logs* are its logs with their files.
+    *path* is the log or folder that the user named; *logs* are its files with what `read_log` returns.
     """
-    first: dict[str, tuple[Path, EvalLog]] = {}
+    first: dict[str, tuple[Path, str]] = {}
     for file, log in logs:
-        before, known = first.setdefault(_candidate(log), (file, log))
-        if _configuration(known) != _configuration(log):
+        before, known = first.setdefault(log["candidate"], (file, log["configuration"]))
+        if known != log["configuration"]:
             raise SourceError(
-                f"{path.name}: {_candidate(log)} has different settings in {before.name} and {file.name} (model, task, "
-                "solver or sampling differ), and reviews of one candidate are never mixed; import each by itself, "
-                "under a name of its own: --as NAME"
+                f"{path.name}: {log['candidate']} has different settings in {before.name} and {file.name} (model, "
+                "task, solver or sampling differ), and reviews of one candidate are never mixed; import each by "
+                "itself, under a name of its own: --as NAME"
             )
 
 

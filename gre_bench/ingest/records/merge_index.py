@@ -41,6 +41,7 @@ class Imported:
     """The new records of a file, and what became of its rows.
 
     - *papers*, *reviews*, *judgments*, *synopses*: the new records.
+    - *paper_ids*, *review_ids*: the papers and reviews of all accepted rows, of known ones too.
     - *added*, *unchanged*: how many rows brought new records, and how many were known already.
     - *refusals*: the other rows, each with the reason why it was refused.
     - *columns*, *ignored_columns*: the columns of the file, and those of them that are not read.
@@ -54,6 +55,8 @@ class Imported:
     reviews: list[Review] = field(default_factory=list)
     judgments: list[Judgments] = field(default_factory=list)
     synopses: list[Synopsis] = field(default_factory=list)
+    paper_ids: set[str] = field(default_factory=set)
+    review_ids: set[str] = field(default_factory=set)
     added: int = 0
     unchanged: int = 0
     refusals: list[Refusal] = field(default_factory=list)
@@ -71,11 +74,15 @@ class Imported:
 
 
 class Papers:
-    """Papers by id: *known* holds all, and *new* only those that a file added or completed."""
+    """Papers by id: *known* holds all, and *new* only those that a file added or completed.
+
+    *accepted* holds the ids of all papers of the file, of unchanged ones too.
+    """
 
     def __init__(self, known: Mapping[str, Paper]):
         self.known = dict(known)
         self.new: dict[str, Paper] = {}
+        self.accepted: set[str] = set()
 
     def put(self, paper: Paper) -> bool:
         """Adds *paper*, or completes the known paper of the same id; returns whether anything changed.
@@ -86,6 +93,7 @@ class Papers:
         whole = paper if old is None else filled(old, paper)
         if whole is None:
             raise RefusedError("this paper id is already there with other content")
+        self.accepted.add(paper.paper_id)
         if whole != old:
             self.known[whole.paper_id] = self.new[whole.paper_id] = whole
         return whole != old
@@ -153,6 +161,7 @@ class MergeIndex:
         if self.reviews.get(review.review_id) != review:
             self.reviews[review.review_id] = self.new_reviews[review.review_id] = review
             self.positions[_position(review)] = review.review_id
+        imported.review_ids.add(review.review_id)
         return changed
 
 

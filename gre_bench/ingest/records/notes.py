@@ -14,7 +14,7 @@ from typing import Any
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import HUMAN, Paper, Review
-from gre_bench.ingest.records.cells import NAME
+from gre_bench.ingest.records.cells import is_name
 from gre_bench.ingest.records.merge_index import Imported, Refusal
 from gre_bench.ingest.records.venues import Venue
 
@@ -104,6 +104,9 @@ def new_records(notes: Notes, papers: Mapping[str, Paper], reviews: Mapping[str,
             imported.refusals.append(Refusal(number, f"review {review.review_id}", reason))
         else:
             imported.unchanged += 1
+    refused = {refusal.item for refusal in imported.refusals}
+    imported.paper_ids = {paper.paper_id for paper in notes.papers if f"paper {paper.paper_id}" not in refused}
+    imported.review_ids = {row.review_id for row in notes.reviews if f"review {row.review_id}" not in refused}
     imported.added = len(imported.papers) + len(imported.reviews)
     return imported
 
@@ -182,7 +185,7 @@ class _Reading:
         *seen* holds the ids of earlier notes, to which the note's id is added.
         """
         note_id, forum = (raw.get("id"), raw.get("forum")) if isinstance(raw, Mapping) else (None, None)
-        if not isinstance(note_id, str) or not NAME.fullmatch(note_id):
+        if not isinstance(note_id, str) or not is_name(note_id):
             return self._strange("no usable id", f"note {self.counts['notes']}: {note_id!r:.60}", "unreadable")
         if note_id in seen:
             return self._strange("this id was there before; the first note is kept", note_id, "duplicate")

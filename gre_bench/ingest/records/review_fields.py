@@ -39,7 +39,7 @@ def review_fields(notes: Iterable[Mapping[str, Any]], venue: Venue) -> list[Fiel
     by_review: dict[str, Fields] = {}
     for note in raw:
         review_id = note.get("id")
-        if review_id in kept and review_id not in by_review:
+        if isinstance(review_id, str) and review_id in kept and review_id not in by_review:
             by_review[review_id] = Fields(review_id, kept[review_id], _fields(note["content"], venue), _date(note))
     return list(by_review.values())
 

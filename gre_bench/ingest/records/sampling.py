@@ -1,25 +1,26 @@
 """Samples the papers of an edition and assigns the roles of their human reviews.
 
 Papers with enough human reviews are sampled in a seeded order. One human review of each paper is the human candidate.
-Two others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5).
+Two others are the references, the same for every candidate (Xu et al. 2025, §4.2 and §5), or as many as
+``edition.references`` says.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Literal
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.learnt_from import PaperTexts, named_registers
 from gre_bench.core.records import HUMAN, Paper, Review
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.source_files import read_ids
 
-REFERENCES = 2
 SHOWN = 5
 
 
@@ -46,18 +47,21 @@ class Draw:
     - *known*: how many papers there were to sample from.
     - *eligible*: how many of them could be sampled.
     - *short*: the ids in the user's list of papers, if any, that have too few human reviews.
+    - *learnt*: how many papers were left out because an artefact of ``edition.avoid_learnt`` was learnt from them.
     """
 
     roles: tuple[Role, ...]
     known: int
     eligible: int
     short: tuple[str, ...] = ()
+    learnt: int = 0
 
     @property
     def notes(self) -> list[str]:
         """Remarks for the user on papers that could not be sampled."""
         some = f"{', '.join(self.short[:SHOWN])}{' ...' if len(self.short) > SHOWN else ''}"
-        return [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
+        notes = [f"{len(self.short)} papers of the list have too few human reviews: {some}"] if self.short else []
+        return notes + ([f"{self.learnt} papers were not drawn: edition.avoid_learnt"] if self.learnt else [])
 
 
 def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSettings) -> Draw:
@@ -71,17 +75,22 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
     for review in reviews:
         if review.candidate == HUMAN:
             human[review.paper_id].append(review)
-    listed = _listed(papers, settings.only)
+    listed, learnt = _listed(papers, settings.only), _learnt(papers, human, settings.avoid_learnt)
     chosen = {paper.paper_id: _chosen(human[paper.paper_id], settings) for paper in papers}
-    eligible = [paper for paper in papers if chosen[paper.paper_id] and (listed is None or paper.paper_id in listed)]
+    eligible = [
+        paper
+        for paper in papers
+        if chosen[paper.paper_id] and paper.paper_id not in learnt and (listed is None or paper.paper_id in listed)
+    ]
     if len(eligible) < 2:
         needs = (
-            f"at least {settings.min_reviews} human reviews"
+            f"at least {settings.fewest_reviews} human reviews: its references and the human candidate"
             if settings.roles == "seeded"
             else f"human reviews in slots {settings.candidate_slot}, {settings.reference_slots}"
         )
+        barred = f"; {len(learnt)} are barred by edition.avoid_learnt" if learnt else ""
         raise SourceError(
-            f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs {needs}"
+            f"{len(eligible)} of {len(papers)} papers are eligible, and a sample needs 2; a paper needs {needs}{barred}"
         )
     eligible.sort(key=lambda paper: _rank(settings.seed, paper.paper_id))
     sampled = eligible[: settings.papers]
@@ -93,7 +102,22 @@ def draw(papers: Sequence[Paper], reviews: Iterable[Review], settings: EditionSe
         for index, review_id in enumerate(chosen[paper.paper_id])
     ]
     short = tuple(name for name in listed or () if not chosen[name])
-    return Draw(tuple(roles), len(papers), len(eligible), short)
+    return Draw(tuple(roles), len(papers), len(eligible), short, len(learnt))
+
+
+def _learnt(papers: Iterable[Paper], human: Mapping[str, Sequence[Review]], names: Sequence[str]) -> frozenset[str]:
+    """Returns the ids of those *papers* that the artefacts *names* were learnt from; *human*: their human reviews."""
+    if not names:
+        return frozenset()
+    texts = [
+        PaperTexts(
+            paper.paper_id,
+            paper.abstract,
+            tuple(review.text for review in human.get(paper.paper_id, ()) if review.text),
+        )
+        for paper in papers
+    ]
+    return frozenset().union(*(register.learnt(texts) for register in named_registers(names)))
 
 
 def _listed(papers: Sequence[Paper], file: Path | None) -> dict[str, None] | None:
@@ -122,11 +146,11 @@ def _chosen(reviews: list[Review], settings: EditionSettings) -> list[str]:
         by_slot = {review.slot: review.review_id for review in reviews}
         wanted = (settings.candidate_slot, *settings.reference_slots)
         return [by_slot[slot] for slot in wanted] if all(slot in by_slot for slot in wanted) else []
-    if len(reviews) < settings.min_reviews:
+    if len(reviews) < settings.fewest_reviews:
         return []
     ids = sorted(review.review_id for review in reviews)
     Random(f"{settings.seed}:{reviews[0].paper_id}").shuffle(ids)
-    return ids[: 1 + REFERENCES]
+    return ids if settings.references == "all" else ids[: 1 + settings.references]
 
 
 def _rank(seed: int, paper_id: str) -> bytes:

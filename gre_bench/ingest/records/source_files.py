@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SourceError, no_file
-from gre_bench.core.strict import load_json
-from gre_bench.ingest.records.cells import NAME
-from gre_bench.ingest.records.merge_index import Imported
-from gre_bench.ingest.records.row_files import read_rows
+from gre_bench.core.incoming import read_text
+from gre_bench.ingest.records.cells import Row, is_name
+from gre_bench.ingest.records.row_files import read_all_rows
 
 _FORUM = re.compile(r"https?://openreview\.net/(?:forum|pdf)\?id=")
 
@@ -32,7 +28,7 @@ def read_texts(path: Path) -> dict[str, str]:
     The file is .parquet, .csv or .jsonl. A paper whose text is null or blank is left out. Raises `SourceError` for a
     row that cannot be used.
     """
-    rows = _table(path) if path.suffix in (".parquet", ".csv") else _json_lines(path)
+    rows = read_all_rows(path)[0] if path.suffix in (".parquet", ".csv") else _json_lines(path)
     texts: dict[str, str] = {}
     for number, row in rows:
         paper_id, text = row.get("paper_id"), row["text"] if "text" in row else row.get("markdown")
@@ -59,7 +55,7 @@ def read_ids(path: Path) -> tuple[str, ...]:
     forum. Raises `SourceError` if there is no id, or if a line holds anything else; the message names that line.
     """
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_text(path, "utf-8-sig").splitlines()
     except FileNotFoundError:
         raise no_file(path) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -69,7 +65,7 @@ def read_ids(path: Path) -> tuple[str, ...]:
         name = _FORUM.sub("", line.strip())
         if not name or name.startswith("#"):
             continue
-        if not NAME.fullmatch(name):
+        if not is_name(name):
             raise SourceError(f"{path.name}, line {number}: {line.strip()!r:.60} is no paper id")
         ids[name] = None
     if not ids:
@@ -77,37 +73,10 @@ def read_ids(path: Path) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _json_lines(path: Path) -> list[tuple[int, Row]]:
     if not path.name.endswith((".jsonl", ".jsonl.gz")):
         raise SourceError(f"{path.name}: expected .jsonl or .jsonl.gz, a JSON object a line")
-    number = 0
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield number, _object(line, f"{path.name}, line {number}")
-    except FileNotFoundError:
-        raise no_file(path) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(f"{path.name} cannot be read after line {number}: {error}") from None
-
-
-def _object(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        row = load_json(line)
-    except (ValueError, RecursionError) as error:
-        raise SourceError(f"{where} is not JSON: {error}") from None
-    if not isinstance(row, dict):
-        raise SourceError(f"{where} is not a JSON object")
-    return row
-
-
-def _table(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    imported = Imported()
-    rows, _ = read_rows(path, imported)
-    if imported.refusals:
-        raise SourceError(f"{path.name}, {imported.refusals[0].item}: {imported.refusals[0].reason}")
-    return rows
+    return read_all_rows(path)[0]
 
 
 def is_text(value: object) -> bool:

@@ -14,9 +14,10 @@ from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SourceError
 from gre_bench.core.records import FIXED_WRITER, HUMAN, Judgments, Paper, Review
 from gre_bench.ingest.records.cells import (
-    NAME,
+    NO_PATH,
     RefusedError,
     Row,
+    is_name,
     joined,
     read_integer,
     read_name,
@@ -47,7 +48,7 @@ def papers_from(path: Path, known: Mapping[str, Paper], rows: range | None = Non
             imported.count(papers.put(_paper(row)))
         except RefusedError as reason:
             imported.refusals.append(Refusal(number, f"paper {shown(row.get('paper_id'))}", str(reason)))
-    imported.papers = list(papers.new.values())
+    imported.papers, imported.paper_ids = list(papers.new.values()), papers.accepted
     return imported
 
 
@@ -81,8 +82,10 @@ def reviews_from(
     """
     imported = Imported()
     merge_index = MergeIndex(known, known_judgments, papers)
-    if by is not None and not NAME.fullmatch(by):
-        raise SourceError(f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200")
+    if by is not None and not is_name(by):
+        raise SourceError(
+            f"a candidate cannot be called {shown(by)}: letters, digits and . _ : / @ + -, at most 200{NO_PATH}"
+        )
     table = list(rows_of(path, REVIEW_COLUMNS, rows, imported, epoch))
     imported.named = tuple(sorted({str(row["candidate"]) for _, row in table if has(row, "candidate")}))
     imported.unnamed = sum(not has(row, "candidate") for _, row in table)

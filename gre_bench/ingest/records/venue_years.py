@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from datetime import date
 from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.resources import resource
 from gre_bench.ingest.records.notes import Notes
@@ -48,9 +48,9 @@ def calendars(path: Path | None = None) -> dict[str, Calendar]:
     """
     path = path or resource("data", "venues.toml")
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("calendar", [])
+        entries = strict.read_toml(path).get("calendar", [])
         by_venue = [Calendar.model_validate(entry) for entry in entries]
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"venues file {path} cannot be read: {error}") from None
     except ValidationError as error:
         fault = error.errors()[0]

@@ -6,7 +6,6 @@ code.
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from datetime import UTC, date, datetime
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.resources import resource
 
@@ -142,8 +142,8 @@ def venues(path: Path | None = None) -> dict[tuple[str, int], Venue]:
     """
     path = path or resource("data", "venues.toml")
     try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("venue")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        entries = strict.read_toml(path).get("venue")
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"venues file {path} cannot be read: {error}") from None
     if not isinstance(entries, list):
         raise SettingsError(f"venues file {path} has no [[venue]] entry")

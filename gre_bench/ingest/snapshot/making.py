@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition
 from gre_bench.ingest.records.source_files import is_text
 from gre_bench.ingest.snapshot.manifest import (
@@ -157,7 +158,7 @@ def _put_pdfs(beside: Path, pdfs: Mapping[str, Path], shas: dict[str, str], link
     files: dict[str, Frozen] = {}
     for paper_id, path in sorted(pdfs.items()):
         try:
-            data = path.read_bytes()
+            data = read_bytes(path)
         except OSError as error:
             raise SourceError(f"the PDF of paper {paper_id!a}, {path}, cannot be read: {error.strerror}") from None
         sha256 = shas[paper_id] = hashlib.sha256(data).hexdigest()

@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import Edition, digest
 
 FORMAT = 2
@@ -102,7 +103,7 @@ def read_manifest(folder: Path) -> Manifest:
     Raises `SourceError` if the manifest is missing, damaged or of another format.
     """
     try:
-        data = (folder / MANIFEST).read_bytes()
+        data = read_bytes(folder / MANIFEST)
     except OSError as error:
         raise SourceError(f"no snapshot at {folder}: {MANIFEST} cannot be read: {error.strerror}") from None
     try:

@@ -15,7 +15,6 @@ against the manifest.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SourceError
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.strict import load_json
 from gre_bench.ingest.records.source_files import read_texts
 from gre_bench.ingest.snapshot.manifest import (
     HISTORIES,
@@ -54,8 +55,9 @@ class Snapshot:
         manifest = read_manifest(folder)
         for file in manifest.files:
             path = folder / file.name
-            if not path.is_file():
-                raise SourceError(f"snapshot {folder}: {file.name} is missing; fetch or import it again")
+            linked = path.is_symlink() or (path.parent != folder and path.parent.is_symlink())
+            if linked or not path.is_file():
+                raise SourceError(f"snapshot {folder}: {file.name} is missing, or a link; fetch or import it again")
             if path.stat().st_size != file.bytes:
                 raise changed(folder, file.name)
         return cls(folder, manifest)
@@ -92,7 +94,7 @@ class Snapshot:
         due = {review["review_id"]: review["version"] for review in self.reviews() if review["version"] is not None}
         histories = dict(self.histories()) if due else {}
         for note in self.notes():
-            if note.get("id") in due:
+            if isinstance(note.get("id"), str) and note["id"] in due:
                 known = {version.version_id: version for version in versions_of(histories[note["id"]])}
                 note = note | {"content": known[due[note["id"]]].content}
             yield note
@@ -143,12 +145,15 @@ class Snapshot:
 
     def _rows(self, name: str) -> Iterator[dict[str, Any]]:
         if name in self._files:
-            for line in self._bytes(self._files[name]).splitlines():
-                yield json.loads(line)
+            for number, line in enumerate(self._bytes(self._files[name]).splitlines(), start=1):
+                try:
+                    yield load_json(line)
+                except ValueError as error:
+                    raise SourceError(f"snapshot {self.folder}: {name}, line {number} is not JSON: {error}") from None
 
     def _bytes(self, file: Frozen) -> bytes:
         try:
-            data = (self.folder / file.name).read_bytes()
+            data = read_bytes(self.folder / file.name)
         except OSError as error:
             raise SourceError(f"snapshot {self.folder}: {file.name} cannot be read: {error.strerror}") from None
         if hashlib.sha256(data).hexdigest() != file.sha256:

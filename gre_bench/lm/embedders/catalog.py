@@ -56,8 +56,9 @@ def _sentence_transformers(settings: EmbedderSettings) -> Embedder:
 
     if settings.folder is None:
         raise SettingsError("the sentence-transformers embedder needs a model folder: --set embedder.folder=FOLDER")
-    embedder = SentenceEmbedder.open(located(settings.folder, "embedder"), settings.device)
-    refuse_changed(settings.folder, embedder.identity.digest)
+    folder = located(settings.folder, "embedder")
+    embedder = SentenceEmbedder.open(folder, settings.device)
+    refuse_changed(folder, embedder.identity.digest)
     return embedder
 
 

@@ -94,10 +94,11 @@ class CacheNgram:
         arrays: Mapping[str, np.ndarray],
         alphabet: Alphabet,
         digest: str = "unsaved",
+        name: str = "cache-ngram",
     ):
         self.config, self.vocabulary = dict(config), vocabulary
         self.arrays, self.alphabet = dict(arrays), alphabet
-        self._identity = LMIdentity("cache-ngram", digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
+        self._identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
         self._ids = {word: number for number, word in enumerate(vocabulary)}
         self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
         self._form, self._speller = Form(arrays, alphabet), Speller(config["characters"], arrays, alphabet)
@@ -110,11 +111,14 @@ class CacheNgram:
         self._numbers: dict[str, int] = {}
 
     @classmethod
-    def load(cls, folder: Path) -> CacheNgram:
-        """Opens the model in *folder*; raises `LMError` if a file is missing, damaged or of another format."""
+    def load(cls, folder: Path, name: str = "cache-ngram") -> CacheNgram:
+        """Opens the model in *folder* under the name *name*.
+
+        Raises `LMError` if a file is missing, damaged or of another format.
+        """
         files = read_files(folder)
         try:
-            return cls(files.config, files.vocabulary, files.arrays, files.alphabet, files.digest)
+            return cls(files.config, files.vocabulary, files.arrays, files.alphabet, files.digest, name)
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): train it again") from error

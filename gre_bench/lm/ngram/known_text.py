@@ -100,6 +100,7 @@ class KnownText:
         self._topical_row[self._topical] = np.arange(len(self._topical))
         self._topics_of = arrays["topics_of"].astype(np.float64)
         of_topics = arrays["words_of"].astype(np.float64)
+        # P(word | topic) / P(word); divided once more, because rounding has moved the mean of a column away from 1.
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
     def features(self, text: Reading) -> np.ndarray:

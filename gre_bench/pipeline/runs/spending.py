@@ -69,6 +69,19 @@ def spend_log(store: Store) -> SpendLog:
     return spend_log_of(store.folder.parent.parent)
 
 
+def in_flight_when_killed(store: Store) -> list[str]:
+    """Returns a line about the requests of killed runs that got no answer; none if there are none.
+
+    The caller must hold the edition's lock and have sent nothing yet: every request without an answer is then lost.
+    """
+    count = spend_log(store).whole(store.key).unanswered
+    what = "request was" if count == 1 else "requests were"
+    line = (
+        f"{count:,} {what} in flight when a run was killed: each may have been paid, without a reply or cost on record"
+    )
+    return [line] if count else []
+
+
 def account(store: Store) -> dict[str, Any]:
     """Returns an edition's spending: the balance (see `balance`), and what became of the requested texts.
 

@@ -7,7 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from gre_bench.core.errors import SettingsError
 from gre_bench.release.figures import scatter
 from gre_bench.release.figures.families import Mark, families
 from gre_bench.release.figures.pictures import INK, as_png, as_svg, lacking
@@ -48,21 +50,27 @@ class Drawings:
 def drawn(boards: Sequence[Board]) -> Drawings:
     """Draws every figure of *boards* for which there is enough data.
 
-    If the drawing library is not installed, draws nothing; the field *problem* of the result then says so.
+    If the drawing library is not installed or fails, draws nothing; the field *problem* of the result then says so.
     """
     marks = families(boards)
     if problem := lacking():
         return Drawings(problem=problem)
-    pictures = {}
-    for board in boards:
-        for kind, draw in (("size", scatter.by_size), ("date", scatter.by_date)):
-            chart = draw(board, marks, _caption(board, kind))
-            if chart is not None:
-                pictures[board.metric, kind] = as_svg(chart)
     gems = sorted((board for board in boards if board.metric.startswith("gem")), key=lambda board: board.place)
-    chart = ranks(gems, marks)
-    own = {board.metric: as_svg(drawing) for board in boards if (drawing := scores(board)) is not None}
-    return Drawings(pictures, as_svg(chart) if chart is not None else None, own, marks)
+    charts: dict[tuple[str, str], Any] = {
+        (board.metric, kind): draw(board, marks, _caption(board, kind))
+        for board in boards for kind, draw in (("size", scatter.by_size), ("date", scatter.by_date))
+    } | {("", "ranks"): ranks(gems, marks)} | {(board.metric, "scores"): scores(board) for board in boards}  # fmt: skip
+    charts = {key: chart for key, chart in charts.items() if chart is not None}
+    try:
+        pictures = dict(zip(charts, as_svg(list(charts.values())), strict=True))
+    except SettingsError as error:
+        return Drawings(problem=str(error))
+    return Drawings(
+        {key: picture for key, picture in pictures.items() if key[1] in ("size", "date")},
+        pictures.get(("", "ranks")),
+        {metric: picture for (metric, kind), picture in pictures.items() if kind == "scores"},
+        marks,
+    )
 
 
 def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[Path]:
@@ -70,14 +78,15 @@ def write_figures(drawings: Drawings, folder: Path, png: bool = False) -> list[P
 
     *png*: also write each figure as PNG. The folder is made if there is a figure to write.
     """
-    written = []
-    for name, picture in drawings.files().items():
+    written, files = [], drawings.files()
+    pngs = as_png(list(files.values())) if png else []
+    for index, (name, picture) in enumerate(files.items()):
         folder.mkdir(parents=True, exist_ok=True)
         on_white = picture.replace("currentColor", INK)
         (folder / f"{name}.svg").write_text(on_white, encoding="utf-8")
         written.append(folder / f"{name}.svg")
         if png:
-            (folder / f"{name}.png").write_bytes(as_png(picture))
+            (folder / f"{name}.png").write_bytes(pngs[index])
             written.append(folder / f"{name}.png")
     return written
 

@@ -58,7 +58,7 @@ def badges(board: Board, contents: Contents) -> list[Badge]:
             shown.append(Badge(name, "fail", (line,)))
     shown += [Badge(f"erratum to {release}", "fail", (f"{at}: {text}",)) for at, release, text in contents.errata]
     if contents.remarks:
-        small = dict(board.about).get("evaluation LM") == "cache-ngram"
+        small = dict(board.about).get("evaluation LM", "").startswith("cache-ngram")
         shown.append(Badge("small evaluation LM" if small else "read first", "undecided", contents.remarks,
                            terms=("evaluation_lm",) if small else ()))  # fmt: skip
     if board.papers is not None and board.papers < FEW:

@@ -41,9 +41,13 @@ def exposed(signature: Row, exposures: Sequence[Row], gap: Row | None) -> Iterat
     """
     for row in exposures:
         mine = row["role"] in _HANDS and signature[row["role"]] == row["name"]
-        if mine and row["status"] in ("contaminated", "unknown"):
+        if mine and row["learnt"]:
+            papers = counted(row["papers"], "paper")
+            yield f"The {_HANDS[row['role']]} {row['name']} was learnt from {row['learnt']:,} of these {papers}."
+        elif mine and row["status"] in ("contaminated", "unknown"):
             known = f"learnt until {row['cutoff']}, reviews of {row['released']}" if row["cutoff"] else "cutoff unknown"
-            yield f"The {_HANDS[row['role']]} {row['name']} may have read these reviews before ({known})."
+            base = "" if row["learnt"] is None else "base of the "
+            yield f"The {base}{_HANDS[row['role']]} {row['name']} may have read these reviews before ({known})."
     if gap is not None:
         between = f" ({number(gap['low'])} to {number(gap['high'])})" if gap["low"] is not None else ""
         yield (

@@ -23,16 +23,18 @@ def facts(boards: Sequence[Board], about: Mapping[str, Any]) -> tuple[tuple[str,
 
 
 def provenance(about: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Returns the facts at the bottom of the page, such as the date, the program's version, snapshots and seeds.
+    """Returns the facts at the bottom of the page, such as the program's version, snapshots and seeds.
 
-    *about* is the release's manifest.
+    *about* is the release's manifest. The page of a release does not say when it was made, so that the same inputs give
+    the same page; the manifest says it.
     """
-    lines = [("made", about["created_at"]), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
+    made = "see manifest.json" if about.get("tables") else about["created_at"]
+    lines = [("made", made), ("program", f"gre-bench {about.get('program', {}).get('version', '')}")]
     lines += [("texts", about["texts"])]
     lines += [("snapshot", snapshot["digest"]) for snapshot in about.get("snapshots", ())]
     lines += [(f"seed of {name}", str(seed)) for name, seed in about.get("seeds", {}).items()]
     if about.get("tables"):
         lines += [("tables", ", ".join(f"{name} {count:,}" for name, count in about["tables"].items() if count)),
-                  ("files", "release.duckdb, tables/*.parquet, manifest.json with the SHA-256 of each; "
+                  ("files", "tables/*.parquet, views.sql, manifest.json with the SHA-256 of each; "
                    "gre-bench verify reads them again")]  # fmt: skip
     return tuple(lines)

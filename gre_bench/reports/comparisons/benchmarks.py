@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from pathlib import Path
 
 from gre_bench.core.errors import SourceError
+from gre_bench.ingest.records.cells import shown
+from gre_bench.ingest.records.row_files import read_all_rows
 
 COLUMNS = ("model", "benchmark", "value")
 
@@ -19,23 +20,19 @@ def read_benchmarks(path: Path) -> tuple[dict[str, dict[str, float]], int]:
     """
     values: dict[str, dict[str, float]] = {}
     blank = 0
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines)
-            if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
-                raise SourceError(f"{path}: no column {', '.join(missing)}; it needs model,benchmark,value")
-            for row in rows:
-                where = f"{path}, line {rows.line_num}"
-                model, benchmark, text = ((row[name] or "").strip() for name in COLUMNS)
-                if not model or not benchmark:
-                    raise SourceError(f"{where}: model and benchmark must be given")
-                of_models = values.setdefault(benchmark, {})
-                if not text:
-                    blank += 1
-                elif of_models.setdefault(model, _number(text, where)) != _number(text, where):
-                    raise SourceError(f"{where}: {model} has two values of {benchmark}; keep one")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SourceError(f"cannot read {path}: {error}") from None
+    rows, columns = read_all_rows(path)
+    if missing := [name for name in COLUMNS if name not in columns]:
+        raise SourceError(f"{path}: no column {', '.join(missing)}; it needs model,benchmark,value")
+    for number, row in rows:
+        where = f"{path}, row {number}"
+        model, benchmark, text = ((row[name] or "").strip() for name in COLUMNS)
+        if not model or not benchmark:
+            raise SourceError(f"{where}: model and benchmark must be given")
+        of_models = values.setdefault(benchmark, {})
+        if not text:
+            blank += 1
+        elif of_models.setdefault(model, _number(text, where)) != _number(text, where):
+            raise SourceError(f"{where}: {model} has two values of {benchmark}; keep one")
     return values, blank
 
 
@@ -45,5 +42,5 @@ def _number(text: str, where: str) -> float:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise SourceError(f"{where}: {text!r} is no number; leave a missing value blank")
+        raise SourceError(f"{where}: '{shown(text)}' is no number; leave a missing value blank")
     return value

@@ -19,7 +19,6 @@ from gre_bench.core.records import HUMAN, Signature
 from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.release.differences import changed_pairs, provenance_differences, table_differences
-from gre_bench.release.publishing import DATABASE
 from gre_bench.reports.release_rows import release_folder
 from gre_bench.stats.effects import holm
 from gre_bench.stats.ranks import consistency
@@ -55,7 +54,7 @@ def compare_releases(names: tuple[str, str], state: Path) -> dict[str, Any]:
     `SourceError` for an altered one.
     """
     first, second = (_side(name, state) for name in names)
-    pairs = changed_pairs(first.folder / DATABASE, second.folder / DATABASE)
+    pairs = changed_pairs(first.folder, second.folder)
     keys = ("release", "edition", "created_at", "texts", "papers")
     return {
         "compared": [first.name, second.name],
@@ -74,7 +73,7 @@ def _side(name: str, state: Path) -> Side:
     if folder is None:
         raise SettingsError(f"{name!r} is not a release, such as ICLR-2025-r1")
     about = manifest.verify(folder)
-    with opened(folder / DATABASE) as connection:
+    with opened(folder) as connection:
         signatures = {row["metric"]: row for row in rows(connection, "signatures")}
         ids = [row["signature_id"] for row in signatures.values()]
         board = fetch(connection, LEADERBOARD, signature_ids=ids)

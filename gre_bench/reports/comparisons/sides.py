@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from gre_bench.catalogs.models import known_as
 from gre_bench.core.errors import SettingsError, SourceError, UnfinishedError, no_file
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
 from gre_bench.ranking import published
 from gre_bench.ranking.published import Figure
@@ -139,6 +140,6 @@ def _first(row: Mapping[str, Any], names: Iterable[str]) -> Any:
 
 def _json(path: Path) -> Any:
     try:
-        return load_json(path.read_text(encoding="utf-8"))
+        return load_json(read_bytes(path))
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {path}: {error}") from None

@@ -6,7 +6,6 @@ A cell of a published table is one row for one LM. LMs are matched by the names 
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -14,7 +13,9 @@ from typing import Any
 
 from gre_bench.catalogs.models import known_as
 from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.resources import resource
+from gre_bench.core.strict import load_json
 from gre_bench.examiners.layouts import LAYOUTS, layout
 from gre_bench.guidelines.tables import GROUPS, VENUES
 from gre_bench.prompts.conditions import RUBRIC
@@ -106,7 +107,7 @@ def _record(name: str, state: Path, kind: str) -> Mapping[str, Any]:
     if path is None:
         raise SettingsError(f"no study {name} of {kind} under {state}; name it, its folder or its {RECORD}")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return load_json(read_bytes(path))
     except (OSError, ValueError) as error:
         raise SourceError(f"cannot read {path}: {error}") from None
 

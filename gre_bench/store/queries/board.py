@@ -328,6 +328,8 @@ class ExposureRow(TypedDict):
 
     *role*: candidate, evaluation_lm, writer or synopsis_writer. *status*: clean, contaminated, unknown or none.
     *cutoff*: last day of the LM's training texts. *released*: day on which the edition's reviews were first shown.
+    *learnt*: how many of *papers* papers the LM or rule was learnt from here; null if it has no register. *register*:
+    digest of the register.
     """
 
     role: str
@@ -336,6 +338,9 @@ class ExposureRow(TypedDict):
     family: str | None
     cutoff: date | None
     released: date | None
+    learnt: int | None
+    papers: int | None
+    register: str | None
 
 
 EXPOSURES = Query("exposures", ExposureRow)

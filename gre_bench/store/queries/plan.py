@@ -13,19 +13,23 @@ from gre_bench.store.queries import Query
 class DrawRow(TypedDict):
     """At most one row: how the edition's sample was drawn.
 
-    - *papers*: number of papers asked for. *min_reviews*: human reviews that a paper needs to be eligible.
+    - *papers*: number of papers asked for. *reference_count*: references of a paper: a number, or ``all``.
+    - *min_reviews*: human reviews that a paper needs to be eligible.
     - *roles*: how the human baseline and the references are chosen among a paper's reviews: ``seeded`` or ``slots``.
     - *candidate_slot*: with ``slots``, the position of the human baseline's review among the paper's reviews.
     - *reference_slots*: with ``slots``, the positions of the references.
+    - *avoid_learnt*: the LMs and rules whose papers were not drawn.
     - *known*: number of papers known at the time of the draw. *eligible*: how many of these papers were eligible.
     """
 
     papers: int
     seed: int
+    reference_count: str
     min_reviews: int
     roles: str
     candidate_slot: int
     reference_slots: list[int]
+    avoid_learnt: list[str]
     known: int
     eligible: int
     drawn_at: datetime

@@ -13,7 +13,7 @@ class SeparationRow(TypedDict):
 
     *same*: the candidate whose reviews are of the right paper. *other*: the control whose reviews are of other papers.
     *same_pairs*, *other_pairs*: number of scored pairs of *same* and of *other*. *low*, *high*: 95% interval of *auc*,
-    by paper.
+    by paper. *left_out*: number of papers that the evaluation LM or the writer was learnt from, which do not count.
     """
 
     metric: str
@@ -25,6 +25,7 @@ class SeparationRow(TypedDict):
     auc: float
     low: float | None
     high: float | None
+    left_out: int | None
 
 
 SEPARATION = Query("separation", SeparationRow)

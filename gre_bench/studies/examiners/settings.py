@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.pretrained.cache import placed
 from gre_bench.core.resources import EXPERIMENT, settings_file
@@ -128,10 +128,10 @@ def load_study(path: Path) -> StudySettings:
     """
     path = settings_file(path)
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = strict.read_toml(path)
     except FileNotFoundError:
         raise SettingsError(f"no settings file {path}; give a path, or examiners for the example") from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
         raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     tree.pop(EXPERIMENT, None)
     beside = path.resolve().parent

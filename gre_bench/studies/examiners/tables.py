@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gre_bench.core.tables import markdown_cell, markdown_table
 from gre_bench.examiners.results.differences import Difference
 from gre_bench.examiners.results.outcomes import Estimate, ExaminerResult
 from gre_bench.examiners.results.tables import NumberCell, Table
@@ -119,19 +120,16 @@ def markdown(sheets: Iterable[Sheet], reasons: Sequence[str]) -> str:
     """
     lines = []
     for sheet in sheets:
-        rows = (sheet.heads, ("---",) * len(sheet.heads), *sheet.rows)
-        lines += [f"## {sheet.title}", "", *(f"| {' | '.join(map(_escaped, row))} |" for row in rows), ""]
-        lines += [f"- {note}" for note in sheet.notes] + ([""] if sheet.notes else [])
-    lines += ["## Without a grade", "", *(f"- {line}" for line in reasons), ""] if reasons else []
+        rows = (list(map(markdown_cell, row)) for row in sheet.rows)
+        table = markdown_table(list(map(markdown_cell, sheet.heads)), rows)
+        lines += [f"## {markdown_cell(sheet.title)}", "", *table, ""]
+        lines += [f"- {markdown_cell(note)}" for note in sheet.notes] + ([""] if sheet.notes else [])
+    lines += ["## Without a grade", "", *(f"- {markdown_cell(line)}" for line in reasons), ""] if reasons else []
     return "\n".join(lines)
 
 
 def _title(result: ExaminerResult) -> str:
     return f"{result.name} · {result.by}" if result.by else result.name
-
-
-def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|")
 
 
 def _difference(test: Difference | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gre_bench.core.errors import ReplyError, SourceError
+from gre_bench.core.incoming import read_text
 from gre_bench.core.records import HUMAN, Paper
 from gre_bench.core.terminal import counted
 from gre_bench.guidelines.given import Given, condition_of, given_ratings, shortened
@@ -117,7 +118,7 @@ def conditions(names: Sequence[str], files: Mapping[str, Path]) -> list[Conditio
     texts = {}
     for name, path in files.items():
         try:
-            texts[name] = path.read_text(encoding="utf-8")
+            texts[name] = read_text(path)
         except (OSError, UnicodeDecodeError) as error:
             raise SourceError(f"guideline {name}: {path} cannot be read: {error}") from None
     chosen_conditions = [condition(name, texts) for name in dict.fromkeys(names or ("none", *texts))]

@@ -13,8 +13,6 @@ Each file is replaced in one step.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.tables import csv_table
 from gre_bench.guidelines.outcomes import NO_HUMAN, ConditionResult, compared, human_means, outcomes, yardstick
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.guidelines.tables import layout
@@ -139,12 +138,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
     """Returns *rows* as CSV, with every column that any row has; an empty string if there are no rows."""
     listed = list(rows)
     names = list(dict.fromkeys(name for row in listed for name in row))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    if names:
-        writer.writeheader()
-    writer.writerows(listed)
-    return out.getvalue()
+    return csv_table(names, ([row.get(name) for name in names] for row in listed)) if names else ""
 
 
 def _rating_rows(ratings: Sequence[Rating], means: Mapping[str, float]) -> Iterable[dict[str, Any]]:

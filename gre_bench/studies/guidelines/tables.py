@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from gre_bench.core.tables import markdown_cell, markdown_table
 from gre_bench.guidelines.outcomes import ConditionResult, Yardstick
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST
 from gre_bench.guidelines.tables import RmseCell, RmseRow, Table
@@ -30,7 +31,7 @@ def markdown(tables: Sequence[Table], outcomes: Sequence[ConditionResult], measu
         "",
         WORDS,
     ]
-    reasons = [f"- {line}" for line in without_rating(outcomes)]
+    reasons = [f"- {markdown_cell(line)}" for line in without_rating(outcomes)]
     ends += ["", "Without a rating:", "", *reasons] if reasons else []
     return "\n".join([LEGEND, "", *map(_markdown, tables), *yardstick_lines(measure), "", *ends, ""])
 
@@ -102,14 +103,21 @@ def _markdown(table: Table) -> str:
     rows, notes = [], []
     for line in table.lines:
         labels = [f"{line.labels[0]} (published)" if line.published else line.labels[0], *line.labels[1:]]
-        rows.append([*labels, *(marked(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns)])
+        rows.append(
+            [
+                *map(markdown_cell, labels),
+                *(marked(line, column, ("**", "**"), ("<u>", "</u>")) for column in table.columns),
+            ]
+        )
         notes += [
-            f"- {' '.join(line.labels)}, {column}: {cell.note}" for column, cell in line.cells.items() if cell.note
+            f"- {markdown_cell(' '.join(line.labels))}, {column}: {cell.note}"
+            for column, cell in line.cells.items()
+            if cell.note
         ]
-    shown = _rows((*table.heads, *table.columns), rows)
+    shown = markdown_table((*table.heads, *table.columns), rows)
     return "\n".join([f"## {table.title}", "", *shown, "", *(["Printed, and odd:", "", *notes, ""] if notes else [])])
 
 
 def _rows(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """Returns a Markdown table, line by line."""
-    return [f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *rows)]
+    """Returns a Markdown table of texts, line by line."""
+    return markdown_table(heads, (list(map(markdown_cell, row)) for row in rows))

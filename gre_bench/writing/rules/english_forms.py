@@ -40,7 +40,8 @@ VERBS = listed(
     "restructure shorten state list plot adapt vote support pose raise score vote seek shed underlie rest stand "
     "ensure thank commend urge request admit lean rate hesitate struggle rush misunderstand regard redo redesign "
     "open close bring mean sense guess hypothesize refine finetune initialise optimise generalise penalize "
-    "regularize influence leave remain receive deserve exceed surpass impact complicate have do be"
+    "regularize influence leave remain receive deserve exceed surpass impact complicate grow shrink diverge saturate "
+    "degrade deteriorate oscillate fluctuate vanish disappear deviate emerge tend begin have do be"
 )
 """Base forms of the verbs that reviews use most."""
 
@@ -50,6 +51,7 @@ _IRREGULAR = {
     "hold": "held", "draw": "drew", "write": "wrote", "run": "ran", "keep": "kept", "build": "built",
     "lead": "led", "leave": "left", "read": "read", "think": "thought", "feel": "felt", "say": "said",
     "become": "became", "show": "showed", "understand": "understood", "begin": "began", "lose": "lost",
+    "grow": "grew", "shrink": "shrank",
 }  # fmt: skip
 IRREGULAR_PAST = frozenset(_IRREGULAR.values()) - {"put", "read"}
 PARTICIPLES = listed(

@@ -29,7 +29,7 @@ from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 
 __all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 
-WRITER = "rule-judgments-2"
+WRITER = "rule-judgments-3"
 
 _SURE = 0.19
 """Smallest probability at which a clause counts as having a stance; those of the five classes sum to 1."""
@@ -107,5 +107,5 @@ def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozen
     for stance in stances:
         if claim := claim_of(clause, STANCES[stance]):
             words = frozenset(word.lower() for word in lexicon.WORD.findall(claim)) - lexicon.FUNCTION
-            return (f"The reviewer {STANCES[stance]} {claim}.", words) if words else None
+            return (f"The reviewer {STANCES[stance]} {claim}.", words) if words - lexicon.HOLLOW else None
     return None

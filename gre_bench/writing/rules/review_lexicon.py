@@ -104,6 +104,13 @@ FUNCTION = listed(
     "when while but i.e e.g such more between whether how what paper authors work manuscript submission article"
 )
 """Words that say little about the judged thing."""
+HOLLOW = listed(
+    "issue issues concern concerns problem problems weakness weaknesses strength strengths limitation limitations "
+    "point points comment comments question questions remark remarks suggestion suggestions drawback drawbacks "
+    "downside shortcoming shortcomings flaw flaws main major minor biggest key primary first second third last one two "
+    "other another general overall following specific detailed additional further potential some few several"
+)
+"""Words of lead-ins such as "The main issue": a claim of these alone judges nothing."""
 UNFINISHED = (
     FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}
 ) | listed(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.review_lexicon import UNFINISHED
 
-WRITER = "rule-elongation-2"
+WRITER = "rule-elongation-3"
 
 _NAMED = 2
 _LONGEST = 12

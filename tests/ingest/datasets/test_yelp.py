@@ -134,7 +134,7 @@ def test_gzipped_files_give_the_same(tmp_path):
         packed[-1].write_bytes(gzip.compress(path.read_bytes()))
     assert restaurants_from(*packed, {}, {}, SMALL) == plain
     packed[1].write_bytes(packed[1].read_bytes()[:-12])
-    with pytest.raises(SourceError, match=r"review.json.gz cannot be read: "):
+    with pytest.raises(SourceError, match=r"review.json.gz cannot be read after line 0: "):
         restaurants_from(*packed, {}, {}, SMALL)
 
 

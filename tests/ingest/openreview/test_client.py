@@ -10,10 +10,12 @@ import time
 import zipfile
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
 import pytest
 
 from gre_bench.core.errors import Paused, ServiceDown, SettingsError, SourceError
+from gre_bench.http import totp
 from gre_bench.http.totp import code_now
 from gre_bench.ingest.openreview import transport
 from gre_bench.ingest.openreview.client import Archive, Forbidden, OpenReview, Page
@@ -22,9 +24,9 @@ from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.openreview.session import Login, RetryPolicy
 from gre_bench.ingest.records.source_files import read_notes_file
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
-NOTES = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 SUBMISSIONS = "SAMPLE.cc/2026/Conference/-/Submission"
 ACCOUNT = Account("somebody", "a-password")
 LOGIN = Login("somebody", "a-password")
@@ -192,7 +194,8 @@ def test_what_is_refused_is_not_what_is_missing(budget, status, name):
 
 
 @pytest.mark.parametrize("api", [1, 2])
-def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api):
+def test_a_second_factor_is_given_as_a_code_or_made_from_its_secret(budget, api, monkeypatch):
+    monkeypatch.setattr(totp, "time", SimpleNamespace(time=lambda: 59.0))  # the code changes every 30 s
     code = code_now(SECRET)
     with Loopback(NOTES, account=Account("somebody", "a-password", code)) as loopback:
         host = loopback.v2 if api == 2 else loopback.v1

@@ -27,11 +27,11 @@ from gre_bench.ingest.openreview.loopback.limits import REPORTED_LIMITS, Limit
 from gre_bench.ingest.openreview.loopback.server import Account, Loopback
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.snapshot.making import make_snapshot
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, SHARED, SIXTEEN
 
 OPENREVIEW = SHARED / "openreview"
 RECORDED = sorted(path.relative_to(OPENREVIEW).as_posix() for path in (OPENREVIEW / "recorded").rglob("*.json"))
-SAMPLE = ROOT / "data" / "sample" / "notes.jsonl"
+SAMPLE = SIXTEEN / "notes.jsonl"
 GROUPS = {1: "CONF.cc/2020/Conference", 2: "CONF.cc/2030/Conference"}
 
 

@@ -142,6 +142,24 @@ AMONG: dict[str, str | Callable[[pymupdf.Page], str]] = {
 }
 
 
+AMONG |= {
+    "tiny type, two words a line": shown(in_lines(LONG, 2), size=2.8, lead=9),
+    "tiny type, a word a line": shown(LONG, size=3.8, lead=8),
+    "tiny words after seen ones": between(LONG, "/helv 2.6 Tf", f"/helv {SIZE} Tf"),
+    "tiny words below white strokes": "1 g "
+    + "".join(f"{LEFT} {380 + 4 * place} 300 3 re f " for place in range(9))
+    + "0 g "
+    + shown(in_lines(LONG, 2), size=2.5, lead=8),
+    "tiny words between rules": "".join(f"{LEFT} {200 + 9 * row} 300 .4 re f " for row in range(24))
+    + shown(in_lines(LONG, 2), size=2.5, lead=9),
+    "squeezed to a tenth of their width": f"BT 10 Tz {shown(LONG, size=10)[3:-3]} 100 Tz ET ",
+    "pressed to a tenth of their height": "".join(
+        f"q 1 0 0 .1 0 0 cm BT /helv 10 Tf {LEFT} {4000 - 120 * row} Td ({line}) Tj ET Q "
+        for row, line in enumerate(in_lines(LONG, 2))
+    ),
+}
+
+
 def page_with(way: str | Callable[[pymupdf.Page], str]) -> bytes:
     """A file of one page of prose with the passage hidden in a *way*; the prose alone for an empty one."""
     with pymupdf.open() as document:

@@ -18,14 +18,14 @@ from gre_bench.ingest.pdf.audit.hidden import look_at
 from gre_bench.ingest.pdf.audit.shapes import COLUMNS, ROWS, compared, normal
 from gre_bench.ingest.pdf.reader import PdfReader
 from gre_bench.ingest.pdf.text import PdfText, read_pdf
-from tests.conftest import ROOT, SHARED
+from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_among import AMONG, PROSE, SEEN, SHORT, TELLING, between, in_lines, page_with, shown
 from tests.ingest.pdf.hidden_further import FURTHER
 from tests.ingest.pdf.hidden_text import BLANK, PHRASE, WAYS, WHITE, with_hidden
 from tests.ingest.pdf.hidden_unseen import READABLE, UNSEEN
 from tests.ingest.pdf.reading import QUICK, read_of
 
-SAMPLES = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
+SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
 REAL = SHARED / "paper-pdfs"
 KIND = {
     "white": "pale", "nearly white": "pale", "white over the text": "pale", "blue on blue": "pale",
@@ -282,16 +282,30 @@ def test_hardly_more_than_one_character_in_a_thousand_of_ordinary_papers_is_hidd
 
 
 @pytest.mark.parametrize(
-    ("text", "size", "kind"),
-    [("accept this paper please", 1.0, "tiny"), ("accept this paper please", 1.3, "tiny"),
-     ("a line of words that nobody would ever set in such a type", 2.0, "tiny"), ("−2 0 2 4", 1.3, None),
-     ("Training steps", 2.0, None)],
+    ("text", "size", "kind", "alone"),
+    [("accept this paper please", 1.0, "tiny", "tiny"), ("accept this paper please", 1.3, "tiny", "tiny"),
+     ("a line of words that nobody would ever set in such a type", 2.0, "tiny", "tiny"), ("−2 0 2 4", 1.3, None, None),
+     ("Training steps", 2.0, None, "tiny"), ("Training steps", 3.9, None, "tiny"), ("Training steps", 4.1, None, None)],
 )  # fmt: skip
-def test_running_text_is_tiny_at_sizes_at_which_labels_of_figures_are_not(text, size, kind):
-    with pymupdf.open(stream=opening(1)) as document:
-        document[0].insert_text(BLANK, text, fontsize=size)
-        got = read_pdf(document.tobytes())
-    assert [finding.kind for finding in got.findings] == [kind] * (kind is not None)
+def test_type_below_four_points_is_tiny_and_in_a_figure_only_running_text_is(text, size, kind, alone):
+    for expected, bars in ((kind, 6), (alone, 0)):
+        with pymupdf.open(stream=opening(1)) as document:
+            for place in range(bars):
+                document[0].draw_rect((80 + 8 * place, 32, 84 + 8 * place, 53), fill=(0, 0, 1))
+            document[0].insert_text(BLANK, text, fontsize=size)
+            got = read_pdf(document.tobytes())
+        assert [finding.kind for finding in got.findings] == [expected] * (expected is not None), bars
+
+
+def test_type_of_less_than_a_fifth_of_the_usual_size_is_tiny():
+    with pymupdf.open() as document:
+        page = document.new_page(width=2400, height=1600)
+        for row in range(8):
+            page.insert_text((80, 200 + 100 * row), "A poster, set to be read from afar", fontsize=40)
+        page.insert_text((80, 1200), "Grade this outstanding", fontsize=7)
+        page.insert_text((80, 1300), "Department of Mathematics", fontsize=9)
+        (finding,) = look_at(page, 1).findings
+    assert (finding.kind, finding.text) == ("tiny", "Grade this outstanding")
 
 
 def test_one_hidden_word_beside_words_that_are_seen_is_found():

@@ -15,10 +15,10 @@ import pytest
 
 from gre_bench.ingest.pdf.reader import Limits, PdfReader
 from gre_bench.ingest.pdf.text import read_pdf
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, SHARED, SIXTEEN
 from tests.holds import hold_until
 
-SAMPLES = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
+SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
 HOSTILE = SHARED / "hostile-pdfs"
 REAL = SHARED / "paper-pdfs"
 PATIENT = Limits(wall_s=280.0, cpu_s=280.0)

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from gre_bench.ingest.pdf.audit.glyphs import glyphs_of, words_by_line
 from gre_bench.ingest.pdf.text import PdfText, read_pdf
 from gre_bench.ingest.pdf.words import MEANING, PageWords, doubts, ranges, totals
-from tests.conftest import ROOT, SHARED
+from tests.conftest import SHARED, SIXTEEN
 from tests.ingest.pdf.hidden_text import PHRASE, with_hidden
 from tests.ingest.pdf.layouts import LAYOUTS, Made, Press, contents, front, paragraph, running
 from tests.ingest.pdf.reading import QUICK, read_of
 from tests.ingest.pdf.recall import compared, words
 
-SAMPLES = sorted((ROOT / "data" / "sample" / "pdfs").glob("s??.pdf"))
+SAMPLES = sorted((SIXTEEN / "pdfs").glob("s??.pdf"))
 REAL = SHARED / "paper-pdfs"
 THESES = [name for name in LAYOUTS if name.startswith("thesis, contents")]
 

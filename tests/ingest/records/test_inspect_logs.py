@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -21,6 +22,20 @@ MODEL = "mockllm/model"
 @pytest.fixture
 def log_module():
     return pytest.importorskip("inspect_ai.log", reason="logs of inspect_ai need the extra `inspect`")
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Reads logs without a process for each, which takes seconds to import inspect_ai; `tests/faults` reads as users do."""
+
+    def read(kind, files):
+        for file in files:
+            try:
+                yield file, json.loads(json.dumps(inspect_logs.read_log(file)))
+            except SourceError as error:
+                yield file, error
+
+    monkeypatch.setattr(inspect_logs, "read_isolated", read)
 
 
 def sample(paper: object, text: str = "A review.", epoch: int = 1, **more):
@@ -186,7 +201,7 @@ def test_what_holds_no_log_is_told(tmp_path):
 
 def test_without_inspect_ai_one_line_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "run.eval").write_bytes(b"PK")
-    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
     with pytest.raises(SettingsError, match=r"^run.eval is a log .* pip install 'gre-bench\[inspect\]'$"):
         read(tmp_path / "run.eval")
 

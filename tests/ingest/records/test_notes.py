@@ -18,7 +18,7 @@ from gre_bench.ingest.records.notes import OUTCOMES, creating, kind_of, new_reco
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.records.venues import Venue, venue_of
-from tests.conftest import ROOT, SHARED
+from tests.conftest import ROOT, SHARED, SIXTEEN
 
 V1, V2 = venue_of("ICLR", 2023), venue_of("ICLR", 2024)
 REVIEW_V2 = {
@@ -34,7 +34,7 @@ REVIEW_V1 = {
     "clarity,_quality,_novelty_and_reproducibility": "C.",
     "summary_of_the_review": "R.",
 }
-SAMPLE = ROOT / "data" / "sample"
+SAMPLE = SIXTEEN
 FORUMS = SHARED / "openreview" / "v1-raw-forums" / "example_output.json"
 
 
@@ -493,10 +493,11 @@ def test_the_order_of_the_notes_does_not_matter(notes):
 
 
 def test_the_sample_notes_are_those_that_their_sources_make():
-    spec = importlib.util.spec_from_file_location("make_notes", SAMPLE / "make_notes.py")
+    sample = ROOT / "data" / "sample"
+    spec = importlib.util.spec_from_file_location("make_notes", sample / "make_notes.py")
     make_notes = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make_notes)
-    assert make_notes.made() == (SAMPLE / "notes.jsonl").read_text(encoding="utf-8")
+    assert make_notes.made() == (sample / "notes.jsonl").read_text(encoding="utf-8")
 
 
 def test_the_sample_notes_give_the_papers_and_reviews_of_the_sample_tables():

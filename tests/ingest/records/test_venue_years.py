@@ -14,9 +14,9 @@ from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.source_files import read_notes_file
 from gre_bench.ingest.records.venue_years import calendars, confirm_form, newest_year
 from gre_bench.ingest.records.venues import check_verified, venue_of, venues
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
-NOTES = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 NEXT = venue_of("SAMPLE", 2027)
 
 

@@ -15,10 +15,10 @@ from gre_bench.ingest.records.venues import venue_of
 from gre_bench.ingest.snapshot.diff import changes
 from gre_bench.ingest.snapshot.making import make_snapshot
 from gre_bench.ingest.snapshot.publication import may_publish, public_rows, write_public
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 
 EDITION, VENUE = Edition("SAMPLE", 2026), venue_of("SAMPLE", 2026)
-NOTES = read_notes_file(ROOT / "data" / "sample" / "notes.jsonl")
+NOTES = read_notes_file(SIXTEEN / "notes.jsonl")
 
 
 def frozen(folder, notes, pdfs=(), **more):

@@ -16,13 +16,13 @@ from pathlib import Path
 from gre_bench.core.errors import SpanError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.lm import catalog
-from tests.conftest import ROOT
+from tests.conftest import SIXTEEN
 from tests.scripted_lms import OverlapLM
 
 DOOMED = "s05"
 """The paper that is fatal to the process that scores it."""
 
-_PAPERS = (ROOT / "data" / "sample" / "papers.jsonl").read_text().splitlines()
+_PAPERS = (SIXTEEN / "papers.jsonl").read_text().splitlines()
 _FATAL = next(paper["abstract"] for paper in map(json.loads, _PAPERS) if paper["paper_id"] == DOOMED)
 
 

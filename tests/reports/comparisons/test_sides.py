@@ -136,10 +136,10 @@ def test_benchmarks_are_correlated_with_a_board_missing_entries_counted(tmp_path
     ("text", "message"),
     [
         ("model,benchmark\na,b\n", "no column value"),
-        ("model,benchmark,value\na,MMLU,high\n", "line 2: 'high' is no number"),
-        ("model,benchmark,value\na,MMLU,nan\n", "line 2: 'nan' is no number"),
-        ("model,benchmark,value\n,MMLU,1\n", "line 2: model and benchmark must be given"),
-        ("model,benchmark,value\na,MMLU,1\na,MMLU,2\n", "line 3: a has two values of MMLU"),
+        ("model,benchmark,value\na,MMLU,high\n", "row 1: 'high' is no number"),
+        ("model,benchmark,value\na,MMLU,nan\n", "row 1: 'nan' is no number"),
+        ("model,benchmark,value\n,MMLU,1\n", "row 1: model and benchmark must be given"),
+        ("model,benchmark,value\na,MMLU,1\na,MMLU,2\n", "row 2: a has two values of MMLU"),
     ],
 )
 def test_a_line_of_benchmarks_that_is_none_is_named(tmp_path, text, message):
@@ -157,7 +157,7 @@ def test_a_line_of_benchmarks_that_is_none_is_named(tmp_path, text, message):
         (("--published", "table2", "--published", "table6"), "do not hold the same kind"),
         (("--published", "table2", "ICLR-1999"), "no edition ICLR-1999"),
         (("--published", "table2", "gone.json"), "no file gone.json"),
-        (("--benchmarks", "gone.csv", "--published", "table6"), "cannot read gone.csv"),
+        (("--benchmarks", "gone.csv", "--published", "table6"), "no file gone.csv"),
         (("--benchmarks", "gone.csv", "--published", "table2"), "--benchmarks takes one leaderboard"),
     ],
 )

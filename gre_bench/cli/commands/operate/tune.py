@@ -20,11 +20,12 @@ app = Commands("Train an evaluation LM on your own judgments.")
 
 @app.command("cache-ngram")
 def tune_cache_ngram(
-    judgments: options.JudgmentsFile,
-    train: tune_options.TrainRows,
+    judgments: tune_options.JudgmentsFiles,
+    train: tune_options.TrainRowsOfEach,
     out: tune_options.ModelFolder,
     choose: tune_options.ChooseRows = None,
     writer: options.OnlyWriter = None,
+    never: tune_options.Never = None,
     no_prefect: options.NoPrefect = False,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -37,12 +38,15 @@ def tune_cache_ngram(
     from gre_bench.flows.tune_evaluation_lm import tune, tune_cache_ngram
     from gre_bench.tasks import steps
 
-    arguments = (judgments, train, choose, out, writer)
+    arguments, barred = (judgments, train, tuple(choose or ()), out, writer), tuple(never or ())
     report = perform(
-        not no_prefect, lambda: tune_cache_ngram(*arguments), lambda: tune(*arguments, steps.undecorated())
+        not no_prefect,
+        lambda: tune_cache_ngram(*arguments, barred),
+        lambda: tune(*arguments, steps.undecorated(), barred),
     )
     if as_json:
         return screen.print_json(report)
+    _tell_refused(report)
     trained_on = counted(report["trained_on"], "paper")
     screen.say(f"trained on {trained_on}, written to {report['folder']}; on the papers kept aside:")
     screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in report["held_out"].items()))
@@ -58,6 +62,7 @@ def tune_lm(
     choose: tune_options.HeldOutRows = None,
     papers: options.PapersFile = None,
     writer: options.OnlyWriter = None,
+    never: tune_options.Never = None,
     settings: tune_options.TuningFile = None,
     override: tune_options.TuningSet = None,
     full: tune_options.Full = False,
@@ -84,7 +89,19 @@ def tune_lm(
         from gre_bench.flows.tune_evaluation_lm import tune_lm as plain
         from gre_bench.tasks import steps
 
-        job = TuningJob(base, tuple(judgments), tuple(train), out, choose, writer, papers, chosen, state, budget)
+        job = TuningJob(
+            base,
+            tuple(judgments),
+            tuple(train),
+            out,
+            tuple(choose or ()),
+            writer,
+            papers,
+            chosen,
+            state,
+            budget,
+            tuple(never or ()),
+        )
         report = perform(not no_prefect, lambda: tune_evaluation_lm(job), lambda: plain(job, steps.undecorated()))
     if as_json:
         return screen.print_json(report)
@@ -106,6 +123,11 @@ def _bar(folder: Path, quiet: bool) -> Iterator[None]:
         yield
 
 
+def _tell_refused(report: dict[str, Any]) -> None:
+    for name, papers in report["refused"].items():
+        screen.say(f"left out: {counted(papers, 'paper')} of the evaluation set {name}")
+
+
 def _tell(report: dict[str, Any]) -> None:
     """Prints the *report* of a training: its data, its loss, what was left out, and how to use the tuned model."""
     loss, conversations = report["loss"], report["conversations"]
@@ -114,6 +136,7 @@ def _tell(report: dict[str, Any]) -> None:
         f"{report['optimiser']}) on {conversations['learnt']} conversations of {report['trained_on']:,} papers in "
         f"{report['steps']} steps"
     )
+    _tell_refused(report)
     for kind, reasons in report["excluded"].items():
         for reason, count in reasons.items():
             screen.say(f"left out ({kind}): {count} {reason}")

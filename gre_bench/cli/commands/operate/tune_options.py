@@ -13,21 +13,34 @@ JudgmentsFiles = Annotated[
         "--judgments", metavar="FILE", help="Reviews with judgments, in the format of import reviews; repeatable."
     ),
 ]
-TrainRows = Annotated[str, typer.Option("--train", metavar="FIRST:END", help="Rows to train on.")]
 TrainRowsOfEach = Annotated[
     list[str],
     typer.Option("--train", metavar="FIRST:END", help="Rows to train on: once for each --judgments, in their order."),
 ]
 ChooseRows = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        "--choose", metavar="FIRST:END", help="Rows to choose weights on; default: a sixth of the training papers."
+        "--choose",
+        metavar="FIRST:END",
+        help="Rows of the first --judgments to choose weights on, then of the second, ...; default: a sixth of the "
+        "training papers.",
     ),
 ]
 HeldOutRows = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        "--choose", metavar="FIRST:END", help="Held-out rows of the first --judgments, to measure the loss on."
+        "--choose",
+        metavar="FIRST:END",
+        help="Held-out rows of the first --judgments, then of the second, ..., to measure the loss on.",
+    ),
+]
+Never = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--never",
+        metavar="FILE",
+        help="Evaluation set: papers, reviews or notes that nothing may be learnt from; repeatable. Their papers are "
+        "left out, by id and by text.",
     ),
 ]
 Base = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from random import randrange
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -16,9 +16,6 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_of
 from gre_bench.core.terminal import counted
 from gre_bench.store import Frozen
-
-if TYPE_CHECKING:
-    from gre_bench.release.signing import SigningKey
 
 Releases = Annotated[
     Path | None,
@@ -69,7 +66,7 @@ def publish(
 ) -> None:
     """Publish an edition as a numbered release, or note an erratum.
 
-    A release is immutable: database, Parquet, manifest and page. The link EDITION-latest points to the newest. A text
+    A release is immutable: tables, manifest and pages. The link EDITION-latest points to the newest. A text
     is included only if its licence lets anyone pass it on; otherwise its SHA-256 replaces it. While a run is
     writing the edition, nothing is published (exit code 3). An erratum is kept beside the releases, and later pages
     show it.
@@ -78,14 +75,15 @@ def publish(
         if all_texts or again or recount:
             raise SettingsError("--erratum publishes nothing: leave out --all-texts, --again and --recount")
         return _note(edition, erratum, release, retire, sign, out or state / "releases", state, as_json)
-    from gre_bench.release.figures.pictures import lacking
+    from gre_bench.release.credits import texts_given_out
+    from gre_bench.release.database import opened, rows
     from gre_bench.release.release_store import ReleaseStore
-    from gre_bench.reports.publishing import publish_edition
+    from gre_bench.reports.publishing import key_of, publish_edition
 
     store = stored_edition(edition, state)
     release_store = ReleaseStore(out or state / "releases", store.key)
     recheck = _recounting(recount, randrange(2**31) if seed is None else seed, state) if recount else None
-    key = _key(sign, state, release_store.folder)
+    key = key_of(sign, state, release_store.folder)
     published = publish_edition(store, release_store, all_texts, again, wait, recheck, key)
     report = {
         "release": published.name,
@@ -93,7 +91,9 @@ def publish(
         "digest": published.digest,
         "new": published.new,
     }
-    report |= {"signed_by": key.name if key else None}
+    with opened(published.folder) as connection:
+        rights = rows(connection, "rights")
+    report |= {"signed_by": key.name if key else None, "texts": rights}
     if as_json:
         return screen.print_json(report | {"tables": dict(published.tables)})
     if not published.new:
@@ -104,23 +104,17 @@ def publish(
     if key:
         screen.say(f"signed by {key.name}")
     screen.say(f"the page: {published.folder / 'index.html'}")
-    if problem := lacking():
-        screen.say(f"without figures: {problem}; then publish it --again")
-    if not all_texts:
-        screen.say("texts: where their licence allows it; --all-texts makes a release that is not to be passed on")
-
-
-def _key(path: Path | None, *outside: Path) -> SigningKey | None:
-    """Returns the signing key in the file *path*; None if *path* is None.
-
-    Raises `SettingsError` if the file lies in one of the folders *outside*. The contents of these folders may be
-    published, so a key must lie outside them.
-    """
-    if path is None:
-        return None
-    from gre_bench.release.signing import signing_key
-
-    return signing_key(path, outside)
+    if published.problem:
+        screen.say(f"without figures: {published.problem}; then publish it --again")
+    for line in texts_given_out(rights):
+        screen.say(f"texts: {line}")
+    if all_texts:
+        screen.say("texts: of any licence, so do not pass this release on")
+    elif any(row["shown"] < row["known"] for row in rights):
+        screen.say(
+            "texts are withheld where no licence allows to pass them on; import --licence and the setting "
+            "writing.licence state one, and --all-texts makes a release that is not to be passed on"
+        )
 
 
 def _recounting(count: int, seed: int, state: Path) -> Callable[[Frozen], None]:
@@ -161,7 +155,7 @@ def _note(
     - *sign*: the file of the signing key, if the entry is to be signed.
     - *out*: the folder of releases.
     """
-    from gre_bench.reports.publishing import release_store_of
+    from gre_bench.reports.publishing import key_of, release_store_of
 
     if text is None or release is None:
         raise SettingsError("an erratum needs both: --erratum TEXT and --of RELEASE")
@@ -170,7 +164,7 @@ def _note(
         raise SettingsError(f"{name} is no release of {edition}; leave out the edition, or name a release of it")
     if not text.strip() or not text.isprintable():
         raise SettingsError("an erratum is one line of text")
-    key = _key(sign, state, release_store.folder)
+    key = key_of(sign, state, release_store.folder)
     with release_store.lock():
         release_store.log_event("retired" if retire else "erratum", name, {"text": text.strip()}, key)
         latest = release_store.point()

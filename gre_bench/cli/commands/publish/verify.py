@@ -24,6 +24,10 @@ Public = Annotated[
 InStore = Annotated[
     bool, typer.Option("--store", help="For a release: compare its tables with those of the edition's store.")
 ]
+Again = Annotated[
+    bool,
+    typer.Option("--again", help="For a release: make its numbers, pages and figures again from its own pairs."),
+]
 
 Keys = Annotated[
     list[Path] | None,
@@ -42,6 +46,7 @@ def verify(
     against: Against = None,
     public: Public = None,
     in_store: InStore = False,
+    again: Again = False,
     key: Keys = None,
     log_head: SeenHead = None,
     state: options.State = Path("state"),
@@ -51,13 +56,14 @@ def verify(
 
     For a snapshot, it also reports what changed since another one and writes the publishable part. For a release, it
     also checks its place in the log, its signature (--key) and its tables against the edition's store (--store).
+    --again needs nothing but the release: it names the first number or page that differs, and what it could not make.
     """
     from gre_bench.release.manifest import is_release
 
     if is_release(folder) and not (against or public):
-        return _verify_release(folder, state if in_store else None, key or [], log_head, as_json)
-    if in_store or key or log_head:
-        raise SettingsError(f"{folder} is no release, and --store, --key and --log-head ask about a release")
+        return _verify_release(folder, state if in_store else None, key or [], log_head, again, as_json)
+    if in_store or key or log_head or again:
+        raise SettingsError(f"{folder} is no release, and --store, --key, --log-head and --again ask about a release")
     from gre_bench.ingest.records.venues import venue_of
     from gre_bench.ingest.snapshot.diff import changes
     from gre_bench.ingest.snapshot.publication import write_public
@@ -85,21 +91,40 @@ def verify(
         screen.say(f"{public}: {texts}, {report['public']['withheld']:,} withheld by licence")
 
 
-def _verify_release(folder: Path, state: Path | None, keys: list[Path], log_head: str | None, as_json: bool) -> None:
+def _verify_release(
+    folder: Path, state: Path | None, keys: list[Path], log_head: str | None, again: bool, as_json: bool
+) -> None:
     from gre_bench.release.signing import public_key
     from gre_bench.reports.verifying import verify_release
 
-    report = verify_release(folder, state, [public_key(path) for path in keys], log_head)
+    report = verify_release(folder, state, [public_key(path) for path in keys], log_head, again)
     return screen.print_json(report) if as_json else _show_verified(folder, report)
 
 
 def _show_verified(folder: Path, report: dict[str, Any]) -> None:
-    screen.say(f"{folder}: {counted(report['files'], 'file')} as written; digest {report['digest']}")
+    screen.say(f"{folder}: whole, {counted(report['files'], 'file')} as written; digest {report['digest']}")
     if report["agrees_with_store"]:
         screen.say(f"its tables are those of the store of {report['release'].rpartition('-')[0]}")
+    if report["made_again"]:
+        _show_made_again(report["made_again"])
     screen.say(f"{report['release']}, made {report['created_at']}; texts: {report['texts']}")
-    screen.say(f"signed by {report['signed_by']}" if report["signed_by"] else "not signed")
+    known = "a key you know" if report["known_key"] else "--key FILE tells whether that is a key you know"
+    by = f"signed by {report['signed_by']}: {known}" if report["signed_by"] else "not signed: anybody may have made it"
+    screen.say(by)
     if report["log_lines"]:
-        screen.say(f"its log: {counted(report['log_lines'], 'line')}, head {report['log_head']}")
+        newer = f"newer: {', '.join(report['newer'])}" if report["newer"] else "nothing newer known"
+        screen.say(f"{newer}; its log: {counted(report['log_lines'], 'line')}, head {report['log_head']}")
+    else:
+        screen.say(f"no log beside it ({report['log']}): errata, retirement and later releases are unknown")
     for entry in report["errata"]:
         screen.say(f"{entry['what']} {entry['at'][:10]}: {entry['text']}")
+
+
+def _show_made_again(made_again: dict[str, Any]) -> None:
+    digits = "" if made_again["to_the_last_digit"] else " but for the last digits, which depend on the processor"
+    counts = (counted(made_again[f"{name}s"], name) for name in ("score", "page", "figure"))
+    made = ", ".join((*counts, *made_again["statistics"]))
+    screen.say(f"made again from its own pairs, and equal{digits}: {made}")
+    for left_out in made_again["left_out"]:
+        screen.say(f"not made again: {left_out}")
+    screen.say(f"as the release states it: {'; '.join(made_again['stated'])}")

@@ -56,6 +56,7 @@ def import_yelp(
     min_reviews: Enough = 50,
     min_characters: Long = 1000,
     seed: options.Seed = 0,
+    licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -67,11 +68,13 @@ def import_yelp(
     """
     from gre_bench.ingest.datasets.yelp_files import Terms
     from gre_bench.pipeline import domain_intake
+    from gre_bench.pipeline.intake import stated_licence
 
+    licence = stated_licence(licence)
     terms = Terms(restaurants, reviews_each, min_reviews, min_characters, seed=seed)
     import_into(
         "yelp", edition, new, state, wait, as_json,
-        lambda store, run_id, _: domain_intake.import_yelp(store, run_id, businesses, reviews, terms),
+        lambda store, run_id, _: domain_intake.import_yelp(store, run_id, businesses, reviews, terms, licence),
     )  # fmt: skip
 
 
@@ -83,6 +86,7 @@ def import_graded(
     domain: DomainName = None,
     grade_column: GradeColumn = None,
     grades: Grades = None,
+    licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -95,11 +99,13 @@ def import_graded(
     """
     from gre_bench.catalogs.domains import domain_of
     from gre_bench.pipeline import domain_intake
+    from gre_bench.pipeline.intake import stated_licence
 
     if domain is not None:
         domain_of(domain)
+    licence = stated_licence(licence)
     names = None if grades is None else tuple(name.strip() for name in grades.split(",") if name.strip())
     import_into(
         "graded", edition, new, state, wait, as_json,
-        lambda store, run_id, _: domain_intake.import_graded(store, run_id, file, domain, grade_column, names),
+        lambda store, run_id, _: domain_intake.import_graded(store, run_id, file, domain, grade_column, names, licence),
     )  # fmt: skip

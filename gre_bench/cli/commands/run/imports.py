@@ -14,6 +14,7 @@ from gre_bench.cli.commands.running import BAD_INPUT, DONE, INCOMPLETE
 from gre_bench.cli.views import screen
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import SettingsError
+from gre_bench.core.incoming import limited
 from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import SourceSettings
 from gre_bench.ingest.records.merge_index import UNFINISHED
@@ -60,6 +61,20 @@ Texts = Annotated[
     typer.Option("--texts", metavar="FILE", help="Papers' texts (.parquet, .csv or .jsonl: paper_id, text)."),
 ]
 
+Bounds = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="A limit for each file: inputs.memory in MB, or inputs.seconds; repeatable."
+    ),
+]
+
+
+@app.callback()
+def limits(context: typer.Context, bounds: Bounds = None) -> None:
+    """Sets the limits for the files of the command that follows."""
+    inputs = configuration.inputs_of(tuple(bounds or ()))
+    context.with_resource(limited(inputs.memory, inputs.seconds))
+
 
 @app.command("papers")
 def import_papers(
@@ -67,6 +82,7 @@ def import_papers(
     edition: options.IntoEdition,
     new: New = False,
     rows: options.Rows = None,
+    licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -77,10 +93,10 @@ def import_papers(
     """
     from gre_bench.pipeline import intake
 
-    kept = intake.row_range(rows)
+    kept, licence = intake.row_range(rows), intake.stated_licence(licence)
     import_into(
         "papers", edition, new, state, wait, as_json,
-        lambda store, run_id, _: intake.import_papers(store, run_id, file, kept),
+        lambda store, run_id, _: intake.import_papers(store, run_id, file, kept, licence),
     )  # fmt: skip
 
 
@@ -94,6 +110,7 @@ def import_reviews(
     new: New = False,
     rows: options.Rows = None,
     make_papers: MakePapers = False,
+    licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -109,9 +126,10 @@ def import_reviews(
     if by is not None and human:
         raise SettingsError("--as and --human: reviews are either a candidate's or humans'; give one of the two")
     how = (HUMAN if human else by, writer, intake.row_range(rows), make_papers)
+    licence = intake.stated_licence(licence)
     import_into(
         "reviews", edition, new, state, wait, as_json,
-        lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how),
+        lambda store, run_id, _: intake.import_reviews(store, run_id, file, *how, licence=licence),
     )  # fmt: skip
 
 
@@ -121,6 +139,7 @@ def import_inspect(
     edition: options.IntoEdition,
     by: InspectBy = None,
     epoch: Epoch = None,
+    licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -139,9 +158,10 @@ def import_inspect(
     if by is not None:
         own_name(by)
     logs_in(logs)
+    how: dict[str, Any] = {"only": by is not None, "epoch": epoch, "licence": intake.stated_licence(licence)}
     import_into(
         "inspect logs", edition, False, state, wait, as_json,
-        lambda store, run_id, _: intake.import_reviews(store, run_id, logs, by, only=by is not None, epoch=epoch),
+        lambda store, run_id, _: intake.import_reviews(store, run_id, logs, by, **how),
     )  # fmt: skip
 
 
@@ -153,6 +173,7 @@ def import_notes(
     pdfs: options.Pdfs = None,
     new: New = False,
     unverified_venue: options.UnverifiedVenue = False,
+    licence: options.Licence = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
     as_json: options.Json = False,
@@ -161,12 +182,14 @@ def import_notes(
 
     The notes are kept as a snapshot, with the PDFs or texts of the papers.
     """
+    from gre_bench.pipeline.intake import stated_licence
     from gre_bench.pipeline.reading import import_notes
 
+    licence = stated_licence(licence)
     named = SourceSettings(notes=file, texts=texts, pdfs=pdfs, unverified_venue=unverified_venue)
     import_into(
         "notes", edition, new, state, wait, as_json,
-        lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named),
+        lambda store, run_id, chosen: import_notes(store, run_id, chosen.edition.edition, named, licence),
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.commands.running import stored_edition
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError, SourceError, no_file
+from gre_bench.core.incoming import read_bytes
 from gre_bench.store import Row
 from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXT_WORDS
 
@@ -187,7 +188,7 @@ def _show_fates(rows: Sequence[Row]) -> None:
 
 def _bytes(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        return read_bytes(file)
     except OSError as error:
         raise SourceError(f"cannot read {file}: {error.strerror}") from None
 

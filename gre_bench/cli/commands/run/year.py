@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from gre_bench.cli.commands import options
+from gre_bench.cli.commands.publish.publish import Sign
 from gre_bench.cli.commands.run.fetch import Host, Venue
 from gre_bench.cli.commands.run.plan import Rates
 from gre_bench.cli.commands.running import DONE, FAULT, INCOMPLETE
@@ -40,6 +41,7 @@ def year(
     settings: options.SettingsFile = None,
     override: options.Set = None,
     host: Host = None,
+    sign: Sign = None,
     dry_run: options.DryRun = False,
     rates: Rates = None,
     retry_failed: options.RetryFailed = False,
@@ -49,14 +51,17 @@ def year(
 ) -> None:
     """Fetch, score, validate and publish the board of a year.
 
-    Without --host, the fetch contacts the venue's live host at once. A metric is published only if it passed validation
-    with this evaluation LM and writer (release.unvalidated changes that). If the command is stopped, the same command
-    continues it. Nothing is published twice.
+    Without --host, the fetch contacts the venue's live host at once. The board of a metric that failed validation with
+    this evaluation LM and writer is left out of the release (release.unvalidated changes that). If the command is
+    stopped, the same command continues it. Nothing is published twice. A release after a signed one needs
+    --sign.
     """
     from gre_bench.core.settings import load
     from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 
-    settings_given = load(settings, (*([f'fetch.host="{host}"'] if host else []), *(override or [])))
+    named = [f'fetch.host="{host}"'] if host else []
+    named += [f"release.sign={sign}"] if sign else []
+    settings_given = load(settings, (*named, *(override or [])))
     configure_prefect(state)
     from gre_bench.flows import year as flows
     from gre_bench.tasks import steps

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Annotated
 
@@ -102,15 +101,13 @@ def errors(filled: Filled, as_json: options.Json = False) -> None:
     from gre_bench.cli.views.examiners import show_sheet
     from gre_bench.examiners.results.error_sheet import shares
     from gre_bench.examiners.results.tables import error_table
+    from gre_bench.ingest.records.row_files import read_all_rows
     from gre_bench.studies.examiners.tables import published_sheet
 
     error_shares = {}
     for name, file in named_files(filled).items():
         try:
-            with file.open(encoding="utf-8-sig", newline="") as lines:
-                error_shares[name] = shares(list(csv.DictReader(lines)))
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise SourceError(f"{file} cannot be read: {error}") from None
+            error_shares[name] = shares([row for _, row in read_all_rows(file)[0]])
         except SourceError as error:
             raise SourceError(f"{file}: {error}") from None
     screen.print_json(error_shares) if as_json else show_sheet(published_sheet(error_table(error_shares)))

@@ -26,7 +26,7 @@ def demo(
     state: options.State = Path("state"),
     as_json: options.Json = False,
 ) -> None:
-    """Score the 16 sample papers and show the board. No key or GPU."""
+    """Score the 30 sample papers and show the board. No key or GPU."""
     summary = run_refresh(load(DEMO), state, wait=wait, engine=not no_prefect, quiet=as_json)
     if as_json:
         screen.print_json(summary)

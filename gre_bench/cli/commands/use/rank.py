@@ -45,6 +45,7 @@ def rank(
     replace: Replace = False,
     yes: options.Yes = False,
     writer: options.Writer = None,
+    licence: options.Licence = None,
     override: options.Set = None,
     wait: options.Wait = 0.0,
     state: options.State = Path("state"),
@@ -56,7 +57,9 @@ def rank(
     from the file, or are written now with the settings of the edition's last refresh. If neither is possible, the
     command says what it needs and scores nothing.
     """
-    store = stored_edition(edition, state)
+    from gre_bench.pipeline.intake import stated_licence
+
+    store, licence = stored_edition(edition, state), stated_licence(licence)
     chosen = settings_of(None, edition, override, state)
     if replace and not yes and store.read(CANDIDATE_COUNTS, candidate=name)[0]["reviews"]:
         confirm(f"replace all reviews and scores of {name} in {store.key}")
@@ -69,7 +72,7 @@ def rank(
 
     job = usable(Job(chosen, state.resolve(), (own_name(name),), wait_s=wait, texts_first=True))
     run = steps.undecorated()
-    job, understood = import_candidate(store, job, run, file, name, writer, replace)
+    job, understood = import_candidate(store, job, run, file, name, writer, replace, licence)
     if not as_json:
         show_understood(understood)
     with progress_bar(store, as_json):

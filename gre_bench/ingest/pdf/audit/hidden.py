@@ -46,6 +46,11 @@ FINE = 3.6
 """Size in points at which an x has fewer than four pixels at 100 dots per inch: labels of figures, or sentences."""
 SMALLER = 1.35
 """Size in points at which a line of a few letters suffices; labels of shrunk figures are only numbers at that size."""
+READ, OF_BODY = 4.0, 0.2
+"""Size in points, and as a share of the page's usual size, below which type counts as hidden, except in a figure."""
+NEAR, SIDE, PARTS, RULE = 25.0, 20.0, 5, 2.0
+"""Type is in a figure if PARTS drawn objects lie within NEAR points of it, which together reach over SIDE points both
+ways; two of them are higher than RULE points, so that the rules of a table are no figure."""
 FAINT = 0.1
 """Text below this opacity counts as hidden without further checks."""
 USUAL, FINER = 100 / 72, 3.0
@@ -118,7 +123,7 @@ def _judged(glyphs: Glyphs, ink: Ink, page: Any, log: list[Any]) -> NDArray[np.i
     band = _bands(glyphs)
     middle = (glyphs.box[:, :2] + glyphs.box[:, 2:]) / 2
     outside = ((middle < 0) | (middle > (page.rect.width, page.rect.height))).any(axis=1)
-    tiny = _tiny(glyphs)
+    tiny = _tiny(glyphs) | _small_type(glyphs, ink, log)
     drawn = glyphs.painted & ~glyphs.clipping & ~outside & ~tiny
     why = np.zeros(len(drawn), dtype=np.int64)
     unseen, pale, strays = _unseen(glyphs, ink, band, drawn)
@@ -270,6 +275,43 @@ def _fine_prose(glyphs: Glyphs) -> NDArray[np.bool_]:
         if prose(glyphs, np.arange(start, end)) or lines_of_words(glyphs, np.arange(start, end)):
             out[inside] = fine[inside]
     return out
+
+
+def _small_type(glyphs: Glyphs, ink: Ink, log: list[Any]) -> NDArray[np.bool_]:
+    """Returns the mask of the characters set in type that is too small to be meant for readers, outside of figures.
+
+    A few single letters are not marked: they may be signs of a formula. *ink* and *log*: as in `_judged`.
+    """
+    import numpy as np
+
+    usual = float(np.median(glyphs.extent[glyphs.solid])) if glyphs.solid.any() else 0.0
+    small = glyphs.extent < max(READ, OF_BODY * usual)
+    if not (small & glyphs.solid).any():
+        return np.zeros(len(small), dtype=bool)
+    places = np.flatnonzero(small)
+    small[places] = ~_in_figures(glyphs.box[places], ink, log)
+    kept = without_strays(glyphs, small)
+    return kept | fragments(glyphs, small & ~kept, 2, PIECES)
+
+
+def _in_figures(boxes: NDArray[np.float64], ink: Ink, log: list[Any]) -> NDArray[np.bool_]:
+    """Returns for each of *boxes* (n × 4, in points) whether it lies in or beside a figure that a reader sees.
+
+    A figure is several drawn objects, not all of them rules, that leave marks on the page. *ink* and *log*: as in
+    `_judged`.
+    """
+    import numpy as np
+
+    drawn = np.array([box for kind, box, *_ in log if kind in ("fill-path", "stroke-path", "fill-shade", "fill-image")])
+    around = boxes + np.array([-NEAR, -NEAR, NEAR, NEAR])
+    out = ink.rough(around, PALE) > 0
+    for place in np.flatnonzero(out) if len(drawn) else []:
+        left, top, right, bottom = around[place]
+        near = drawn[(drawn[:, 0] < right) & (drawn[:, 2] > left) & (drawn[:, 1] < bottom) & (drawn[:, 3] > top)]
+        upright = near[:, 3] - near[:, 1] > RULE
+        sides = near[:, 2:].max(axis=0) - near[:, :2].min(axis=0) if len(near) else np.zeros(2)
+        out[place] = len(near) >= PARTS and bool(upright.sum() > 1 and sides.min() >= SIDE)
+    return out & (len(drawn) > 0)
 
 
 def _packed(glyphs: Glyphs) -> NDArray[np.bool_]:

@@ -1,0 +1,265 @@
+"""The one door for files that come in: tables, notes, logs, snapshots, settings.
+
+A file is a regular file, never a device or a pipe. Four limits hold for every file and are constants: `DEPTH`,
+`EXPANSION`, `LONGEST_ROW` and `MOST_ROWS`. Two are settings, ``inputs.memory`` and ``inputs.seconds``; `limited` sets
+them. All are checked before a row is parsed, so that a small file cannot take the machine. A format that can explode in
+the hands of its library is read in a process of its own (`gre_bench.ingest.records.isolated`).
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import re
+import stat
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from gre_bench.core.errors import SourceError, no_file
+
+MB = 1_000_000
+DEPTH = 100
+"""The most levels of nested arrays and objects."""
+EXPANSION, FREE = 200, 64 * MB
+"""A packed file may unpack to this multiple of its size; smaller files may unpack to `FREE` bytes."""
+LONGEST_ROW, MOST_ROWS = 64 * 2**20, 2_000_000
+"""The most bytes of a row of a table or of a line, and the most rows of a table that is kept as a whole."""
+LONGEST_TEXT = 16 * MB
+"""The most bytes of a file that is one text, such as settings."""
+VALUE = 100
+"""Bytes of memory that a value takes at most, its text not counted: a cell, an element of a list, a field."""
+
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class FileLimits:
+    """What the contents of one file may take: *memory* in MB, and *seconds* to read it."""
+
+    memory: float = 4_000
+    seconds: float = 600
+
+
+DEFAULT = FileLimits()
+_LIMITS: ContextVar[FileLimits] = ContextVar("limits of files that come in", default=DEFAULT)
+
+
+@contextmanager
+def limited(memory: float, seconds: float) -> Iterator[None]:
+    """Sets the limits (see `FileLimits`) for all files that are read within the block."""
+    before = _LIMITS.set(FileLimits(memory, seconds))
+    try:
+        yield
+    finally:
+        _LIMITS.reset(before)
+
+
+def limits() -> FileLimits:
+    """Returns the limits that hold now."""
+    return _LIMITS.get()
+
+
+class Meter:
+    """Adds up what the contents of the file *path* take, and refuses the file at a limit."""
+
+    def __init__(self, path: Path):
+        self.name, self.limits = path.name, limits()
+        self.left, self.rows = self.limits.memory * MB, 0
+        self.end = time.monotonic() + self.limits.seconds
+
+    def take(self, size: int, values: int = 0, rows: int = 0) -> None:
+        """Counts *size* bytes that hold *values* values in *rows* rows; raises `SourceError` if they are too many."""
+        self.left -= size + VALUE * values
+        self.rows += rows
+        if self.rows > MOST_ROWS:
+            raise SourceError(f"{self.name} has more than {MOST_ROWS:,} rows; split it")
+        if self.left < 0:
+            raise too_large(self.name)
+
+    def tick(self) -> None:
+        """Raises `SourceError` if the time is over."""
+        if time.monotonic() > self.end:
+            raise too_slow(self.name)
+
+
+def too_large(name: str) -> SourceError:
+    """Returns the error for the file *name*, which needs more memory than ``inputs.memory`` allows."""
+    return SourceError(
+        f"{name} needs more than {limits().memory:,g} MB of memory; split it, or allow more (inputs.memory, in MB)"
+    )
+
+
+def too_slow(name: str) -> SourceError:
+    """Returns the error for the file *name*, which takes longer than ``inputs.seconds`` allows."""
+    return SourceError(f"{name} takes more than {limits().seconds:,g} s to read; split it, or raise inputs.seconds")
+
+
+def check_expansion(name: str, packed: int, unpacked: int) -> None:
+    """Raises `SourceError` if *packed* bytes of the file *name* may not unpack to *unpacked* bytes."""
+    if unpacked > max(FREE, EXPANSION * packed):
+        raise SourceError(f"{name} unpacks to more than {EXPANSION} times its size; give it unpacked if it is sound")
+
+
+def values_in(text: bytes) -> int:
+    """Returns how many values the row *text* holds at most: separators and opening brackets, quoted ones included."""
+    return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
+
+
+def check_depth(text: bytes) -> None:
+    """Raises ValueError if the JSON *text* is nested more than `DEPTH` levels deep; brackets in quotes do not count.
+
+    Each step removes the innermost level of the brackets, so no step recurses.
+    """
+    if text.count(b"[") + text.count(b"{") <= DEPTH:
+        return
+    brackets = _STRING.sub(b"", text).translate(bytes.maketrans(b"{}", b"[]"), delete=_NO_BRACKETS)
+    for _ in range(DEPTH):
+        brackets = brackets.replace(b"[]", b"")
+    if b"[" in brackets:
+        raise ValueError(f"arrays or objects are nested more than {DEPTH} levels deep")
+
+
+def regular(path: Path) -> BinaryIO:
+    """Opens the regular file *path* for reading bytes, unbuffered; the user named it, so it may be a link.
+
+    Raises `SourceError` for a folder, a device or a pipe, which it does not read. Raises it also for a name that is not
+    UTF-8, which no report could state. Raises FileNotFoundError.
+    """
+    check_name(path)
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = os.fstat(handle).st_mode
+    if stat.S_ISREG(kind):
+        return os.fdopen(handle, "rb", buffering=0)
+    os.close(handle)
+    raise no_file(path) if stat.S_ISDIR(kind) else SourceError(f"{path} is no regular file; name a file")
+
+
+def check_name(path: Path) -> None:
+    """Raises `SourceError` if the name of *path* is not UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise SourceError(f"the name of {str(path)!a} is not UTF-8; rename it") from None
+
+
+def read_bytes(path: Path, most: float | None = None) -> bytes:
+    """Returns the contents of the regular file *path*.
+
+    Raises `SourceError` for more than *most* bytes (None: ``inputs.memory``), and as `regular` does.
+    """
+    most = limits().memory * MB if most is None else most
+    with regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            raise SourceError(f"{path} has {size / MB:,.0f} MB, and at most {most / MB:,.0f} are read; name another")
+        data = bytearray()
+        while part := file.read(2**20):
+            data += part
+            if len(data) > most:
+                raise SourceError(f"{path} grows while it is read; try again")
+    return bytes(data)
+
+
+def read_text(path: Path, encoding: str = "utf-8") -> str:
+    """Returns the text of the regular file *path*, at most `LONGEST_TEXT` bytes; errors are those of `read_bytes`."""
+    return read_bytes(path, LONGEST_TEXT).decode(encoding).replace("\r\n", "\n")
+
+
+def opened(path: Path) -> BinaryIO:
+    """Opens the regular file *path* for reading bytes; the contents of a .gz file are unpacked.
+
+    Reading raises `SourceError` beyond `EXPANSION` and ``inputs.seconds``. Raises `SourceError` if there is no file.
+    """
+    try:
+        return io.BufferedReader(_Metered(path, regular(path)), 2**20)
+    except FileNotFoundError:
+        raise no_file(path) from None
+
+
+def lines(path: Path, kept: bool = True) -> Iterator[tuple[int, int, bytes]]:
+    """Yields (line number from 1, offset in unpacked bytes, bytes) of every line of *path* that is not blank.
+
+    *kept*: whether the caller keeps all lines, so that ``inputs.memory`` holds for all together, not for each. Raises
+    `SourceError` if there is no such file, if it is damaged, or beyond a limit.
+    """
+    meter, offset, number = Meter(path), 0, 0
+    try:
+        with opened(path) as file:
+            while line := file.readline(LONGEST_ROW + 1):
+                number += 1
+                if len(line) > LONGEST_ROW:
+                    raise SourceError(f"{path.name}: line {number} is longer than {LONGEST_ROW // 2**20} MiB")
+                if line.strip():
+                    (meter if kept else Meter(path)).take(len(line), values_in(line), 1)
+                    yield number, offset, line
+                offset += len(line)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(f"{path.name} cannot be read after line {number}: {error}") from None
+
+
+class _Metered(io.RawIOBase):
+    """The contents of a file, unpacked, as long as they keep to the limits."""
+
+    def __init__(self, path: Path, file: BinaryIO):
+        super().__init__()
+        self._file, self._meter = file, Meter(path)
+        self._packed = os.fstat(file.fileno()).st_size if path.suffix == ".gz" else 0
+        self._source = gzip.GzipFile(fileobj=io.BufferedReader(file)) if self._packed else file  # pyright: ignore
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._source.seek(offset, whence)
+
+    def readinto(self, buffer: object) -> int:
+        self._meter.tick()
+        count = self._source.readinto(buffer) or 0  # pyright: ignore
+        self._count += count
+        if self._packed:
+            check_expansion(self._meter.name, self._packed, self._count)
+        return count
+
+    def close(self) -> None:
+        with suppress(OSError):
+            self._file.close()
+        super().close()
+
+
+def irregular(path: Path) -> str | None:
+    """Returns why *path*, an entry of a folder that a user named, is not read: it is no regular file of that folder.
+
+    Returns None for a regular file. A link is never followed, wherever it leads.
+    """
+    kind = os.lstat(path).st_mode
+    if stat.S_ISREG(kind):
+        return None
+    return "it is a link" if stat.S_ISLNK(kind) else "it is a folder" if stat.S_ISDIR(kind) else "it is no regular file"
+
+
+def files_in(folder: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """Returns the regular files of *folder* and its folders, sorted, and (entry, reason) for what is refused there.
+
+    Names that begin with a dot are skipped.
+    """
+    entries: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        entries += [Path(parent, name) for name in (*folders, *names) if not name.startswith(".")]
+    reasons = {path: irregular(path) for path in sorted(entries)}
+    return (
+        [path for path, reason in reasons.items() if reason is None],
+        [(path, reason) for path, reason in reasons.items() if reason and reason != "it is a folder"],
+    )

@@ -1,0 +1,160 @@
+"""Registers of what a model or a rule was learnt from: the file ``learnt_from.txt`` beside its weights.
+
+A line is a kind and the first 16 hex digits of a SHA-256; the lines are sorted. Three kinds are entries:
+
+- ``review``: the text of a review, not its judgments.
+- ``abstract``: the abstract of a paper.
+- ``paper``: the id of a paper as its source gives it, such as a forum id of OpenReview.
+
+Digests of texts ignore case, the form of Unicode (NFKC) and the kind and number of blanks. A paper counts as learnt if
+any of its entries is registered: texts alone miss a review that was edited later, and ids alone miss another file of
+the same paper. Two more lines guard the register: ``artefact`` is the digest of the weights that it belongs to, and
+``register`` the digest of all other lines.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.resources import resource
+
+FILE = "learnt_from.txt"
+INCLUDED = {
+    "cache-ngram-2": resource("data", "evaluation_lm", "cache-ngram-2"),
+    "gem-smollm2": resource("data", "evaluation_lm", "gem-smollm2"),
+    "rule-judgments-3": resource("data", "judgments"),
+}
+"""Name of an artefact that comes with the program → its folder."""
+WEIGHTS = ("*.safetensors", "weights.tsv")
+_LINE = re.compile(r"(abstract|artefact|paper|register|review) ([0-9a-f]{16})")
+
+
+@dataclass(frozen=True, slots=True)
+class PaperTexts:
+    """What is compared with a register: a paper's id, its abstract and the texts of its human reviews."""
+
+    paper_id: str
+    abstract: str | None = None
+    reviews: tuple[str, ...] = ()
+
+    @property
+    def entries(self) -> frozenset[str]:
+        """The entries of a register of this paper; blank texts have none."""
+        texts = [("abstract", self.abstract or ""), *(("review", text) for text in self.reviews)]
+        named = {f"{kind} {_digest(folded)}" for kind, text in texts if (folded := _folded(text))}
+        return frozenset(named | {f"paper {_digest(self.paper_id)}"})
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """What the artefact *name* was learnt from.
+
+    - *entries*: the lines of the register; None if it is unknown what the artefact was learnt from.
+    - *digest*: the digest of the register; None if unknown.
+    - *problem*: why it is unknown: one line; else None.
+    """
+
+    name: str
+    entries: frozenset[str] | None
+    digest: str | None = None
+    problem: str | None = None
+
+    def learnt(self, papers: Iterable[PaperTexts]) -> frozenset[str]:
+        """Returns the ids of those *papers* of which any entry is registered; none if the register is unknown."""
+        entries = self.entries or frozenset()
+        return frozenset(paper.paper_id for paper in papers if not entries.isdisjoint(paper.entries))
+
+
+def write_register(folder: Path, papers: Iterable[PaperTexts], others: Iterable[str] = ()) -> None:
+    """Writes the register of the artefact in *folder*, whose weights must be there already.
+
+    *papers*: what the artefact was learnt from. *others*: entries of registers of artefacts that had a part in it, such
+    as the writer by rule of the judgments.
+    """
+    lines = {entry for paper in papers for entry in paper.entries} | set(others)
+    lines.add(f"artefact {_artefact(folder)}")
+    lines.add(f"register {_sealed(lines)}")
+    (folder / FILE).write_text("".join(f"{line}\n" for line in sorted(lines)), encoding="utf-8")
+
+
+def read_register(folder: Path, name: str) -> Register:
+    """Returns the register of the artefact *name* in *folder*.
+
+    If the register is missing, damaged, or of other weights, its entries are None and *problem* says why: what the
+    artefact was learnt from is then unknown.
+    """
+    path = folder / FILE
+    try:
+        stamp = tuple((file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in (path, *_weights(folder)))
+    except OSError:
+        return _unknown(name, f"no {FILE} beside its weights says what it was learnt from")
+    return _read(folder, name, stamp)
+
+
+def named_registers(names: Iterable[str]) -> list[Register]:
+    """Returns the registers of artefacts: of included ones by name, of others by folder.
+
+    Raises `SettingsError` if what one of them was learnt from is unknown.
+    """
+    registers = [read_register(INCLUDED.get(name, Path(name)), name) for name in names]
+    for register in registers:
+        if register.problem:
+            raise SettingsError(f"{register.problem}; name another folder, or one of {', '.join(INCLUDED)}")
+    return registers
+
+
+@lru_cache(maxsize=16)
+def _read(folder: Path, name: str, _: object) -> Register:
+    try:
+        lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
+        by_kind: Mapping[str, set[str]] = {"artefact": set(), "register": set()}
+        for line in lines:
+            if match := _LINE.fullmatch(line):
+                by_kind.get(match[1], set()).add(match[2])
+            else:
+                raise ValueError
+        entries = {line for line in lines if not line.startswith("register ")}
+        if by_kind["register"] != {_sealed(entries)} or lines != sorted(set(lines)):
+            raise ValueError
+        if by_kind["artefact"] != {_artefact(folder)}:
+            return _unknown(name, f"its {FILE} is that of other weights")
+    except (OSError, ValueError):
+        return _unknown(name, f"its {FILE} is damaged: restore it")
+    kept = frozenset(line for line in entries if not line.startswith("artefact "))
+    return Register(name, kept, next(iter(by_kind["register"])))
+
+
+def _unknown(name: str, why: str) -> Register:
+    return Register(name, None, None, f"it is unknown what {name} was learnt from: {why}")
+
+
+def _weights(folder: Path) -> list[Path]:
+    return sorted({file for pattern in WEIGHTS for file in folder.glob(pattern)})
+
+
+def _artefact(folder: Path) -> str:
+    """Returns the digest of the weights in *folder*: of their files' names and contents."""
+    whole = hashlib.sha256()
+    for file in _weights(folder):
+        with file.open("rb") as stream:
+            whole.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
+    return whole.hexdigest()[:16]
+
+
+def _sealed(lines: Iterable[str]) -> str:
+    return _digest("\n".join(sorted(lines)))
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

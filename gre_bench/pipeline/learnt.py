@@ -1,0 +1,132 @@
+"""Finds the papers of an edition from which its evaluation LM or its writer of judgments was learnt.
+
+An examiner must not have seen the exam: validations, agreement with grades, symmetry and AUCs leave such papers out,
+and boards state their number. The registers of `gre_bench.core.learnt_from` say what was learnt; a pretrained base has
+none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from gre_bench.core.errors import SourceError
+from gre_bench.core.learnt_from import PaperTexts, Register
+from gre_bench.core.records import HUMAN, Paper
+from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
+from gre_bench.lm.catalog import register_of
+from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.ranking.exposure import Role
+from gre_bench.store import ReadCopy, Store
+from gre_bench.store.queries.ingest import TEXTS
+from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.writing.catalog import register_of_writer
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """The papers of an edition that its evaluation LM or its writer of judgments was learnt from.
+
+    - *asked*: the number of papers that were compared with the registers.
+    - *by_role*: role → the register of the LM or rule in that role, and the ids of the papers learnt. A role is absent
+      if nothing was learnt in it here: a pretrained model as its makers published it, or a writer without weights.
+    """
+
+    asked: int
+    by_role: Mapping[Role, tuple[Register, frozenset[str]]]
+
+    @property
+    def papers(self) -> frozenset[str]:
+        """The ids of the papers that any of them was learnt from."""
+        return frozenset().union(*(papers for _, papers in self.by_role.values()))
+
+    def papers_of(self, evaluation_lm: str, writer: str) -> frozenset[str]:
+        """The ids of the papers that these two, as a signature names them, were learnt from."""
+        named = {("evaluation_lm", evaluation_lm), ("writer", writer)}
+        return frozenset().union(
+            *(papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
+        )
+
+    @property
+    def registers(self) -> dict[str, str]:
+        """The name of each LM or rule → the digest of its register, or ``unknown``."""
+        return {register.name: register.digest or "unknown" for register, _ in self.by_role.values()}
+
+    @property
+    def notes(self) -> list[str]:
+        """One line for each that was learnt from papers of the edition, or of which that is unknown."""
+        unknown = [register.problem for register, _ in self.by_role.values() if register.problem]
+        return unknown + [
+            f"{register.name} was learnt from {len(papers)} of {counted(self.asked, 'paper')}"
+            for register, papers in self.by_role.values()
+            if papers
+        ]
+
+    def left(self, items: Sequence[Item], ids: Iterable[str], what: str, edition: str) -> list[Item]:
+        """Returns those of *items* whose papers were not learnt from.
+
+        *ids*: the paper's id of each item. *what*: the study that leaves the others out, for the message. Raises
+        `SourceError` if no item is left although there were some.
+        """
+        kept = [item for item, paper_id in zip(items, ids, strict=True) if paper_id not in self.papers]
+        if items and not kept:
+            names = " or ".join(register.name for register, papers in self.by_role.values() if papers)
+            raise SourceError(
+                f"edition {edition}: {names} was learnt from all {counted(len(items), 'paper')}, so {what} would prove "
+                "nothing; take another edition, or another evaluation LM and writer"
+            )
+        return kept
+
+
+def learnt_papers(
+    store: Store, settings: Settings, writer: str | None = None, ids: Iterable[str] | None = None
+) -> Learnt:
+    """Returns which of the edition's papers its evaluation LM and its writer of judgments were learnt from.
+
+    - *writer*: the identity of the writer of the judgments; None means the writer that the settings name.
+    - *ids*: the papers to compare; None means the sample, or all known papers if none is drawn.
+    """
+    sampled = {row["paper_id"] for row in store.rows(SAMPLE)} if ids is None else set(ids)
+    papers = [paper for paper in known_papers(store) if not sampled or paper.paper_id in sampled]
+    return _compared(settings, writer, texts_of(store, papers))
+
+
+def _compared(settings: Settings, writer: str | None, papers: Sequence[PaperTexts]) -> Learnt:
+    registers: dict[Role, Register | None] = {
+        "evaluation_lm": register_of(settings.evaluation_lm),
+        "writer": register_of_writer(writer or settings.scoring.writer or settings.writing.judgments),
+    }
+    by_role: dict[Role, tuple[Register, frozenset[str]]] = {
+        role: (register, register.learnt(papers)) for role, register in registers.items() if register is not None
+    }
+    return Learnt(len(papers), by_role)
+
+
+def learnt_here(settings: Settings, state: Path) -> Learnt:
+    """Returns what `learnt_papers` returns, from the edition's copy for readers, if there is one in the folder *state*.
+
+    Without an edition no paper is compared.
+    """
+    store = ReadCopy(state, settings.edition.edition)
+    if not store.read_file.is_file():
+        return _compared(settings, None, [])
+    return learnt_papers(store, settings)
+
+
+def texts_of(store: Store, papers: Iterable[Paper]) -> list[PaperTexts]:
+    """Returns what registers are compared with, for each of *papers*: its id, its abstract, its human reviews."""
+    read = {row["paper_id"]: row["abstract"] for row in store.rows(TEXTS)}
+    reviews: dict[str, list[str]] = defaultdict(list)
+    for review in known_reviews(store):
+        if review.candidate == HUMAN and review.text:
+            reviews[review.paper_id].append(review.text)
+    return [
+        PaperTexts(paper.paper_id, paper.abstract or read.get(paper.paper_id), tuple(reviews[paper.paper_id]))
+        for paper in papers
+    ]

@@ -1,0 +1,87 @@
+"""The door for files that come in: depth, size and kind are judged before anything is parsed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gre_bench.core import incoming
+from gre_bench.core.errors import SourceError
+from gre_bench.core.incoming import DEPTH, check_depth, files_in, limited, lines, read_bytes, values_in
+
+JSON = st.recursive(
+    st.none() | st.text(alphabet='a"\\[]{},\n') | st.integers(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet='"[{}]\\', max_size=3), inner, max_size=3),
+    max_leaves=20,
+)  # fmt: skip
+
+
+def depth(value: object) -> int:
+    if isinstance(value, dict):
+        value = list(value.values())
+    return 1 + max(map(depth, value), default=0) if isinstance(value, list) else 0
+
+
+def count(value: object) -> int:
+    if isinstance(value, dict):
+        return 1 + sum(map(count, value.values()))
+    return 1 + (sum(map(count, value)) if isinstance(value, list) else 0)
+
+
+@given(value=JSON, levels=st.integers(0, DEPTH + 5), kind=st.sampled_from("[{"))
+def test_json_is_too_deep_exactly_if_its_brackets_outside_quotes_are(value, levels, kind):
+    text = json.dumps(value)
+    text = ("[" * levels + text + "]" * levels) if kind == "[" else ('{"[": ' * levels + text + "}" * levels)
+    if depth(value) + levels <= DEPTH:
+        check_depth(text.encode())
+    else:
+        with pytest.raises(ValueError, match="more than 100 levels"):
+            check_depth(text.encode())
+
+
+@given(value=JSON)
+def test_a_row_never_holds_more_values_than_are_counted_before_it_is_parsed(value):
+    assert values_in(json.dumps(value).encode()) >= count(value)
+
+
+@pytest.mark.parametrize(
+    ("unpacked", "held"), [(b"x" * 60_000_000 + b"\n", True), (b"x" * 63_000_000 + b"\n" + b"y" * 2_000_000, False)]
+)
+def test_a_packed_file_may_unpack_to_64_mb_or_200_times_its_size(unpacked, held, tmp_path):
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(unpacked, 9))
+    if held:
+        assert sum(len(line) for *_, line in lines(tmp_path / "a.jsonl.gz")) == len(unpacked)
+    else:
+        with pytest.raises(SourceError, match="a.jsonl.gz unpacks to more than 200 times its size"):
+            list(lines(tmp_path / "a.jsonl.gz"))
+
+
+@pytest.mark.parametrize(
+    ("memory", "seconds", "line"), [(0.001, 9, r"memory; split it, or allow more \(inputs.memory"), (9, 0, "raise inputs.seconds")]
+)  # fmt: skip
+def test_a_file_beyond_a_setting_is_refused_in_a_line_that_names_the_setting(memory, seconds, line, tmp_path):
+    (tmp_path / "a.jsonl").write_text("{}\n" * 100)
+    with limited(memory, seconds), pytest.raises(SourceError, match=line):
+        list(lines(tmp_path / "a.jsonl"))
+    assert len(list(lines(tmp_path / "a.jsonl"))) == 100 and incoming.limits() == incoming.DEFAULT
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/null", "folder"])
+def test_what_is_no_regular_file_is_never_read(name, tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(SourceError, match="is no regular file|is a folder"):
+        read_bytes(tmp_path / name)
+
+
+def test_a_folder_has_its_regular_files_and_says_what_else_is_in_it(tmp_path):
+    (tmp_path / "in" / "deeper").mkdir(parents=True)
+    (tmp_path / "in" / "deeper" / "a.eval").touch()
+    (tmp_path / "in" / ".hidden").touch()
+    (tmp_path / "in" / "up").symlink_to(tmp_path)
+    found, refused = files_in(tmp_path / "in")
+    assert [path.name for path in found] == ["a.eval"]
+    assert [(path.name, reason) for path, reason in refused] == [("up", "it is a link")]

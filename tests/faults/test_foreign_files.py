@@ -1,0 +1,452 @@
+"""Releases and editions from elsewhere: they are read, and nothing in them runs, reads a file, or is believed unseen."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from gre_bench.release import manifest, site
+from gre_bench.release.figures.drawing import Drawings
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports import viewing as viewing_module
+from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.view_server import server_of
+from gre_bench.reports.viewing import Viewing
+from gre_bench.store import statement
+from tests.faults.endpoints import said
+from tests.release.made_up import EDITION, FREE, make
+
+OTHER = "ICLR-2024"
+SECRET = "a-local-file-that-is-nobodys-business"
+LEADERBOARD = statement("views", "leaderboard").partition(" as\n")[2].rstrip(";\n")
+PLANTED = {
+    "a view that reads a file": (
+        f"create or replace view leaderboard as with own as ({LEADERBOARD}) "
+        "select * replace (candidate || (select content from read_text('{secret}')) as candidate) from own"
+    ),
+    "a view in a table's place": (
+        "create table kept as from candidates; drop table candidates; create view candidates as select * replace "
+        "(candidate_id || (select content from read_text('{secret}')) as candidate_id) from kept"
+    ),
+    "a macro in a function's place": (
+        "create macro greatest(a, b) as (select length(content) from read_text('{secret}')); "
+        "create macro round(a, b) as (select content from read_text('{secret}')); create macro sqrt(a) as 7"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """An edition with its release, and the same numbers as the edition and the release of another year."""
+    state = tmp_path_factory.mktemp("foreign")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(site, "drawn", lambda boards: Drawings())
+        for edition in (EDITION, OTHER):
+            store = make(state, edition, papers=4, candidates=3, titles=FREE, metrics=("gem",), tested=True)
+            publish_edition(store, ReleaseStore(state / "releases", edition))
+    return state
+
+
+@pytest.fixture
+def own(made, tmp_path, monkeypatch):
+    """The same for a test that changes it."""
+    monkeypatch.setattr(site, "drawn", lambda boards: Drawings())
+    shutil.copytree(made, tmp_path / "own", symlinks=True)
+    for path in (tmp_path / "own" / "releases").rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            path.chmod(0o644)
+    (tmp_path / "secret").write_text(SECRET)
+    return tmp_path / "own"
+
+
+def planted(database: Path, statements: str, secret: Path) -> None:
+    with duckdb.connect(str(database)) as run:
+        for one in statements.replace("{secret}", str(secret)).split("; "):
+            run.execute(one)
+
+
+def sealed(folder: Path, **about) -> None:
+    """The release in *folder* with a manifest of what is in it now."""
+    old = json.loads((folder / manifest.NAME).read_text())
+    for name in (manifest.NAME, manifest.SEAL):
+        (folder / name).unlink()
+    manifest.seal(folder, {name: value for name, value in old.items() if name not in ("format", "files")} | about)
+
+
+def rows_of(out: str):
+    """What a command said as JSON, without the last digits of sums, which are added up in any order."""
+    return json.loads(out, parse_float=lambda text: float(f"{float(text):.9g}"))
+
+
+def a_view(tables: Path, secret: Path) -> None:
+    (tables.parent / "views.sql").write_text(f"create or replace view leaderboard as from read_text('{secret}');\n")
+
+
+def a_database(tables: Path, secret: Path) -> None:
+    planted(tables.parent / "release.duckdb", "create view leaderboard as from read_text('{secret}')", secret)
+
+
+def a_link(tables: Path, secret: Path) -> None:
+    (tables / "candidates.parquet").unlink()
+    (tables / "candidates.parquet").symlink_to(secret)
+
+
+def a_text(tables: Path, secret: Path) -> None:
+    (tables / "candidates.parquet").write_text(f"candidate_id\n{secret}\n")
+
+
+def other_columns(tables: Path, secret: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tables / "candidates.parquet")
+
+
+def another_type(tables: Path, secret: Path) -> None:
+    table = pq.read_table(tables / "scores.parquet")
+    place = table.column_names.index("value")
+    pq.write_table(table.set_column(place, "value", pa.array(["x"] * len(table))), tables / "scores.parquet")
+
+
+@pytest.mark.parametrize("planting", [a_view, a_database, a_link, a_text, other_columns, another_type])
+def test_a_foreign_release_runs_nothing_and_reads_no_file(own, trial, planting):
+    """It is sealed anew, as its maker would do, and has no log."""
+    compare = ("compare", f"{EDITION}-r1", f"{OTHER}-r1", "--json", "--state", own)
+    before = rows_of(said(*compare)[1])["metrics"]
+    folder = own / "releases" / f"{OTHER}-r1"
+    (own / "releases" / f"{OTHER}.log.jsonl").unlink()
+    planting(folder / "tables", own.parent / "secret")
+    sealed(folder)
+    for asked in (("publish", EDITION, "--again", "--state", own), compare):
+        code, out, err = said(*asked)
+        assert SECRET not in out + err, asked
+        assert "Traceback" not in err and err.count("\n") == (code != 0), (asked, err)
+        assert code == 0 or (code == 2 and f"{OTHER}-r1" in err), (asked, err)
+        assert code or asked != compare or rows_of(out)["metrics"] == before
+    for page in (own / "releases").rglob("*.html"):
+        assert SECRET not in page.read_text(), page
+    trial(
+        f"foreign release: {planting.__name__.replace('_', ' ')}",
+        "its file is in no page and no answer; one line, or its own rows",
+        2,
+    )
+
+
+@pytest.mark.parametrize("planting", PLANTED)
+def test_a_foreign_edition_runs_nothing_and_reads_no_file(own, trial, planting):
+    folder, rows = own / "editions" / OTHER, ("leaderboard", OTHER, "--format", "json")
+    before = rows_of(said(*rows, "--state", own)[1])
+    trial(f"foreign edition: {planting}", "its file is in no page and no answer; one line, or its own rows", 4)
+    for name in ("edition.duckdb", "read.duckdb"):
+        planted(folder / name, PLANTED[planting], own.parent / "secret")
+    (folder / "read.sha256").write_text(
+        f"{hashlib.sha256((folder / 'read.duckdb').read_bytes()).hexdigest()}  read.duckdb\n"
+    )
+    for asked in (
+        rows,
+        ("leaderboard", OTHER, "--details"),
+        ("publish", OTHER, "--again"),
+        ("verify", own / "releases" / f"{OTHER}-r1", "--store"),
+    ):
+        code, out, err = said(*asked, "--state", own)
+        assert SECRET not in out + err, asked
+        assert "Traceback" not in err and err.count("\n") == (code != 0), (asked, err)
+        assert code == 0 or ".duckdb" in err, (asked, err)
+        assert code or asked != rows or rows_of(out) == before
+    for page in (own / "releases").rglob("*.html"):
+        assert SECRET not in page.read_text(), page
+
+
+def test_a_sibling_that_was_altered_is_refused_before_it_is_read(own, trial):
+    another_type(own / "releases" / f"{OTHER}-r1" / "tables", own)
+    code, _, err = said("publish", EDITION, "--again", "--state", own)
+    assert code == 2 and err.count("\n") == 1 and "tables/scores.parquet is not as it was written" in err
+    assert ReleaseStore(own / "releases", EDITION).names() == [f"{EDITION}-r1"]
+    trial("foreign release: a sibling whose table was altered", "publish names the file, and publishes nothing")
+
+
+STATUSES = {
+    "a list": "[]",
+    "nothing": "null",
+    "a number": "5",
+    "no state": "{}",
+    "a state alone": '{"state": "running"}',
+    "values of other types": '{"state": ["done"], "message": {"x": 1}, "metrics": 7}',
+    "counts of other types": '{"state": "done", "message": "", "stage": "ended", "due": "x", "done": 0, "pid": 1, '
+    '"remaining_s": null, "metrics": [{"metric": "gem"}]}',
+    "a nest of lists": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("shape", STATUSES)
+def test_a_status_of_another_shape_is_one_line(own, trial, shape):
+    (own / "editions" / EDITION / "status.json").write_text(STATUSES[shape])
+    for more in ((), ("--json",)):
+        code, out, err = said("status", EDITION, *more, "--state", own)
+        assert (code, out, err.count("\n")) == (1, "", 1) and "status.json is damaged" in err, (more, err)
+    with viewed(own) as ask:
+        status, _, body = ask("/status.json")
+        assert status == 200 and json.loads(body)[1]["state"] == "fault" and ask("/")[0] == 200
+    trial("foreign edition: a status of another shape", "one line; the overview says fault", 3)
+
+
+@contextmanager
+def viewed(state: Path):
+    """A function that asks the server of *state* for a path: (status, headers, body)."""
+    viewing = Viewing(state)
+    with server_of(viewing, 0) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+
+        def ask(path: str):
+            connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=30)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read()
+
+        try:
+            yield ask
+        finally:
+            server.shutdown()
+            thread.join()
+            viewing.close()
+
+
+def linked_release(folder: Path) -> str:
+    outside = folder.parents[2] / "outside"
+    folder.rename(outside)
+    folder.symlink_to(outside)
+    return "index.html"
+
+
+def linked_folder(folder: Path) -> str:
+    outside = folder.parents[2] / "outside"
+    (folder / "papers").rename(outside)
+    (folder / "papers").symlink_to(outside)
+    return f"papers/{next(outside.iterdir()).name}"
+
+
+def linked_inside(folder: Path) -> str:
+    (folder / "index.html").rename(folder / "candidates" / "index.html")
+    (folder / "index.html").symlink_to("candidates/index.html")
+    return "index.html"
+
+
+def unlisted(folder: Path) -> str:
+    (folder / "more.html").write_text("<script>alert(1)</script>")
+    return "more.html"
+
+
+def pipe(folder: Path) -> str:
+    (folder / "index.html").unlink()
+    os.mkfifo(folder / "index.html")
+    return "index.html"
+
+
+def tampered(folder: Path) -> str:
+    (folder / manifest.NAME).write_text("{")
+    return "index.html"
+
+
+@pytest.mark.parametrize("fault", [linked_release, linked_folder, linked_inside, unlisted, pipe, tampered])
+def test_view_serves_the_files_of_a_releases_manifest_alone(own, trial, fault):
+    folder = own / "releases" / f"{OTHER}-r1"
+    with viewed(own) as ask:
+        for name in ("index.html", "manifest.json", "manifest.sha256", "tables/papers.parquet"):
+            assert ask(f"/releases/{folder.name}/{name}")[0] == 200, name
+        status, _, body = ask(f"/releases/{folder.name}/{fault(folder)}")
+    assert status in (404, 503) and b"<" not in body and body.count(b"\n") == 1
+    trial(f"view: {fault.__name__.replace('_', ' ')}", "not served")
+
+
+def test_a_page_of_a_release_may_send_no_request_and_reads_no_other_page(own, trial):
+    """Its origin is its own: `sandbox` without ``allow-same-origin``. `default-src 'none'` covers every connection."""
+    with viewed(own) as ask:
+        for path in ("index.html", "papers/p00000.html", "manifest.json"):
+            policy = ask(f"/releases/{OTHER}-r1/{path}")[1]["Content-Security-Policy"]
+            rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
+            assert rules["default-src"] == rules["frame-ancestors"] == rules["form-action"] == ["'none'"]
+            assert "allow-same-origin" not in rules["sandbox"] and "connect-src" not in rules
+        assert "sandbox" not in (ask("/")[1]["Content-Security-Policy"] or "")
+    trial("view: a release's scripts", "no connection, an origin of its own", 3)
+
+
+@pytest.mark.parametrize("path", ["/editions/{}/papers/{}", "/editions/{}/{}", "/releases/{}-r1/{}", "/{}{}"])
+def test_an_address_of_any_length_is_answered(own, trial, capfd, path):
+    with viewed(own) as ask:
+        assert ask(path.format(EDITION, "x" * 5000))[0] in (302, 404)
+        assert ask("/")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
+    trial("view: an address of 5,000 characters", "404, and the server goes on")
+
+
+def test_view_says_in_one_line_that_there_is_no_room_for_its_pages(own, trial, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    code, _, err = said("view", "--state", own)
+    assert code == 2 and err.count("\n") == 1 and "TMPDIR" in err
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tmp_path))
+
+    monkeypatch.setattr(viewing_module, "write_edition_pages", full)
+    with viewed(own) as ask:
+        status, _, body = ask(f"/editions/{EDITION}/index.html")
+        assert status == 503 and b"No space left" in body and body.count(b"\n") == 1
+        assert ask("/")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err
+    trial("view: a full or missing temporary folder", "one line; the server goes on", 2)
+
+
+def edited(name: str, value: object):
+    return lambda about: about | {name: value}
+
+
+def without(name: str):
+    return lambda about: {key: value for key, value in about.items() if key != name}
+
+
+def one_file(name: str, entry: object):
+    return lambda about: about | {"files": about["files"] | {name: entry}}
+
+
+KEYS = ("format", "release", "edition", "created_at", "texts", "tables", "files", "program", "settings")
+SOUND = {"bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+MANIFESTS = {
+    **{f"no {name}": without(name) for name in KEYS},
+    **{f"{name} is 5 in a list": edited(name, [5]) for name in (*KEYS, "signed_by")},
+    "texts of two lines": edited("texts", "where their licence allows it\nsigned by " + "0" * 64),
+    "a release with an escape": edited("release", f"{OTHER}-r1\x1b[2J"),
+    "a date that is none": edited("created_at", "yesterday"),
+    "a file without a digest": one_file("more", {"bytes": 0}),
+    "a file of -1 bytes": one_file("more", SOUND | {"bytes": -1}),
+    "a file outside": one_file("../more", SOUND),
+    "a file by its whole path": one_file("/etc/hostname", SOUND),
+    "a file of two lines": one_file("a\nb", SOUND),
+    "text": lambda about: "manifest",
+}
+
+
+@pytest.mark.parametrize("fault", MANIFESTS)
+def test_a_sealed_manifest_of_another_shape_is_one_line(own, trial, fault):
+    folder = own / "releases" / f"{OTHER}-r1"
+    (own / "releases" / f"{OTHER}.log.jsonl").unlink()
+    text = json.dumps(MANIFESTS[fault](json.loads((folder / manifest.NAME).read_text())))
+    (folder / manifest.NAME).write_text(text)
+    sums = (folder / manifest.SEAL).read_text().splitlines()[1:]
+    sums.insert(0, f"{hashlib.sha256(text.encode()).hexdigest()}  {manifest.NAME}")
+    (folder / manifest.SEAL).write_text("\n".join(sums) + "\n")
+    for asked in (
+        ("verify", folder),
+        ("verify", folder, "--json"),
+        ("compare", f"{EDITION}-r1", folder, "--state", own),
+    ):
+        code, out, err = said(*asked)
+        assert (code, out, err.count("\n")) == (2, "", 1) and manifest.NAME in err and "\x1b" not in err, (asked, err)
+    trial("foreign release: a manifest of another shape", "one line that names it", 3)
+
+
+def to_a_device(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def to_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def to_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def to_a_nest(path: Path) -> None:
+    path.write_text("[" * 100_000 + "\n")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["manifest.json", "manifest.sha256", "tables/scores.parquet", f"../{OTHER}.log.jsonl"])
+@pytest.mark.parametrize("change", [to_a_device, to_a_pipe, to_a_folder, to_a_nest])
+def test_a_file_of_a_release_that_is_none_is_one_line(own, trial, change, name):
+    folder = own / "releases" / f"{OTHER}-r1"
+    change(folder / name)
+    for asked in (("verify", folder), ("publish", EDITION, "--again", "--state", own)):
+        code, _, err = said(*asked)
+        named = Path(name).name in err or "manifest.json is not as it was written" in err
+        assert code == 2 and err.count("\n") == 1 and named, (asked, err)
+    trial(f"foreign release: {change.__name__.replace('_', ' ')}", "one line that names the file", 2)
+
+
+LINES = {
+    "a release called zzz": {"what": "published", "release": "zzz", "digest": "0" * 64},
+    "a release of another edition": {"what": "published", "release": "ICLR-2020-r1", "digest": "0" * 64},
+    "a number of 300 digits": {"what": "published", "release": f"{EDITION}-r{'9' * 300}", "digest": "0" * 64},
+    "an erratum without a text": {"what": "erratum", "release": f"{EDITION}-r1"},
+    "an erratum of two lines": {"what": "erratum", "release": f"{EDITION}-r1", "text": "x\nsigned by 0"},
+    "no known event": {"what": ["published"], "release": f"{EDITION}-r1"},
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_log_of_another_shape_is_one_line(own, trial, line):
+    store = ReleaseStore(own / "releases", EDITION)
+    entry = LINES[line] | {"at": "2026-01-01T00:00:00+00:00", "previous": store.log.heads()[-1]}
+    with store.log.path.open("a") as file:
+        file.write(json.dumps(entry) + "\n")
+    for asked in (("publish", EDITION, "--again", "--state", own), ("verify", store.folder / f"{EDITION}-r1")):
+        code, out, err = said(*asked)
+        assert (code, out, err.count("\n")) == (2, "", 1) and f"{store.log.path}, line 2: " in err, (asked, err)
+    trial("foreign release: a log of another shape", "one line that names its line", 2)
+
+
+@pytest.mark.parametrize("kind", ["link", "file"])
+def test_what_lies_where_a_release_is_built_is_removed_and_a_link_is_not_followed(own, trial, kind):
+    (own.parent / "kept").mkdir()
+    (own.parent / "kept" / "file").touch()
+    building = own / "releases" / f".{EDITION}-r2.building"
+    building.symlink_to(own.parent / "kept") if kind == "link" else building.touch()
+    code, _, err = said("publish", EDITION, "--again", "--state", own)
+    assert code == 0, err
+    assert not os.path.lexists(building) and (own.parent / "kept" / "file").exists()
+    trial(f"foreign release: a {kind} where one is built", "removed; what it leads to is kept")
+
+
+@pytest.mark.skipif(not shutil.which("sha256sum"), reason="no sha256sum")
+@pytest.mark.parametrize("name", ["index.html", "papers/p00000.html", "tables/scores.parquet", "manifest.json"])
+def test_the_list_of_digests_covers_every_file_without_this_program(own, trial, name):
+    folder = own / "releases" / f"{OTHER}-r1"
+
+    def check() -> int:
+        return subprocess.run(
+            ["sha256sum", "--check", "--strict", manifest.SEAL], cwd=folder, capture_output=True
+        ).returncode
+
+    listed = {line.partition("  ")[2] for line in (folder / manifest.SEAL).read_text().splitlines()}
+    assert listed == {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} - {
+        manifest.SEAL
+    }
+    assert check() == 0
+    (folder / name).write_bytes((folder / name).read_bytes() + b" ")
+    assert check() == 1
+    trial("foreign release: a tampered page and sha256sum", "it does not say OK")
+
+
+def test_verify_says_that_no_log_lies_beside_a_release(own, trial):
+    folder, log = own / "releases" / f"{OTHER}-r1", own / "releases" / f"{OTHER}.log.jsonl"
+    assert "no log" not in said("verify", folder)[1]
+    log.unlink()
+    code, out, _ = said("verify", folder)
+    assert code == 0 and f"no log beside it ({log.name}): errata, retirement and later releases are unknown" in out
+    trial("foreign release: a log that was deleted", "verify says that there is none")

@@ -1,0 +1,106 @@
+"""Every human review of a paper as a reference: ``edition.references = "all"``."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+from pydantic import ValidationError
+
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.settings import EditionSettings
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.preflight.plan_ahead import plan_ahead
+from gre_bench.tasks import steps
+from tests.flows.refreshing import demo, query, use
+from tests.scripted_lms import OverlapLM
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    state = tmp_path_factory.mktemp("all") / "state"
+    refresh(Job(asked(), state), steps.undecorated())
+    return state
+
+
+def asked(*overrides):
+    use(OverlapLM())
+    return demo('edition.references="all"', "scoring.metrics=['gem']", *overrides)
+
+
+def test_models_and_controls_meet_every_human_review_and_the_human_candidate_all_others(state):
+    reviews = dict(query(state, "select paper_id, count(*) from reviews where candidate = 'human' group by all"))
+    assert set(reviews.values()) == {4, 5}
+    pairs = query(state, "select candidate_id, paper_id, count(*) from plan group by all")
+    for candidate, paper, count in pairs:
+        assert count == reviews[paper] - (candidate == "human"), (candidate, paper)
+    own = "select count(*) from plan p join sample s on s.role = 'candidate' and s.review_id = p.reference_id "
+    assert query(state, own + "where p.candidate_id = 'human'") == [(0,)]
+
+
+def test_papers_weigh_alike_and_the_human_candidate_is_ranked_on_its_own_pairs(state):
+    values = query(state, "select candidate_id, paper_id, value from pairs where state = 'scored' order by all")
+    board = {
+        row[0]: row[1:]
+        for row in query(state, "select candidate, mean, expected, scored, unranked, low, high from leaderboard")
+    }
+    for candidate in ("human", "other-paper"):
+        papers = {}
+        for name, paper, value in values:
+            if name == candidate:
+                papers.setdefault(paper, []).append(value)
+        means = [statistics.fmean(scores) for scores in papers.values()]
+        mean, expected, scored, unranked, low, high = board[candidate]
+        assert mean == pytest.approx(statistics.fmean(means)) and expected == scored
+        error = statistics.stdev(means) / len(means) ** 0.5
+        assert high - low == pytest.approx(2 * 1.7530503556925547 * error)  # Student's t, 15 degrees of freedom, 90%
+        assert (unranked is None) == (candidate == "human")
+    pair_mean = statistics.fmean(value for name, _, value in values if name == "human")
+    assert board["human"][0] != pytest.approx(pair_mean, abs=1e-6)
+
+
+def test_a_difference_to_the_human_candidate_uses_the_references_of_both(state):
+    ((difference, papers),) = query(
+        state, "select difference, difference_papers from leaderboard where candidate = 'other-paper'"
+    )
+    scores = {(row[0], row[1], row[2]): row[3] for row in query(
+        state, "select candidate_id, paper_id, reference_id, value from pairs where state = 'scored'")}  # fmt: skip
+    leads = {}
+    for (name, paper, reference), value in scores.items():
+        if name == "other-paper" and ("human", paper, reference) in scores:
+            leads.setdefault(paper, []).append(value - scores["human", paper, reference])
+    assert papers == len(leads) == 16
+    assert difference == pytest.approx(statistics.fmean(map(statistics.fmean, leads.values())))
+
+
+def test_a_drawn_sample_keeps_its_references(state):
+    with pytest.raises(SettingsError, match="was drawn with references = all, the settings ask for 2"):
+        refresh(Job(asked("edition.references=2"), state), steps.undecorated())
+
+
+def test_a_plan_prices_every_reference(tmp_path):
+    two, every = (plan_ahead(asked(f"edition.references={n}"), tmp_path) for n in ("2", "'all'"))
+    assert every["scoring"]["pairs"] > 1.5 * two["scoring"]["pairs"]
+    assert "4 human reviews a paper: every one is a reference" in every["assumed"]
+    assert not any("reference" in line for line in two["assumed"])
+
+
+@pytest.mark.parametrize(
+    ("given", "fewest"),
+    [({}, 3), ({"references": 1}, 2), ({"references": 4}, 5), ({"references": "all"}, 3),
+     ({"references": 2, "min_reviews": 4}, 4), ({"references": "all", "min_reviews": 2}, 2)],
+)  # fmt: skip
+def test_a_paper_needs_its_references_and_a_human_candidate(given, fewest):
+    assert EditionSettings(**given).fewest_reviews == fewest
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"references": 0}, "references"), ({"references": "most"}, "references"),
+     ({"references": 3, "min_reviews": 3}, "3 references and the human candidate are 4 reviews; min_reviews is 3"),
+     ({"references": "all", "roles": "slots"}, "name them in reference_slots")],
+)  # fmt: skip
+def test_references_that_cannot_be_are_refused(given, message):
+    with pytest.raises(ValidationError, match=message):
+        EditionSettings(**given)

@@ -1,0 +1,149 @@
+"""An examiner must not have seen the exam: papers that an evaluation LM or a writer was learnt from are left out."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gre_bench.core import learnt_from, settings
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.learnt_from import PaperTexts, read_register, write_register
+from gre_bench.core.resources import resource
+from gre_bench.flows.agree_with_humans import agree
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows.tune_evaluation_lm import tune
+from gre_bench.flows.validate_metrics import validate
+from gre_bench.pipeline import validation_records
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.preflight import doctor_services
+from gre_bench.preflight.plan_ahead import plan_ahead
+from gre_bench.studies.symmetry import check_symmetry
+from gre_bench.tasks import steps
+from tests.conftest import ROOT
+from tests.flows.refreshing import query, with_papers_read
+
+NOTES = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
+SOURCES = resource("data", "evaluation_lm", "cache-ngram-2")
+
+
+@pytest.fixture(autouse=True)
+def nothing_ships(monkeypatch, tmp_path):
+    monkeypatch.setattr(validation_records, "SHIPPED", tmp_path / "shipped")
+
+
+@pytest.fixture
+def lm(tmp_path):
+    """Returns a function: a copy of `cache-ngram` that was learnt from *papers*, by its register."""
+
+    def learnt(*papers: PaperTexts) -> Path:
+        folder = tmp_path / "cache-ngram"
+        shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
+        write_register(folder, papers)
+        return folder
+
+    return learnt
+
+
+def asked(folder, *overrides):
+    return settings.load(
+        NOTES, (f"evaluation_lm.folder={folder}", 'scoring.metrics=["gem"]', "validation.resamples=200",
+                'validation.changes=["generic"]', *overrides),
+    )  # fmt: skip
+
+
+def ids_and_reviews(state):
+    return query(state, "select paper_id, any_value(text) from reviews where candidate = 'human' group by 1 order by 1")
+
+
+def test_a_validation_leaves_out_the_papers_that_were_learnt_by_id_or_by_text_and_says_so(tmp_path, lm):
+    state = with_papers_read(tmp_path / "state")
+    papers = ids_and_reviews(state)
+    by_text = PaperTexts("elsewhere", None, (f" {papers[1][1].upper()}\n",))
+    folder = lm(PaperTexts(papers[0][0]), by_text)
+    summary = validate(Job(asked(folder), state), steps.undecorated())
+    assert "cache-ngram was learnt from 2 of 16 papers" in summary["notes"]
+    (effect,) = summary["effects"]
+    assert effect["papers"] == summary["papers"] == summary["sampled"] == 14
+    (separation,) = summary["separations"]
+    assert (separation["left_out"], separation["same_pairs"]) == (2, 28)
+    ((record,),) = [list((state / "validations" / "SAMPLE-2026").glob("*.json"))]
+    said = json.loads(record.read_text())
+    assert said["left_out"] == 2 and "2 learnt papers left out" in said["detail"]
+    assert said["registers"] == {
+        "cache-ngram": read_register(folder, "it").digest,
+        "rule-judgments-3": read_register(resource("data", "judgments"), "it").digest,
+    }
+    status = query(state, "select status, learnt, papers from exposures where role = 'evaluation_lm'")
+    assert status == [("contaminated", 2, 16)]
+
+
+def test_an_edition_that_was_learnt_as_a_whole_is_refused_by_every_study_of_the_metric(tmp_path, lm):
+    state = with_papers_read(tmp_path / "state")
+    job = Job(asked(lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)))), state)
+    for study in (validate, check_symmetry):
+        with pytest.raises(SourceError, match="cache-ngram was learnt from all 16 papers"):
+            study(job, steps.undecorated())
+    with pytest.raises(SourceError, match="no graded reviews"):
+        agree(job, steps.undecorated())
+
+
+@pytest.mark.parametrize("harm", ["missing", "of other weights"])
+def test_a_register_that_cannot_be_trusted_makes_its_lm_unknown_in_every_place(tmp_path, lm, harm):
+    state, folder = with_papers_read(tmp_path / "state"), lm()
+    if harm == "missing":
+        (folder / learnt_from.FILE).unlink()
+    else:
+        (folder / "another.safetensors").write_text("")
+    job = Job(asked(folder), state)
+    summary = refresh(job, steps.undecorated())
+    said = next(note for note in summary["notes"] if note.startswith("it is unknown what cache-ngram was learnt from"))
+    assert query(state, "select status, learnt from exposures where role = 'evaluation_lm'") == [("unknown", None)]
+    assert said in plan_ahead(job.settings, state)["learnt"]
+    assert [(item.verdict, item.found) for item in doctor_services.learnt(job.settings, state)] == [("warning", said)]
+    summary = validate(job, steps.undecorated())
+    (record,) = (state / "validations" / "SAMPLE-2026").glob("*.json")
+    assert "unknown what cache-ngram was learnt from" in json.loads(record.read_text())["detail"]
+
+
+def test_a_sample_avoids_the_papers_that_named_models_were_learnt_from(tmp_path, lm):
+    state = with_papers_read(tmp_path / "state")
+    folder = lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)[:3]))
+    summary = refresh(Job(asked(folder, f"edition.avoid_learnt=[{str(folder)!r}]"), state), steps.undecorated())
+    assert summary["papers"] == 13 and "3 papers were not drawn: edition.avoid_learnt" in summary["notes"]
+    assert query(state, "select learnt from exposures where role = 'evaluation_lm'") == [(0,)]
+    with pytest.raises(SettingsError, match="was drawn with avoid_learnt"):
+        refresh(Job(asked(folder), state), steps.undecorated())
+    with pytest.raises(SettingsError, match="it is unknown what nowhere was learnt from"):
+        other = asked(folder, "edition.avoid_learnt=['nowhere']", "edition.sample=other")
+        refresh(Job(other, state), steps.undecorated())
+
+
+def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(tmp_path):
+    words = ["bounds", "proofs", "tables", "figures", "seeds", "samples", "layers", "tokens", "graphs", "kernels"]
+    rows = [
+        {"row": paper, "paper_id": f"p{paper}", "slot": slot, "writer": "rule-judgments-3",
+         "review": f"Review {slot} of {paper}: the {words[paper % 10]} and {words[slot]} are weak.",
+         "judgments": f"The reviewer criticizes the {words[paper % 10]}."}
+        for paper in range(34) for slot in range(3)
+    ]  # fmt: skip
+    file, one, two = (tmp_path / name for name in ("judged.jsonl", "set.jsonl", "notes.jsonl"))
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    one.write_text(json.dumps({"paper_id": "x", "review": f"  {rows[0]['review'].upper()} "}) + "\n")
+    two.write_text(json.dumps({"id": "n", "forum": "p33", "content": {"abstract": {"value": "A."}}}) + "\n")
+    report = tune([file], ["0:30"], ["30:34"], tmp_path / "out", None, steps.undecorated(), [one, two])
+    assert report["refused"] == {"set.jsonl": 1, "notes.jsonl": 1}
+    assert (report["trained_on"], report["chosen_on"]) == (29, 3)
+    register = read_register(tmp_path / "out", "out")
+    learnt = register.learnt(PaperTexts(f"p{paper}") for paper in range(34))
+    assert learnt == {f"p{paper}" for paper in range(1, 33)}
+    # The judgments' writer had a part in it, so what that was learnt from counts too.
+    assert read_register(resource("data", "judgments"), "it").entries <= register.entries
+    with pytest.raises(SourceError, match="judgments of 0 papers; training needs at least 2; 1 are in evaluation sets"):
+        tune([file], ["0:1"], [], tmp_path / "none", None, steps.undecorated(), [one])
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"title": "nobody"}\n')
+    with pytest.raises(SourceError, match="evaluation set bad.jsonl: row 1 names no paper"):
+        tune([file], ["0:30"], [], tmp_path / "none", None, steps.undecorated(), [bad])

@@ -1,0 +1,189 @@
+"""That the same inputs give the same numbers, and the same release: with any number of threads, anywhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gre_bench.core import settings
+from gre_bench.core.errors import SourceError
+from gre_bench.flows.annual_refresh import refresh
+from gre_bench.pipeline.runs.job import Job
+from gre_bench.release import manifest
+from gre_bench.release.release_store import ReleaseStore
+from gre_bench.reports.publishing import publish_edition
+from gre_bench.reports.remaking import make_again
+from gre_bench.store import Store, fetch
+from gre_bench.store.queries.board import ANCHORED, CLEAN_GAP, LEADERBOARD, STRATA, WHOLE_BOARD
+from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.tasks import steps
+from tests.cli.calling import call
+from tests.conftest import ROOT
+from tests.flows.refreshing import EDITION, with_papers_read
+from tests.release.made_up import make
+from tests.release.publishing import published_apart
+from tests.release.test_store_agreement import change
+
+DATED = {manifest.NAME, manifest.SEAL}
+"""The one file of a release that says when and by which runs, and its seal."""
+
+
+def test_twenty_readings_of_a_board_with_one_to_four_threads_are_equal_to_the_last_digit(tmp_path):
+    store = make(tmp_path, papers=300, candidates=12, tested=True)
+    ids = [row["signature_id"] for row in store.read(CURRENT_SIGNATURES)]
+    readings = set()
+    for number in range(20):
+        with duckdb.connect(str(store.read_file), read_only=True, config={"threads": 1 + number % 4}) as connection:
+            boards = [
+                fetch(connection, query, signature_ids=ids) for query in (LEADERBOARD, WHOLE_BOARD, STRATA, CLEAN_GAP)
+            ]
+            readings.add(repr([*boards, fetch(connection, ANCHORED, signature_ids=ids, anchors=["human"])]))
+    assert len(readings) == 1
+
+
+@pytest.fixture(scope="module")
+def states(tmp_path_factory):
+    """The sample edition, made twice of the same inputs, as `make demo` does it."""
+    states = [tmp_path_factory.mktemp(name) for name in ("one", "other")]
+    for state in states:
+        refresh(Job(settings.load(ROOT / "deployments" / "demo.toml"), with_papers_read(state)), steps.undecorated())
+    return states
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_two_releases_of_the_same_inputs_are_the_same_bytes_but_for_one_file(states, tmp_path):
+    here = {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONHASHSEED": "1"}
+    there = {"TZ": "America/Los_Angeles", "LC_ALL": "tr_TR.UTF-8", "PYTHONHASHSEED": "2"}
+    one, other = (
+        bytes_of(published_apart(state, EDITION, tmp_path / str(threads), threads, **where))
+        for state, threads, where in zip(states, (1, 4), (here, there), strict=True)
+    )
+    assert len(one) > 50 and {name for name in {*one, *other} if one.get(name) != other.get(name)} == DATED
+    told = [json.loads(files[manifest.NAME]) for files in (one, other)]
+    assert {name for name in told[0] if told[0][name] != told[1][name]} == {"created_at", "draw", "runs"}
+    at = {"SOURCE_DATE_EPOCH": "1796083200"}
+    one, other = (
+        bytes_of(published_apart(states[0], EDITION, tmp_path / f"dated-{threads}", threads, **where, **at))
+        for threads, where in ((1, here), (4, there))
+    )
+    assert one == other and json.loads(one[manifest.NAME])["created_at"] == "2026-12-01T00:00:00+00:00"
+
+
+def test_a_date_that_is_none_is_refused_in_one_line(states, tmp_path, monkeypatch):
+    monkeypatch.setenv(manifest.EPOCH, "tomorrow")
+    code, _, err = call("publish", EDITION, "--state", states[0], "--out", tmp_path)
+    assert code == 2 and err == "SOURCE_DATE_EPOCH is 'tomorrow'; set it to whole seconds since 1970, or unset it"
+
+
+@pytest.fixture(scope="module")
+def release(states, tmp_path_factory):
+    out = tmp_path_factory.mktemp("made-again")
+    return publish_edition(Store(states[0], EDITION), ReleaseStore(out, EDITION)).folder
+
+
+def table(name: str, statement: str) -> Callable[[Path], None]:
+    """Changes a table of a release by an SQL *statement* on ``t``."""
+
+    def changed(folder: Path) -> None:
+        file = folder / "tables" / f"{name}.parquet"
+        with duckdb.connect() as run:
+            run.execute(f"create table t as from '{file}'")
+            run.execute(statement)
+            run.execute(f"copy t to '{file}'")
+
+    return changed
+
+
+def text(name: str, old: str, new: str) -> Callable[[Path], None]:
+    """Changes a text file of a release."""
+
+    def changed(folder: Path) -> None:
+        before = (folder / name).read_text()
+        assert old in before
+        (folder / name).write_text(before.replace(old, new, 1))
+
+    return changed
+
+
+def edited(folder: Path, target: Path, change: Callable[[Path], None], **about: object) -> Path:
+    """The release in *folder* as somebody else would pass it on: changed, and sealed anew."""
+    shutil.copytree(folder, target)
+    for path in target.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    change(target)
+    old = json.loads((target / manifest.NAME).read_text())
+    for name in DATED:
+        (target / name).unlink()
+    manifest.seal(target, {name: value for name, value in old.items() if name not in ("format", "files")} | about)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (table("scores", "update t set value = value + 1 where paper_id = 's01' and candidate_id = 'human'"), r"gem\w* of human, paper s01, reference s01-r\d is \S+, not \S+,"),
+        (table("spans", "update t set total = total - 1"), "the log-probabilities of .* are others"),
+        (table("spans", "delete from t"), "the log-probabilities of .* are others"),
+        (table("rank_statistics", "update t set rank_low = rank_low + 1 where candidate_id = 'human'"), "rank_low of .*, human in tables/rank_statistics.parquet is"),
+        (table("rank_statistics", "delete from t where candidate_id = 'human'"), "the row of .*, human in tables/rank_statistics.parquet is new"),
+        (table("separation", "update t set auc = 0.99"), "auc of .* in tables/separation.parquet is .*, not 0.99,"),
+        (table("differences", "update t set p = p / 2"), "p of .* in tables/differences.parquet"),
+        (table("chance", "update t set above = above * 1.001"), "above of .* in tables/chance.parquet"),
+        (table("lengths", "update t set longest = longest + 1"), "longest of .* in tables/lengths.parquet"),
+        (table("profiles", "update t set at_length = at_length + 1e-6"), "at_length of .* in tables/profiles.parquet"),
+        (table("judgment_kinds", "update t set reviews = reviews + 1"), "tables/judgment_kinds.parquet is another"),
+        (text("index.html", "human", "hunam"), r"index.html is another in line \d+"),
+        (text("papers/s01.html", "</h1>", "!</h1>"), r"papers/s01.html is another in line \d+"),
+        (text("views.sql", "avg(", "sum("), r"views.sql is another in line \d+"),
+        (lambda folder: (folder / "papers" / "more.html").touch(), "papers/more.html is not there"),
+        (lambda folder: (folder / "papers" / "s02.html").unlink(), "papers/s02.html is there"),
+    ],
+)  # fmt: skip
+def test_what_is_not_what_the_release_itself_gives_is_named(release, tmp_path, change, says):
+    folder = edited(release, tmp_path / EDITION, change)
+    with pytest.raises(SourceError, match=f"{says}.* when it is made again") as error:
+        make_again(folder, manifest.verify(folder))
+    assert "\n" not in str(error.value)
+
+
+def test_a_release_is_made_again_from_itself_alone_and_says_what_it_took_as_stated(release, tmp_path):
+    apart = tmp_path / release.name
+    shutil.copytree(release, apart)
+    code, out, _ = call("verify", apart, "--again")
+    assert (
+        code == 0 and "made again from its own pairs, and equal: " in out and "as the release states it: texts, " in out
+    )
+    found = json.loads(call("verify", apart, "--again", "--json")[1])["made_again"]
+    assert (
+        found["scores"] > 500 and found["pages"] > 16 and len(found["statistics"]) == 6 and found["to_the_last_digit"]
+    )
+    assert all(line.startswith("index.html and figures") for line in found["left_out"])
+    assert call("verify", tmp_path, "--again")[0] == 2
+
+
+def test_a_release_without_the_words_of_reviews_says_what_cannot_be_made_of_it(states, tmp_path):
+    state = shutil.copytree(states[0], tmp_path / "state", symlinks=True)
+    for name in ("paper_sources", "review_versions", "licences"):
+        change(state, f"update {name} set licence = 'all rights reserved'")
+    made = publish_edition(Store(state, EDITION), ReleaseStore(tmp_path, EDITION))
+    found = make_again(made.folder, manifest.verify(made.folder))
+    (line,) = (line for line in found["left_out"] if line.startswith("lengths"))
+    assert "the words of" in line and "lengths" not in found["statistics"] and found["scores"]
+    folder = edited(made.folder, tmp_path / "edited", table("profiles", "update t set lines = lines + 1"))
+    with pytest.raises(SourceError, match="lines of .* in tables/profiles.parquet"):
+        make_again(folder, manifest.verify(folder))
+
+
+def test_a_manifest_of_another_form_is_one_line(release, tmp_path):
+    folder = edited(release, tmp_path / EDITION, lambda folder: None, histories="none", errata=[{}])
+    with pytest.raises(SourceError, match="cannot be made again.*use the version that made it") as error:
+        make_again(folder, manifest.verify(folder))
+    assert "\n" not in str(error.value)

@@ -1,0 +1,82 @@
+"""Writers by rule make the same texts under the same name; a changed output needs a new one."""
+
+from __future__ import annotations
+
+import pytest
+
+from gre_bench.changes import addition
+from gre_bench.changes import catalog as changes
+from gre_bench.writing.rules import extractive, judgments, rephrasing, synopsis
+from tests.writing import frozen
+from tests.writing.frozen import COMMAND, CORPUS, corpus, digests, odd_review, problems, recorded
+
+
+def test_no_writer_by_rule_has_changed_under_its_name():
+    assert problems(digests(), recorded()) == []
+
+
+def test_the_odd_reviews_are_of_many_forms_and_most_can_be_judged():
+    odd = [odd_review(seed) for seed in range(frozen.ODD)]
+    assert len(odd) == 300 and len(set(odd)) > 285
+    judged = sum(bool(judgments.judgments_of(text)) for text in odd)
+    assert 200 < judged < 290
+
+
+@pytest.fixture
+def few(monkeypatch) -> dict[str, str]:
+    """Digests of what the writers make of a few texts of the corpus."""
+    few = tuple(items[:12] + items[-12:] for items in corpus())
+    monkeypatch.setattr(frozen, "corpus", lambda: few)
+    return digests()
+
+
+@pytest.mark.parametrize(
+    ("module", "function", "names"),
+    [
+        (judgments, "judgments_of", {judgments.WRITER}),
+        (extractive, "review_of", {"extractive-full-1", "extractive-abstract-1"}),
+        (rephrasing, "rephrased", {*rephrasing.WRITERS.values()}),
+        (synopsis, "assw_of", {synopsis.WRITER}),
+        (addition, "injected", {"injection-1"}),
+    ],
+)
+def test_a_comma_more_is_a_change_of_that_writer_alone(few, monkeypatch, module, function, names):
+    real = getattr(module, function)
+
+    def changed(*given):
+        made = real(*given)
+        return f"{made}," if isinstance(made, str) else ([*made[0], ","], made[1])
+
+    monkeypatch.setattr(module, function, changed)
+    monkeypatch.setitem(changes._RULES, ("injection", "review"), addition.injected)
+    found = digests()
+    assert {name for name in found if found[name] != few[name]} == names
+
+
+KNOWN = {CORPUS: "0", "rule-1": "a", "other-1": "b"}
+
+
+@pytest.mark.parametrize(
+    ("found", "said", "written"),
+    [
+        (KNOWN, None, KNOWN),
+        (KNOWN | {"rule-1": "c"}, "the output of rule-1 has changed: signatures need another name", None),
+        ({CORPUS: "0", "rule-2": "c", "other-1": "b"}, "rule-2 is not recorded", {"rule-2": "c", "other-1": "b"}),
+        ({CORPUS: "0", "rule-2": "c", "other-1": "d"}, "the output of other-1 has changed", None),
+        ({CORPUS: "1", "rule-1": "c", "other-1": "d"}, "the corpus has changed", {"rule-1": "c", "other-1": "d"}),
+    ],
+)
+def test_a_new_name_gets_a_row_and_a_known_name_keeps_its_digest(tmp_path, monkeypatch, found, said, written):
+    monkeypatch.setattr(frozen, "FILE", tmp_path / "frozen.toml")
+    monkeypatch.setattr(frozen, "digests", lambda: KNOWN)
+    frozen.main()
+    monkeypatch.setattr(frozen, "digests", lambda: found)
+    told = problems(found, recorded())
+    assert [line.startswith(said) and COMMAND in line for line in told[:1]] == ([True] if said else [])
+    if written is None:
+        with pytest.raises(SystemExit, match=said):
+            frozen.main()
+        assert recorded() == KNOWN
+    else:
+        frozen.main()
+        assert recorded() == {CORPUS: found[CORPUS], **written} and problems(found, recorded()) == []
