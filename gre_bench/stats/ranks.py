@@ -91,7 +91,7 @@ def rank_intervals(
         raise ValueError("ranks need at least two candidates on at least two papers")
     cells = groups * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
-    sums = np.bincount(cells, weights=scores, minlength=size * number).reshape(size, number)
+    sums = np.bincount(cells, weights=scores, minlength=size * number).astype(np.float64).reshape(size, number)
     # Papers weigh alike, however many references they have.
     sums, counts = _ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
     means = sums.sum(axis=0) / counts.sum(axis=0)

@@ -101,9 +101,8 @@ def train(
     writers = writers or [""] * len(papers)
     if validation is None:
         validation, validation_writers = papers[::6], writers[::6]
-        papers, writers = (
-            [item for index, item in enumerate(items) if index % 6] for items in (list(papers), list(writers))
-        )
+        papers = [paper for index, paper in enumerate(papers) if index % 6]
+        writers = [writer for index, writer in enumerate(writers) if index % 6]
     if len(papers) < 2 or len(validation) < 2:
         counted = f"{len(papers)} and {len(validation)}"
         raise SourceError(f"training needs at least 2 papers and 2 kept aside, got {counted}; give more rows")
