@@ -102,7 +102,7 @@ def test_the_demo_needs_nothing_but_the_installation(installed, engine):
     shutil.rmtree(installed.folder / "state", ignore_errors=True)
     shown = installed.done("demo", *engine)
     assert f"{EDITION} · gem_s_abstract" in shown and "30 of 30 papers" in shown
-    assert "unvalidated: undecided on ICLR-2020" in shown, (
+    assert "validated on ICLR-2023" in shown, (
         "the records of validations come along, and signatures are those of a checkout"
     )
     assert "gre-bench rank REVIEWS.csv --edition SAMPLE-2026 --as NAME" in shown

@@ -54,10 +54,7 @@ class Tab:
         self.send("Page.navigate", url="about:blank")
         self.asked.clear()
         self.send("Page.navigate", url=page.resolve().as_uri())
-        deadline = time.monotonic() + 60
-        while self.ask("location.protocol + document.readyState") != "file:complete":
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        self.until("location.protocol + document.readyState === 'file:complete'")
         self.asked[:] = [url for url in self.asked if url.split("#")[0] != page.resolve().as_uri()]
 
     def ask(self, expression: str) -> Any:
@@ -66,19 +63,22 @@ class Tab:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def arrive(self, page: str) -> None:
-        """Waits until a page with *page* in its path is shown. A question asked while it opens is asked again."""
-        until = time.monotonic() + 60
-        shown = f"document.readyState === 'complete' && location.pathname.includes({json.dumps(page)})"
-        while time.monotonic() < until:
+    def until(self, expression: str) -> None:
+        """Waits until *expression* is true in the page. A question asked while a page opens is asked again."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
             try:
-                if self.ask(shown):
+                if self.ask(expression):
                     return
             except AssertionError as error:
                 if "navigated" not in str(error):
                     raise
-            time.sleep(0.05)
-        raise AssertionError(f"{page} was not opened")
+            time.sleep(0.02)
+        raise AssertionError(f"never true: {expression}")
+
+    def arrive(self, page: str) -> None:
+        """Waits until a page with *page* in its path is shown."""
+        self.until(f"document.readyState === 'complete' && location.pathname.includes({json.dumps(page)})")
 
     def press(self, key: str) -> None:
         """One key, down and up."""

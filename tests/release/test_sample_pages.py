@@ -70,11 +70,11 @@ def test_the_heat_map_spells_the_human_review_where_its_note_states_a_licence(ta
 def test_every_board_offers_itself_as_csv_with_its_own_numbers(tab, release):
     tab.open(release / "index.html")
     links = tab.ask("[...document.querySelectorAll('a[download]')].map(a => [a.download, a.href, a.textContent])")
-    assert [name for name, _, _ in links] == ["gem.csv", "gem_s_abstract.csv", "gem_s_assw.csv", "gem_raw.csv"]
+    assert [name for name, _, _ in links] == ["gem_s_abstract.csv", "gem_s_assw.csv", "gem.csv", "gem_raw.csv"]
     assert len({text for _, _, text in links}) == 4
     rows = list(csv.DictReader(io.StringIO(base64.b64decode(links[0][1].partition(",")[2]).decode())))
     with opened(release) as run:
-        means = dict(run.sql("select candidate, mean from leaderboard where metric = 'gem'").fetchall())
+        means = dict(run.sql("select candidate, mean from leaderboard where metric = 'gem_s_abstract'").fetchall())
     assert {row["candidate"]: float(row["mean"]) for row in rows} == means
 
 
@@ -90,7 +90,7 @@ def test_every_planned_pair_is_counted_by_what_became_of_it(tab, release):
     assert [list(map(int, row[1:])) for row in cells] == [
         [counts.get((metric, state), 0) for state in ("scored", "excluded", "failed", "missing")] for metric in metrics
     ]
-    assert "GEM-raw: 32 excluded, no original review (generic)" in tab.ask(
+    assert "GEM-raw: 60 excluded, no original review (generic)" in tab.ask(
         "document.getElementById('outcomes').textContent"
     )
 
@@ -98,8 +98,8 @@ def test_every_planned_pair_is_counted_by_what_became_of_it(tab, release):
 def test_what_validates_the_boards_is_said_even_where_another_edition_did(tab, release):
     tab.open(release / "index.html")
     said = tab.ask("document.getElementById('validation').textContent")
-    assert "GEM ✗ fail on ICLR-2020: passes 10 of 13 changes" in said
-    assert "GEM-S (abstract) ◇ undecided on ICLR-2020: passes 12 of 13 changes" in said
+    assert "GEM ✗ fail on ICLR-2024: passes 9 of 13 changes" in said
+    assert "GEM-S (abstract) ✓ pass on ICLR-2023: passes 13 of 13 changes" in said
 
 
 def test_words_are_explained_on_hover_and_on_focus_and_escape_hides_it(tab, release):
@@ -115,7 +115,7 @@ def test_words_are_explained_on_hover_and_on_focus_and_escape_hides_it(tab, rele
         "(box => [box.x + box.width / 2, box.y + box.height / 2])(document.querySelector('#table-1 tbody svg').getBoundingClientRect())"
     )
     tab.send("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
-    assert tab.ask(tip).startswith("human: +20.01, 90% interval +13.67 to +26.35 nats")
+    assert tab.ask(tip).startswith("reviewer-thorough: +29.11, 90% interval +23.78 to +34.43 nats")
 
 
 def test_all_of_it_is_reached_by_keyboard_in_the_order_it_is_read_and_focus_is_seen(tab, release):
@@ -179,8 +179,8 @@ def test_without_what_draws_figures_the_page_is_whole_and_says_what_to_install(t
 def test_the_release_says_how_to_cite_it_and_under_which_licences_its_texts_are(tab, release):
     tab.open(release / "index.html")
     said = tab.ask("document.getElementById('data').textContent")
-    assert "16 papers under CC BY 4.0: words are here." in said
-    assert "48 reviews by human under CC BY 4.0: words are here." in said
+    assert "30 papers under CC BY 4.0: words are here." in said
+    assert "90 reviews by human under CC BY 4.0: words are here." in said
     manifest = json.loads((release / "manifest.json").read_text())
     cited = tab.ask("document.querySelector('.cite').textContent")
     assert "@misc{sample-2026-r1," in cited and manifest["snapshots"][0]["digest"][:16] in cited

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -64,20 +63,12 @@ def tab():
         yield tab
 
 
-def until(tab, expression):
-    """Waits until *expression* is true in the page."""
-    deadline = time.monotonic() + 20
-    while not tab.ask(expression):
-        assert time.monotonic() < deadline, expression
-        time.sleep(0.02)
-
-
 def at(tab, page, fragment):
     """Opens *page* at an address, as a link from elsewhere would."""
     tab.open(page)
     tab.send("Page.navigate", url="about:blank")
     tab.send("Page.navigate", url=f"{page.resolve().as_uri()}#{fragment}")
-    until(tab, "location.protocol + document.readyState === 'file:complete'")
+    tab.until("location.protocol + document.readyState === 'file:complete'")
 
 
 def chosen(tab, selector, value):
@@ -142,8 +133,8 @@ def test_every_view_has_an_address_and_back_is_the_view_before(tab, release):
     click(tab, "#board-3 th[data-key=score] button")
     for shown in ("metric=gem_s_assw", ""):
         tab.ask("history.back()")
-        until(tab, f"location.hash.replace('#', '') === {json.dumps(shown)}")
-    until(tab, "!document.getElementById('board-1').hidden")
+        tab.until(f"location.hash.replace('#', '') === {json.dumps(shown)}")
+    tab.until("!document.getElementById('board-1').hidden")
 
 
 def test_a_filter_that_fits_nothing_says_so_and_is_cleared_there(tab, release):
@@ -230,7 +221,7 @@ def test_the_scatter_draws_who_states_the_figure_and_the_frontier_that_none_beat
     assert {line.split(":")[0] for line in told if line.endswith("; on the frontier")} == best
     tab.ask("document.getElementById('points').focus()")
     tab.press("ArrowRight")
-    until(tab, "!document.getElementById('tip').hidden && document.querySelectorAll('#points .at').length === 1")
+    tab.until("!document.getElementById('tip').hidden && document.querySelectorAll('#points .at').length === 1")
 
 
 def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(tab, release):
@@ -266,7 +257,7 @@ def test_a_candidates_page_has_its_card_its_ranks_and_its_best_and_worst_papers(
     order = [names.get(paper, paper) for paper, _ in found]
     assert shown == [*order[:5], *order[::-1][:5]]
     click(tab, "a[href*='one=']")
-    until(tab, "document.readyState === 'complete' && document.getElementById('one')?.value === 'openai/gpt-4o'")
+    tab.until("document.readyState === 'complete' && document.getElementById('one')?.value === 'openai/gpt-4o'")
     assert tab.ask("document.getElementById('other').value") == "human"
 
 
