@@ -33,6 +33,9 @@ from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.rules.writer import RuleTextWriter
 
 SHIPPED = resource("data", "validations")
+EFFECT = ("d", "low", "high", "p", "p_holm", "length_d", "length_low", "length_high", "pairs", "papers")
+"""What a record keeps of the effect of a change: Cohen's d with its 95% interval, the p-value by paper, raw and after
+Holm's correction, d with length held fixed with its interval, and the numbers of pairs and papers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class ValidationRecord:
     - *registers*: what the evaluation LM and the writer were learnt from: name → digest of the register that the papers
       were checked against, or ``unknown``.
     - *left_out*: the number of papers that were left out because one of them was learnt from these.
+    - *effects*: change → its effect, as numbers (`EFFECT`; see `EffectRow`). Records of older versions have none.
     """
 
     signature_id: str
@@ -65,6 +69,7 @@ class ValidationRecord:
     rules: dict[str, Any] = field(default_factory=dict)
     registers: dict[str, str] = field(default_factory=dict)
     left_out: int = 0
+    effects: dict[str, dict[str, float | int | None]] = field(default_factory=dict)
 
 
 def write_validation_record(
@@ -109,6 +114,7 @@ def write_validation_record(
         rules,
         learnt.registers,
         len(learnt.papers),
+        {row["change"]: {name: row.get(name) for name in EFFECT} for row in effects},
     )
     folder = state / "validations" / edition
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,6 +151,11 @@ def validation_record(state: Path, signature_id: str, edition: str | None = None
             record = _read(file)
             by_edition[record.edition] = record
     return _deciding(by_edition.values(), edition)
+
+
+def shipped(edition: str) -> list[ValidationRecord]:
+    """Returns the records that ship for *edition*, one a signature, in the order of their ids."""
+    return [_read(file) for file in sorted((SHIPPED / edition).glob("[!.]*.json"))]
 
 
 def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:

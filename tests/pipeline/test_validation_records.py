@@ -17,7 +17,7 @@ from gre_bench.metrics.signing import signature
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.pipeline.validation_records import validation_record, write_validation_record
+from gre_bench.pipeline.validation_records import EFFECT, validation_record, write_validation_record
 from gre_bench.tasks import steps
 from tests.flows.refreshing import query, use, with_papers_read
 from tests.flows.test_validation import asked
@@ -95,6 +95,16 @@ def test_a_certificate_says_on_how_many_papers_and_by_which_margin_where_it_is_n
     lax = granted(tmp_path, "A-2024", "pass", 1, monkeypatch, margin=5.0)
     assert lax.detail == "passes 1 of 1 changes on 300 papers by margin 5.0"
     assert (lax.rules["margin"], lax.made_by) == (5.0, {"injection": "rule"})
+
+
+def test_a_certificate_holds_the_numbers_of_every_effect_and_one_without_them_is_still_read(tmp_path, monkeypatch):
+    made = granted(tmp_path, "A-2024", "pass", 1, monkeypatch)
+    file = tmp_path / "validations" / "A-2024" / f"{SIGNED.signature_id}.json"
+    kept = json.loads(file.read_text())
+    assert kept["effects"] == made.effects and set(kept["effects"]["injection"]) == set(EFFECT)
+    assert (made.effects["injection"]["d"], made.effects["injection"]["papers"]) == (0.0, 300)
+    file.write_text(json.dumps({name: value for name, value in kept.items() if name not in ("effects", "sha256")}))
+    assert validation_record(tmp_path, SIGNED.signature_id).effects == {}
 
 
 @pytest.mark.parametrize("wrong", ["{", "[]", '{"signature_id": "x"}', "null"])

@@ -12,7 +12,7 @@ from gre_bench.store import Store
 from gre_bench.tasks import steps
 from tests.conftest import ROOT, SHARED
 from tests.release import browser
-from tests.release.test_views_of_a_board import at, until
+from tests.release.test_views_of_a_board import at
 
 MAIN = 6
 """Models of the main group; three more are ranked among themselves."""
@@ -58,9 +58,9 @@ def test_a_reader_finds_the_models_their_group_and_a_candidate(tab, pages):
     assert sum(name.startswith(("openai/", "anthropic/")) for name in seen) == MAIN
     assert sum(name.startswith("quis/") for name in seen) == 3 and "human" in seen
     at(tab, pages / "index.html", "metric=gem_s_abstract&group=quis")
-    until(tab, f"{NAMES}.length === 3")
+    tab.until(f"{NAMES}.length === 3")
     at(tab, pages / "index.html", "metric=gem&one=quis%2Fgpt-4-regenerated&other=human")
-    until(tab, "document.body.textContent.includes('quis/gpt-4-regenerated')")
+    tab.until("document.body.textContent.includes('quis/gpt-4-regenerated')")
     links = tab.ask("[...document.querySelectorAll('a[href^=\"candidates/\"]')].map(link => link.getAttribute('href'))")
     assert len(set(links)) >= MAIN + 3
     tab.open(pages / links[0], 1280, 900)

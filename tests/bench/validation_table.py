@@ -1,0 +1,63 @@
+"""Prints the validation records that ship as one table of Markdown.
+
+    python -m tests.bench.validation_table EVALUATION_LM EDITION [EDITION ...]
+
+Cells are Cohen's d with the verdict on the change. `docs/measurements.md` holds these tables, and a test compares them.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.metrics import recipe_of
+from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, shipped
+
+MARKS = {"pass": "✓", "fail": "✗", "undecided": "?"}
+AT_LENGTH = {"sentence_deletion", "generic"}
+"""Changes that shorten a review, so that length alone may explain a lower score: their d is also shown at length."""
+
+
+def number(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def cell(record: ValidationRecord, change: str) -> str:
+    """Returns d and its verdict, or a dash for a change that was not tried."""
+    d = record.effects.get(change, {}).get("d")
+    return "–" if d is None else f"{number(d)} {MARKS[record.changes[change]]}"
+
+
+def at_length(record: ValidationRecord, change: str) -> str:
+    """Returns d with length held fixed, and its interval."""
+    effect = record.effects.get(change, {})
+    d, low, high = (effect.get(name) for name in ("length_d", "length_low", "length_high"))
+    return "–" if d is None or low is None or high is None else f"{number(d)} ({number(low)}, {number(high)})"
+
+
+def table(lm: str, editions: list[str]) -> str:
+    """Returns the table of all records of the evaluation LM *lm* on *editions*, a column each."""
+    order = {name: place for place, name in enumerate(("gem", "gem_s_abstract", "gem_s_assw", "gem_raw"))}
+    records = [
+        record
+        for edition in editions
+        for record in sorted(shipped(edition), key=lambda one: order.get(str(one.signature["metric"]), 99))
+        if record.signature["evaluation_lm"] == lm and record.effects and record.signature["metric"] in order
+    ]
+    heads = [f"{recipe_of(str(one.signature['metric'])).title}, {one.edition}" for one in records]
+    rows: list[list[Any]] = [["d", *heads], ["---"] * (len(records) + 1)]
+    for change in CHANGES.values():
+        rows.append([change.title, *(cell(record, change.name) for record in records)])
+        if change.name in AT_LENGTH:
+            rows.append(["the same, length held fixed", *(at_length(record, change.name) for record in records)])
+    rows.append(["papers", *(record.papers for record in records)])
+    rows.append(["verdict", *(record.verdict for record in records)])
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(f"{__doc__}\nknown editions: {', '.join(sorted(path.name for path in Path(SHIPPED).glob('*-*')))}")
+    print(table(sys.argv[1], sys.argv[2:]))
