@@ -8,23 +8,26 @@ and must not rise when a review is manipulated. The verdict holds for one metric
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from prefect import flow
 
 from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Signature
-from gre_bench.core.settings import Settings
+from gre_bench.core.settings import Settings, edition_of
 from gre_bench.flows.annual_refresh import outcome_of, prepare, scorable
-from gre_bench.metrics.validation import ChangeResult, change_effects, lengths
+from gre_bench.metrics.validation import ChangeResult, PairKey, change_effects, lengths
 from gre_bench.pipeline.changes import chosen_changes, maker, untried
+from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.endings import ended
-from gre_bench.pipeline.runs.job import Job, recorded
+from gre_bench.pipeline.runs.job import Job, recorded, settings_of
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score, store_separation
@@ -67,63 +70,136 @@ def validate(job: Job, run: Steps) -> dict[str, Any]:
     """
     job = scorable(job)
     job = replace(job, changes=chosen_changes(job.settings))
+    beside = [_of_another_edition(job, key, run) for key in job.settings.validation.together_with]
+    with _scored(job, run) as (store, work, progress):
+        progress.stage("judging")
+        effects = judge(store, job, work, progress.status["run_id"], beside)
+        return conclude(store, job, work, progress, effects, beside)
+
+
+class Beside(NamedTuple):
+    """What another edition adds to a validation: its name, the pairs by metric, and which of its papers were learnt."""
+
+    edition: str
+    scores: dict[str, Scores]
+    papers: int
+    learnt: Learnt
+
+
+class Scores(NamedTuple):
+    """The planned pairs of one metric by candidate, and the words of each pair's candidate text."""
+
+    rows: dict[str, list[Row]]
+    words: dict[PairKey, int]
+
+
+@contextmanager
+def _scored(job: Job, run: Steps) -> Iterator[tuple[Store, Work, Progress]]:
+    """Scores every pair of the job's edition, which stays locked within the block."""
     store, workers = Store(job.state, job.settings.edition.edition), Workers(run, job.settings.run)
     with store.lock("validate", job.wait_s), recorded(store, "validate", job.settings) as progress, workers:
         work = prepare(store, job, workers.steps, progress)
         score(store, job, workers, work, progress)
-        progress.stage("judging")
-        effects = judge(store, job, work, progress.status["run_id"])
-        return conclude(store, job, work, progress, effects)
+        yield store, work, progress
 
 
-def judge(store: Store, job: Job, work: Work, run_id: str) -> list[Row]:
+def _of_another_edition(job: Job, key: str, run: Steps) -> Beside:
+    """Scores what is missing of the validation of the edition *key*, and returns its scores.
+
+    The edition keeps its own papers and sources; everything else is as *job* says. Raises `SettingsError` if the state
+    has no such edition, or if it is the edition of *job*. Raises `SourceError` if some pair could not be tried.
+    """
+    edition, together = edition_of(key), job.settings.edition.edition
+    other = Store(job.state, edition)
+    if edition == together:
+        raise SettingsError(f"validation.together_with: {key} is the edition that is validated; name others only")
+    if not other.read_file.is_file():
+        raise SettingsError(
+            f"validation.together_with: there is no edition {key} under {job.state}; validate it first: "
+            f"gre-bench study validate --edition {key}"
+        )
+    theirs = settings_of(other)
+    settings = job.settings.model_copy(update={"edition": theirs.edition, "sources": theirs.sources})
+    job = scorable(replace(job, settings=settings))
+    with _scored(job, run) as (store, work, progress):
+        metrics = counts(store, work)
+        if unfinished := [row["metric"] for row in metrics if row["missing"]]:
+            raise SourceError(f"edition {key}: pairs of {', '.join(unfinished)} are missing; validate it again")
+        scores = {metric: _scores(store, job, work, metric) for metric in work.signatures}
+        progress.end("done", f"validated together with {together}", metrics)
+        return Beside(store.key, scores, work.papers, work.learnt)
+
+
+def judge(store: Store, job: Job, work: Work, run_id: str, beside: Sequence[Beside] = ()) -> list[Row]:
     """Computes and stores the effect of every change on every metric, and writes validation records.
 
-    Returns one row per metric and change. A pilot's effects are returned but not stored. A metric gets a validation
-    record only after all of its pairs were tried, because the missing pairs may be hard ones.
+    Returns one row per metric and change. A pilot's effects are returned but not stored. Effects of several editions
+    are kept in the record alone, because the tables of one edition hold its own. A metric gets a validation record only
+    after all of its pairs were tried, because the missing pairs may be hard ones.
+
+    *beside*: the scores of other editions, which count as well.
     """
     rows: list[Row] = []
+    learnt = work.learnt.and_of(other.learnt for other in beside)
     whole = work.papers == work.sampled
     missing = {row["signature_id"]: row["missing"] for row in counts(store, work)}
     broken = {row["metric"] for row in reasons_of(store, work) if row["broken"]}
     for metric, signature in work.signatures.items():
         store_separation(store, signature, work.learnt)
-        effects = list(effects_of(store, job, work, metric))
+        scores = [_scores(store, job, work, metric), *(other.scores[metric] for other in beside)]
+        effects = list(effects_of(scores, job, metric, signature.signature_id))
         rows += [row | {"metric": metric} for row in effects]
         if not whole:
             continue
-        store.write(
-            ("clear_effects", {"signature_id": signature.signature_id}),
-            ("put_effects", [row | {"run_id": run_id} for row in effects]),
-        )
+        if not beside:
+            store.write(
+                ("clear_effects", {"signature_id": signature.signature_id}),
+                ("put_effects", [row | {"run_id": run_id} for row in effects]),
+            )
         if missing[signature.signature_id] or metric in broken:
             work.notes.append(f"{metric}: no validation record before every pair is tried")
         elif effects:
-            write_validation_record(
-                job.state, store.key, signature, effects, untried(job.settings), job.settings.validation, work.learnt
-            )
+            name, validation = name_of(store, beside), job.settings.validation
+            write_validation_record(job.state, name, signature, effects, untried(job.settings), validation, learnt)
     store_validation_records(store, job.state, work.signature_ids)
     return rows
 
 
-def effects_of(store: Store, job: Job, work: Work, metric: str) -> Iterator[dict[str, Any]]:
-    """Yields one row per change: its effect on the scores of *metric*, or the reason why it has none.
+def name_of(store: Store, beside: Sequence[Beside]) -> str:
+    """Returns the name of all validated editions, such as ``ICLR-2023+ICLR-2024``."""
+    return "+".join(sorted({store.key, *(other.edition for other in beside)}))
 
-    An effect compares the score of the human review with the score of the changed review. Only pairs that have both
-    scores count.
-    """
+
+def _scores(store: Store, job: Job, work: Work, metric: str) -> Scores:
     signature_id = work.signatures[metric].signature_id
     names = [HUMAN, *job.changes.values()]
-    papers = {pair.paper_id for signed, pair in work.planned if signed == signature_id}
+    planned = [pair for signed, pair in work.planned if signed == signature_id]
+    papers = {pair.paper_id for pair in planned}
     by_candidate: dict[str, list[Row]] = {name: [] for name in names}
     for row in store.rows(CANDIDATE_PAIRS, signature_id=signature_id, candidates=names):
         if row["paper_id"] in papers:
             by_candidate[row["candidate_id"]].append(row)
-    words = lengths(pair.case for signed, pair in work.planned if signed == signature_id and pair.case)
+    return Scores(by_candidate, lengths(pair.case for pair in planned if pair.case))
+
+
+def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: str) -> Iterator[dict[str, Any]]:
+    """Yields one row per change: its effect on the scores of *metric*, or the reason why it has none.
+
+    An effect compares the score of the human review with the score of the changed review. Only pairs that have both
+    scores count. *editions*: the scores of each edition; a paper counts in the first that has it.
+    """
+    rows: dict[str, list[Row]] = {name: [] for name in (HUMAN, *job.changes.values())}
+    words: dict[PairKey, int] = {}
+    counted: set[str] = set()
+    for scores in editions:
+        for name, own in scores.rows.items():
+            rows[name] += [row for row in own if row["paper_id"] not in counted]
+        words = scores.words | words
+        counted |= {row["paper_id"] for own in scores.rows.values() for row in own}
     validation = job.settings.validation
     by_change = change_effects(
-        by_candidate[HUMAN],
-        {change: by_candidate[candidate] for change, candidate in job.changes.items()},
+        rows[HUMAN],
+        {change: rows[candidate] for change, candidate in job.changes.items()},
         words, validation, by_length=not metric.endswith("length"),
     )  # fmt: skip
     for change, effect in by_change.items():
@@ -141,25 +217,30 @@ def as_row(result: ChangeResult) -> dict[str, Any]:
     return asdict(result)
 
 
-def conclude(store: Store, job: Job, work: Work, progress: Progress, effects: list[Row]) -> dict[str, Any]:
-    """Ends the run, and returns its summary: numbers of pairs by state, every effect, the verdict on each metric."""
+def conclude(
+    store: Store, job: Job, work: Work, progress: Progress, effects: list[Row], beside: Sequence[Beside]
+) -> dict[str, Any]:
+    """Ends the run, and returns its summary: numbers of pairs by state, every effect, the verdict on each metric.
+
+    Effects and verdicts are those of all editions together; pairs and reasons are those of the job's edition.
+    """
     store.copy_for_readers()
     metrics, reasons = counts(store, work), reasons_of(store, work)
     outcome, message = outcome_of(metrics, reasons)
     summary = {
-        "edition": store.key,
+        "edition": name_of(store, beside),
         "run_id": progress.status["run_id"],
         "outcome": outcome,
         "message": message,
-        "papers": work.papers,
-        "sampled": work.sampled,
+        "papers": work.papers + sum(other.papers for other in beside),
+        "sampled": work.sampled + sum(other.papers for other in beside),
         "writer": work.writer,
         "metrics": metrics,
         "reasons": reasons,
         "effects": effects,
         "untried": untried(job.settings),
         "verdicts": verdicts_of(work.signatures, effects, untried(job.settings)),
-        "separations": store.rows(SEPARATION, signature_ids=work.signature_ids),
+        "separations": [] if beside else store.rows(SEPARATION, signature_ids=work.signature_ids),
         "notes": work.notes,
     }
     progress.end(outcome, message, metrics)

@@ -391,6 +391,9 @@ class ValidationSettings(_Group, frozen=True):
         default=0, ge=0, le=2**31 - 1, description="seed of random choices in changes, and of the bootstrap"
     )
     resamples: int = Field(default=10_000, ge=200, le=1_000_000, description="resamples of the bootstrap by paper")
+    together_with: tuple[str, ...] = Field(
+        default=(), description="further editions in the state whose pairs count too, such as ICLR-2023"
+    )
     margin: float = Field(
         default=0.1, gt=0, description="a manipulation passes if the 95% interval of its effect size d ends below this"
     )

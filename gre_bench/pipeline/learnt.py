@@ -33,12 +33,12 @@ Item = TypeVar("Item")
 class Learnt:
     """The papers of an edition that its evaluation LM or its writer of judgments was learnt from.
 
-    - *asked*: the number of papers that were compared with the registers.
+    - *compared*: the number of papers that were compared with the registers.
     - *by_role*: role → the register of the LM or rule in that role, and the ids of the papers learnt. A role is absent
       if nothing was learnt in it here: a pretrained model as its makers published it, or a writer without weights.
     """
 
-    asked: int
+    compared: int
     by_role: Mapping[Role, tuple[Register, frozenset[str]]]
 
     @property
@@ -53,6 +53,15 @@ class Learnt:
             *(papers for role, (register, papers) in self.by_role.items() if (role, register.name) in named)
         )
 
+    def and_of(self, others: Iterable[Learnt]) -> Learnt:
+        """Returns these papers and those of *others*, which the same LM and writer were compared with."""
+        count, by_role = self.compared, dict(self.by_role)
+        for other in others:
+            count += other.compared
+            for role, (register, papers) in other.by_role.items():
+                by_role[role] = register, papers | (by_role[role][1] if role in by_role else frozenset())
+        return Learnt(count, by_role)
+
     @property
     def registers(self) -> dict[str, str]:
         """The name of each LM or rule → the digest of its register, or ``unknown``."""
@@ -63,7 +72,7 @@ class Learnt:
         """One line for each that was learnt from papers of the edition, or of which that is unknown."""
         unknown = [register.problem for register, _ in self.by_role.values() if register.problem]
         return unknown + [
-            f"{register.name} was learnt from {len(papers)} of {counted(self.asked, 'paper')}"
+            f"{register.name} was learnt from {len(papers)} of {counted(self.compared, 'paper')}"
             for register, papers in self.by_role.values()
             if papers
         ]

@@ -68,7 +68,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow], 
     for row in signatures:
         for role, name in lms_behind(row).items():
             roles[role, name] = None
-    own = {(role, each.name): (each, len(papers), learnt.asked) for role, (each, papers) in learnt.by_role.items()}
+    own = {(role, each.name): (each, len(papers), learnt.compared) for role, (each, papers) in learnt.by_role.items()}
     base = base_of(job.settings.evaluation_lm)
     rows = []
     for role, name in roles:

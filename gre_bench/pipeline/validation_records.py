@@ -83,7 +83,7 @@ def write_validation_record(
 ) -> ValidationRecord:
     """Writes the validation record of *signature* into the folder *state*, and returns it.
 
-    - *edition*: the validated edition; its earlier record is replaced.
+    - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``; its earlier record is replaced.
     - *effects*: one row per change that was made (`EffectRow`).
     - *untried*: the changes that were not made; each counts as undecided.
     - *learnt*: the papers that were left out because the evaluation LM or the writer was learnt from them.
@@ -159,11 +159,15 @@ def shipped(edition: str) -> list[ValidationRecord]:
 
 
 def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> ValidationRecord | None:
-    """Returns the one of *records*, one an edition, that decides in *edition*; None without records."""
+    """Returns the one of *records*, one an edition, that decides in *edition*; None without records.
+
+    A record of several editions together is the own record of each, and goes before that of a single one.
+    """
 
     def weight(record: ValidationRecord) -> tuple[int, float]:
-        own = record.edition == edition and record.verdict != "undecided"
-        order = -1 if own else ("fail", "pass", "undecided").index(record.verdict)
+        names = record.edition.split("+")
+        own = edition in names and record.verdict != "undecided"
+        order = -len(names) if own else ("fail", "pass", "undecided").index(record.verdict)
         return order, -datetime.fromisoformat(record.validated_at).timestamp()
 
     return min(records, key=weight, default=None)

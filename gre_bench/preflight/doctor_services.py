@@ -100,7 +100,7 @@ def learnt(settings: Settings, state: Path) -> Iterator[Finding]:
     for note in exam.notes:
         yield Finding("learnt from", "warning", note, todo)
     if not exam.notes:
-        papers = f"none of the {counted(exam.asked, 'paper')} here" if exam.asked else "no papers are here yet"
+        papers = f"none of the {counted(exam.compared, 'paper')} here" if exam.compared else "no papers are here yet"
         names = " and ".join(exam.registers) or "nothing was learnt here"
         yield Finding("learnt from", "ok", f"{names}: {papers}")
 

@@ -1,6 +1,6 @@
-"""Prints the validation records that ship as one table of Markdown.
+"""Prints the validation records that ship of one evaluation LM and edition, as a table of Markdown.
 
-    python -m tests.bench.validation_table EVALUATION_LM EDITION [EDITION ...]
+    python -m tests.bench.validation_table EVALUATION_LM EDITION
 
 Cells are Cohen's d with the verdict on the change. `docs/measurements.md` holds these tables, and a test compares them.
 """
@@ -8,7 +8,6 @@ Cells are Cohen's d with the verdict on the change. `docs/measurements.md` holds
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 from gre_bench.changes.catalog import CHANGES
@@ -16,6 +15,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.pipeline.validation_records import SHIPPED, ValidationRecord, shipped
 
 MARKS = {"pass": "✓", "fail": "✗", "undecided": "?"}
+METRICS = ("gem", "gem_s_abstract", "gem_s_assw", "gem_raw")
 AT_LENGTH = {"sentence_deletion", "generic"}
 """Changes that shorten a review, so that length alone may explain a lower score: their d is also shown at length."""
 
@@ -37,27 +37,28 @@ def at_length(record: ValidationRecord, change: str) -> str:
     return "–" if d is None or low is None or high is None else f"{number(d)} ({number(low)}, {number(high)})"
 
 
-def table(lm: str, editions: list[str]) -> str:
-    """Returns the table of all records of the evaluation LM *lm* on *editions*, a column each."""
-    order = {name: place for place, name in enumerate(("gem", "gem_s_abstract", "gem_s_assw", "gem_raw"))}
-    records = [
-        record
-        for edition in editions
-        for record in sorted(shipped(edition), key=lambda one: order.get(str(one.signature["metric"]), 99))
-        if record.signature["evaluation_lm"] == lm and record.effects and record.signature["metric"] in order
-    ]
-    heads = [f"{recipe_of(str(one.signature['metric'])).title}, {one.edition}" for one in records]
-    rows: list[list[Any]] = [["d", *heads], ["---"] * (len(records) + 1)]
+def table(lm: str, edition: str) -> str:
+    """Returns the table of the records of the evaluation LM *lm* on *edition*: a column a metric, a row a change."""
+    by_metric = {
+        record.signature["metric"]: record
+        for record in shipped(edition)
+        if record.signature["evaluation_lm"] == lm and record.effects
+    }
+    records = [by_metric[metric] for metric in METRICS if metric in by_metric]
+    rows: list[list[Any]] = [["d", *(recipe_of(str(one.signature["metric"])).title for one in records)]]
+    rows.append(["---"] * (len(records) + 1))
     for change in CHANGES.values():
-        rows.append([change.title, *(cell(record, change.name) for record in records)])
-        if change.name in AT_LENGTH:
-            rows.append(["the same, length held fixed", *(at_length(record, change.name) for record in records)])
+        cells = [cell(record, change.name) for record in records]
+        if set(cells) != {"–"}:
+            rows.append([change.title, *cells])
+            if change.name in AT_LENGTH:
+                rows.append(["the same, length held fixed", *(at_length(record, change.name) for record in records)])
     rows.append(["papers", *(record.papers for record in records)])
     rows.append(["verdict", *(record.verdict for record in records)])
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(f"{__doc__}\nknown editions: {', '.join(sorted(path.name for path in Path(SHIPPED).glob('*-*')))}")
-    print(table(sys.argv[1], sys.argv[2:]))
+    if len(sys.argv) != 3:
+        sys.exit(f"{__doc__}\nknown editions: {', '.join(sorted(path.name for path in SHIPPED.glob('*-*')))}")
+    print(table(*sys.argv[1:]))
