@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 from prefect import flow
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.learnt_from import read_register, write_register
-from gre_bench.core.pretrained.cache import located
+from gre_bench.core.learnt_from import FILE as REGISTER
+from gre_bench.core.learnt_from import Register, write_register
 from gre_bench.core.records import HUMAN, Judgments, Paper
-from gre_bench.core.settings import BudgetSettings
+from gre_bench.core.settings import BudgetSettings, EvaluationLMSettings
 from gre_bench.ingest.records.evaluation_sets import evaluation_set
 from gre_bench.ingest.records.tables import papers_from, reviews_from
+from gre_bench.lm.catalog import register_of
 from gre_bench.pipeline.intake import row_range
 from gre_bench.pipeline.runs.endings import ended
 from gre_bench.pipeline.runs.studies import bounded
@@ -105,17 +106,18 @@ def tune(
         figures = run.train_cache_ngram(
             _texts(learnt), _texts(kept) if choose else None, out, (_writers(learnt), _writers(kept))
         )
-        _register(out, learnt, kept)
+        unknown = _register(out, learnt, kept)
         return {
             "trained_on": len(learnt),
             "chosen_on": len(kept),
             "held_out": asdict(figures),
             "refused": refused,
+            "unknown": unknown,
         }
 
     training = record.once(out, inputs, work)
     return {"folder": str(out), **{name: training.get(name) for name in ("trained_on", "chosen_on", "held_out")},
-            "refused": training.get("refused", {})}  # fmt: skip
+            "refused": training.get("refused", {}), "unknown": training.get("unknown", [])}  # fmt: skip
 
 
 @flow(name="tune-evaluation-lm", flow_run_name="fine-tune", persist_result=False)
@@ -130,8 +132,11 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
     *run*: the steps, as Prefect tasks (`steps.under_prefect`) or as plain functions (`steps.undecorated`). Raises
     `SettingsError` if a paper is both trained on and held out. Raises `SourceError` for unusable files.
     """
-    learnt, kept, refused = _papers_apart(job.judgments, job.train, job.choose, job.writer, job.never)
     known = {paper.paper_id: paper for paper in papers_from(job.papers, {}).papers} if job.papers else {}
+    abstracts = {paper_id: paper.abstract for paper_id, paper in known.items()}
+    learnt, kept, refused = _papers_apart(
+        job.judgments, job.train, job.choose, job.writer, job.never, abstracts=abstracts
+    )
     if job.papers and not any(paper.paper_id in known and known[paper.paper_id].abstract for paper in learnt):
         rows = ", ".join(job.train)
         raise SourceError(f"{job.papers.name} has no abstract of a paper of rows {rows}; leave it out, or fill it")
@@ -140,13 +145,14 @@ def tune_lm(job: TuningJob, run: Steps) -> dict[str, Any]:
     data = _inputs(job.judgments, job.train, job.choose, job.writer, job.never)
     data["papers"] = _sha256(job.papers) if job.papers else None
     training = run.fine_tune_lm(job.base, learnt, kept, metrics, job.settings, job.out, data)
-    base = read_register(located(job.base, "lm"), job.base.name)
-    _register(job.out, learnt, kept, base.entries or ())
+    base = register_of(EvaluationLMSettings(backend="transformers", folder=job.base))
+    unknown = _register(job.out, learnt, kept, base)
     return {
         "folder": str(job.out),
         "trained_on": len(learnt),
         "kept_aside": len(kept),
         "refused": refused,
+        "unknown": unknown,
         **training,
     }
 
@@ -165,18 +171,25 @@ def _inputs(
 
 
 def _register(
-    folder: Path, learnt: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Iterable[str] = ()
-) -> None:
+    folder: Path, learnt: Sequence[JudgedPaper], kept: Sequence[JudgedPaper], base: Register | None = None
+) -> list[str]:
     """Writes what the model in *folder* was learnt from beside it.
 
-    This includes the papers *kept* aside, on which it was chosen, and the register of its *base*. It also includes what
-    the writers by rule of the judgments were learnt from.
+    This includes the papers *kept* aside, on which it was chosen, and the register of its *base*, which is None for a
+    model as its makers published it. It also includes what the writers by rule of the judgments were learnt from. If
+    any of these is unknown, the model has no register. Returns one line for each that is unknown.
     """
     papers = [*learnt, *kept]
     writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]
-    others = {entry for register in writers if register for entry in register.entries or ()}
+    registers = [register for register in (*writers, base) if register]
+    unknown = [register.problem for register in registers if register.problem]
     with writing(folder):
-        write_register(folder, [paper.texts for paper in papers], others | set(base))
+        if unknown:
+            (folder / REGISTER).unlink(missing_ok=True)
+        else:
+            others = {entry for register in registers for entry in register.entries or ()}
+            write_register(folder, [paper.texts for paper in papers], others)
+    return unknown
 
 
 def _papers_apart(
@@ -186,6 +199,7 @@ def _papers_apart(
     writer: str | None,
     never: Sequence[Path],
     several: bool = False,
+    abstracts: Mapping[str, str | None] | None = None,
 ) -> tuple[list[JudgedPaper], list[JudgedPaper], dict[str, int]]:
     """Returns the papers to train on, those kept aside, and how many of both each evaluation set refused.
 
@@ -193,6 +207,7 @@ def _papers_apart(
     - *choose*: the rows of the first files that are kept aside, one range each.
     - *never*: evaluation sets. A paper of one of them is left out, by its id or by any of its texts.
     - *several*: whether the judgments of a file may be by several writers.
+    - *abstracts*: paper id → abstract, by which evaluation sets know a paper too.
 
     A paper may be in two files with judgments by two writers. Raises `SettingsError` if it is in two files with
     judgments by one writer, or both trained on and kept aside. Raises `SourceError` if fewer than two papers remain to
@@ -208,7 +223,7 @@ def _papers_apart(
     sets, refused = [evaluation_set(file) for file in never], dict[str, int]()
 
     def allowed(papers: list[JudgedPaper]) -> list[JudgedPaper]:
-        texts = [paper.texts for paper in papers]
+        texts = [replace(paper.texts, abstract=(abstracts or {}).get(paper.paper_id)) for paper in papers]
         for barred in sets:
             hit = barred.learnt(texts)
             refused[barred.name] = refused.get(barred.name, 0) + sum(paper.paper_id in hit for paper in papers)

@@ -14,6 +14,7 @@ from gre_bench.core.learnt_from import PaperTexts, read_register, write_register
 from gre_bench.core.resources import resource
 from gre_bench.flows.agree_with_humans import agree
 from gre_bench.flows.annual_refresh import refresh
+from gre_bench.flows import tune_evaluation_lm
 from gre_bench.flows.tune_evaluation_lm import tune
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline import validation_records
@@ -147,3 +148,53 @@ def test_training_writes_its_register_and_refuses_the_papers_of_evaluation_sets(
     bad.write_text('{"title": "nobody"}\n')
     with pytest.raises(SourceError, match="evaluation set bad.jsonl: row 1 names no paper"):
         tune([file], ["0:30"], [], tmp_path / "none", None, steps.undecorated(), [bad])
+
+
+WORDS = ("bounds", "proofs", "tables", "figures", "seeds", "samples", "layers", "tokens", "graphs", "kernels")
+
+
+def judged(file: Path, writer: str, papers: int = 34) -> Path:
+    """A file of judgments by *writer* of three reviews of each of some papers."""
+    rows = [
+        {"row": paper, "paper_id": f"p{paper}", "slot": slot, "writer": writer,
+         "review": f"Review {slot} of {paper}: the {WORDS[paper % 10]} and {WORDS[slot]} are weak.",
+         "judgments": f"The reviewer criticizes the {WORDS[paper % 10]}."}
+        for paper in range(papers) for slot in range(3)
+    ]  # fmt: skip
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
+def test_what_learns_from_an_unknown_writer_or_base_is_unknown_and_says_so(tmp_path):
+    file = judged(tmp_path / "judged.jsonl", "rule-judgments-2")
+    report = tune([file], ["0:30"], ["30:34"], tmp_path / "out", None, steps.undecorated())
+    (said,) = report["unknown"]
+    assert said.startswith("it is unknown what rule-judgments-2 was learnt from")
+    assert "no learnt_from.txt" in read_register(tmp_path / "out", "out").problem
+    assert tune([file], ["0:30"], ["30:34"], tmp_path / "out", None, steps.undecorated()) == report
+    # An adapter whose register is missing, and a model as its makers published it, which needs none.
+    papers = tune_evaluation_lm.judged_papers(judged(file, "by-hand"), "0:3", None)
+    (tmp_path / "out" / learnt_from.FILE).write_text("of an earlier training")
+    for base, unknown in ((learnt_from.Register("base", None, None, "why"), ["why"]), (None, [])):
+        assert tune_evaluation_lm._register(tmp_path / "out", papers, [], base) == unknown
+        assert (tmp_path / "out" / learnt_from.FILE).is_file() is not unknown
+
+
+def test_a_training_refuses_a_paper_whose_abstract_an_evaluation_set_holds_under_another_id(tmp_path, monkeypatch):
+    file, papers, exam = (tmp_path / f"{name}.jsonl" for name in ("judged", "papers", "exam"))
+    judged(file, "by-hand", 4)
+    papers.write_text("".join(json.dumps({"paper_id": f"p{n}", "abstract": f"We study {n}."}) + "\n" for n in range(4)))
+    exam.write_text(json.dumps({"id": "elsewhere", "abstract": "WE  STUDY 1."}) + "\n")
+    seen = []
+
+    def fine_tune(base, learnt, kept, *more):
+        seen.extend(paper.paper_id for paper in learnt)
+        raise SourceError("no training here")
+
+    run = steps.undecorated()
+    monkeypatch.setattr(run, "fine_tune_lm", fine_tune, raising=False)
+    out = tmp_path / "out"
+    job = tune_evaluation_lm.TuningJob(tmp_path / "base", (file,), ("0:4",), out, papers=papers, never=(exam,))
+    with pytest.raises(SourceError, match="no training here"):
+        tune_evaluation_lm.tune_lm(job, run)
+    assert seen == ["p0", "p2", "p3"]

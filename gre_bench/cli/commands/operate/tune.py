@@ -46,7 +46,7 @@ def tune_cache_ngram(
     )
     if as_json:
         return screen.print_json(report)
-    _tell_refused(report)
+    _tell_papers(report)
     trained_on = counted(report["trained_on"], "paper")
     screen.say(f"trained on {trained_on}, written to {report['folder']}; on the papers kept aside:")
     screen.say("  " + ", ".join(f"{name} {value:.4g}" for name, value in report["held_out"].items()))
@@ -123,9 +123,11 @@ def _bar(folder: Path, quiet: bool) -> Iterator[None]:
         yield
 
 
-def _tell_refused(report: dict[str, Any]) -> None:
+def _tell_papers(report: dict[str, Any]) -> None:
     for name, papers in report["refused"].items():
         screen.say(f"left out: {counted(papers, 'paper')} of the evaluation set {name}")
+    for problem in report["unknown"]:
+        screen.say(f"no register of what it was learnt from, as {problem}")
 
 
 def _tell(report: dict[str, Any]) -> None:
@@ -136,7 +138,7 @@ def _tell(report: dict[str, Any]) -> None:
         f"{report['optimiser']}) on {conversations['learnt']} conversations of {report['trained_on']:,} papers in "
         f"{report['steps']} steps"
     )
-    _tell_refused(report)
+    _tell_papers(report)
     for kind, reasons in report["excluded"].items():
         for reason, count in reasons.items():
             screen.say(f"left out ({kind}): {count} {reason}")
