@@ -277,8 +277,8 @@ order by texts, candidate <> 'human', candidate, known desc, licence;
 
 -- name: signatures
 -- one row per signature shown, with the results of its validation and of its separation of papers
-select s.*, w.place, a.auc, a.low as auc_low, a.high as auc_high, a.same, a.other, v.verdict, v.edition as validated_on,
-    v.detail
+select s.*, w.place, a.auc, a.low as auc_low, a.high as auc_high, a.left_out as auc_left_out, a.same, a.other,
+    v.verdict, v.edition as validated_on, v.detail
 from signatures s
 join signatures_shown w using (signature_id)
 left join separation a using (signature_id)

@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 
+from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.release.database import rows
 from gre_bench.release.names import page_of
@@ -42,7 +43,10 @@ def _board(
 ) -> Board:
     auc = signature["auc"]
     tied = {name for row in board_rows if row["tied"] for name in (row["candidate"], row["next_candidate"])}
-    auc_text = f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f})" if auc is not None else ""
+    without = f"; {counted(signature['auc_left_out'], 'learnt paper')} left out" if signature["auc_left_out"] else ""
+    auc_text = (
+        f"{auc:.3f} ({signature['auc_low']:.3f} to {signature['auc_high']:.3f}{without})" if auc is not None else ""
+    )
     return Board(
         metric=signature["metric"],
         title=board_rows[0]["metric_title"] or signature["metric"],

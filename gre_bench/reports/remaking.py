@@ -19,6 +19,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Signature
 from gre_bench.core.settings import Settings
+from gre_bench.core.terminal import counted
 from gre_bench.metrics.logprobs import value
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.ranking import specific_of, store_rank_statistics
@@ -119,6 +120,8 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
             left_out.append(
                 f"lengths, what depends on them, and kinds of judgments: the words of {withheld:,} reviews are not here"
             )
+        if apart := sum(bool(row["left_out"]) for row in table_rows(connection, "separation")):
+            left_out.append(f"{counted(apart, 'AUC')}: learnt papers are left out of them, and which is not here")
         exact = _statistics(connection, about["edition"], signatures, bool(withheld))
         if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
             raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")

@@ -25,6 +25,8 @@ from gre_bench.studies.symmetry import check_symmetry
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, with_papers_read
+from tests.flows.test_agreement import KEY, bring
+from tests.flows.test_agreement import asked as graded_settings
 
 NOTES = ROOT / "tests" / "flows" / "notes_and_pdfs.toml"
 SOURCES = resource("data", "evaluation_lm", "cache-ngram-2")
@@ -79,6 +81,25 @@ def test_a_validation_leaves_out_the_papers_that_were_learnt_by_id_or_by_text_an
     }
     status = query(state, "select status, learnt, papers from exposures where role = 'evaluation_lm'")
     assert status == [("contaminated", 2, 16)]
+
+
+def test_the_auc_of_a_board_leaves_out_the_papers_that_were_learnt(tmp_path, lm):
+    state = with_papers_read(tmp_path / "state")
+    folder = lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)[:3]))
+    summary = refresh(Job(asked(folder), state), steps.undecorated())
+    assert "cache-ngram was learnt from 3 of 16 papers" in summary["notes"]
+    assert query(state, "select distinct left_out, same_pairs from separation") == [(3, 26)]
+
+
+def test_an_agreement_leaves_out_the_papers_that_were_learnt_by_id_or_by_a_graded_text(tmp_path, lm):
+    bring(tmp_path)
+    rows = query(tmp_path, "select paper_id, any_value(text) from reviews group by 1 order by 1", KEY)
+    folder = lm(PaperTexts(rows[0][0]), PaperTexts("elsewhere", None, (rows[1][1].upper(),)))
+    own = graded_settings("evaluation_lm.backend=cache-ngram", f"evaluation_lm.folder={folder}")
+    summary = agree(Job(own, tmp_path), steps.undecorated())
+    assert f"cache-ngram was learnt from 2 of {len(rows)} papers" in summary["notes"]
+    left = {row[0] for row in query(tmp_path, "select distinct paper_id from pairs where state = 'scored'", KEY)}
+    assert left == {name for name, _ in rows[2:]}
 
 
 def test_an_edition_that_was_learnt_as_a_whole_is_refused_by_every_study_of_the_metric(tmp_path, lm):

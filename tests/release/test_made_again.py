@@ -182,6 +182,16 @@ def test_a_release_without_the_words_of_reviews_says_what_cannot_be_made_of_it(s
         make_again(folder, manifest.verify(folder))
 
 
+def test_an_auc_without_learnt_papers_says_so_on_the_page_and_cannot_be_made_again(states, tmp_path):
+    state = shutil.copytree(states[0], tmp_path / "state", symlinks=True)
+    change(state, "update separation set left_out = 2")
+    made = publish_edition(Store(state, EDITION), ReleaseStore(tmp_path, EDITION))
+    assert "; 2 learnt papers left out)" in (made.folder / "index.html").read_text()
+    found = make_again(made.folder, manifest.verify(made.folder))
+    (line,) = (line for line in found["left_out"] if "AUC" in line)
+    assert line.endswith("learnt papers are left out of them, and which is not here")
+
+
 def test_a_manifest_of_another_form_is_one_line(release, tmp_path):
     folder = edited(release, tmp_path / EDITION, lambda folder: None, histories="none", errata=[{}])
     with pytest.raises(SourceError, match="cannot be made again.*use the version that made it") as error:
