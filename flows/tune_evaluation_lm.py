@@ -175,9 +175,9 @@ def _register(
 ) -> list[str]:
     """Writes what the model in *folder* was learnt from beside it.
 
-    This includes the papers *kept* aside, on which it was chosen. It also includes the registers of its *base* and of the
-    writers by rule of the judgments; *base* is None for a model as its makers published it. If any of these is unknown,
-    the model gets no register. Returns one line for each that is unknown.
+    This includes the papers *kept* aside, on which it was chosen. It also includes the registers of its *base* and of
+    the writers by rule of the judgments; *base* is None for a model as its makers published it. If any of these is
+    unknown, the model gets no register. Returns one line for each that is unknown.
     """
     papers = [*learnt, *kept]
     writers = [register_of_writer(name) for name in sorted({name for paper in papers for name in paper.writers})]

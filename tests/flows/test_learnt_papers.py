@@ -12,9 +12,9 @@ from gre_bench.core import learnt_from, settings
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.learnt_from import PaperTexts, read_register, write_register
 from gre_bench.core.resources import resource
+from gre_bench.flows import tune_evaluation_lm
 from gre_bench.flows.agree_with_humans import agree
 from gre_bench.flows.annual_refresh import refresh
-from gre_bench.flows import tune_evaluation_lm
 from gre_bench.flows.tune_evaluation_lm import tune
 from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline import validation_records
@@ -23,6 +23,7 @@ from gre_bench.preflight import doctor_services
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.studies.symmetry import check_symmetry
 from gre_bench.tasks import steps
+from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import query, with_papers_read
 from tests.flows.test_agreement import KEY, bring
@@ -83,9 +84,14 @@ def test_a_validation_leaves_out_the_papers_that_were_learnt_by_id_or_by_text_an
     assert status == [("contaminated", 2, 16)]
 
 
-def test_the_auc_of_a_board_leaves_out_the_papers_that_were_learnt(tmp_path, lm):
+def test_a_dry_run_warns_of_papers_that_were_learnt_and_the_auc_of_the_board_leaves_them_out(tmp_path, lm):
     state = with_papers_read(tmp_path / "state")
     folder = lm(*(PaperTexts(name) for name, _ in ids_and_reviews(state)[:3]))
+    code, said = shown(
+        "refresh", "--settings", NOTES, "--dry-run", "--no-prefect", "--state", state, "--set", "scoring.metrics=['gem']",
+        "--set", f"evaluation_lm.folder={folder}",
+    )  # fmt: skip
+    assert code == 0 and "note: cache-ngram was learnt from 3 of 16 papers" in said
     summary = refresh(Job(asked(folder), state), steps.undecorated())
     assert "cache-ngram was learnt from 3 of 16 papers" in summary["notes"]
     assert query(state, "select distinct left_out, same_pairs from separation") == [(3, 26)]

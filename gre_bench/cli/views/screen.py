@@ -252,6 +252,8 @@ def estimate(plan: Row) -> None:
     say(f"{counted(plan['due'], 'pair')} to score, about {duration(plan['seconds'])} ({plan['basis']})")
     if waiting := sum(row["missing"] for row in plan["metrics"]) - plan["due"]:
         say(f"{counted(waiting, 'pair')} more to score when the texts above are written; their time is not in that")
+    for line in plan["notes"]:
+        say(f"note: {line}")
     for row in plan["verdicts"]:
         say(f"verdict: {row['gate']}")
 
