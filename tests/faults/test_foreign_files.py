@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -117,6 +118,42 @@ def another_type(tables: Path, secret: Path) -> None:
     table = pq.read_table(tables / "scores.parquet")
     place = table.column_names.index("value")
     pq.write_table(table.set_column(place, "value", pa.array(["x"] * len(table))), tables / "scores.parquet")
+
+
+def many_rows(tables: Path, secret: Path) -> None:
+    """50 million rows in 1.4 MB."""
+    many = pa.DictionaryArray.from_arrays(pa.nulls(50_000_000, pa.int8()).fill_null(0), pa.array(["x"]))
+    pq.write_table(pa.table(dict.fromkeys(("candidate_id", "kind"), many)), tables / "candidates.parquet")
+
+
+def long_texts(tables: Path, secret: Path) -> None:
+    """100 GB of text in 100 kB: one text of a megabyte, 100,000 times."""
+    many = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int8()), pa.array(["x" * 10**6]))
+    pq.write_table(pa.table({"candidate_id": many, "kind": many}), tables / "candidates.parquet")
+
+
+def long_lists(tables: Path, secret: Path) -> None:
+    """100 million values in a few kB."""
+    lists = pa.array([[0] * 10_000_000] * 10, pa.list_(pa.int32()))
+    pq.write_table(pa.table({"token_ids": lists}), tables / "spans.parquet", compression="zstd")
+
+
+@pytest.mark.parametrize("planting", [many_rows, long_texts, long_lists])
+def test_a_foreign_release_that_unpacks_to_a_multiple_of_its_size_is_refused_before_it_is_read(own, trial, planting):
+    folder = own / "releases" / f"{OTHER}-r1"
+    (own / "releases" / f"{OTHER}.log.jsonl").unlink()
+    planting(folder / "tables", own)
+    sealed(folder)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for asked in (
+        ("publish", EDITION, "--again", "--state", own),
+        ("compare", f"{EDITION}-r1", f"{OTHER}-r1", "--state", own),
+        ("verify", folder, "--again"),
+    ):
+        code, out, err = said(*asked)
+        assert (code, out, err.count("\n")) == (2, "", 1) and "its tables unpack to more than 200 times" in err, err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10**6
+    trial(f"foreign release: {planting.__name__.replace('_', ' ')}", "one line, before a row is read", 3)
 
 
 @pytest.mark.parametrize("planting", [a_view, a_database, a_link, a_text, other_columns, another_type])

@@ -81,6 +81,7 @@ EXPLODING = {
     "settings: a models file that is a device": (lambda d: ["refresh", "--no-prefect", "--set", "writing.models=/dev/zero", "--set", "writing.candidates=['x']"], "/dev/zero is no regular file"),
     "study settings that are a device": (lambda d: ["study", "examiners", "compare", "--settings", "/dev/zero"], "/dev/zero is no regular file"),
     "reviews: a device": (lambda d: [*REVIEWS, "/dev/zero", *PLAIN], "/dev/zero"),
+    "texts: a folder of 12 GB that takes no disk": (lambda d: [*REVIEWS, sparse(d / "in", 200, 60 * 2**20), *PLAIN], "inputs.memory"),
     "PDFs: a folder of a link and a pipe": (lambda d: ["import", "notes", notes(d / "n.jsonl"), "--pdfs", linked(d / "in", ".pdf")], "s1.pdf: it is a link; s2.pdf: it is no regular file"),
 }  # fmt: skip
 """Fault → (a command on a file made in a folder, what its one line says). Each took the machine, or never ended."""
@@ -123,6 +124,14 @@ def texts(folder: Path, *names: str) -> Path:
     folder.mkdir()
     for name in names:
         (folder / name).write_text("A review.")
+    return folder
+
+
+def sparse(folder: Path, files: int, size: int) -> Path:
+    folder.mkdir()
+    for number in range(files):
+        with (folder / f"s{number}.txt").open("wb") as file:
+            file.truncate(size)
     return folder
 
 
