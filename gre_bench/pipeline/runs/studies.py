@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.settings import BudgetSettings, load_over
+from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import put
 from gre_bench.pipeline.runs.job import ending
 from gre_bench.pipeline.runs.spending import TICK_S, RunClock, balance, check
@@ -132,7 +134,7 @@ def _alive(pid: object) -> bool:
 def _read(file: Path) -> dict[str, Any]:
     """Returns the content of the status file *file*; empty if the file is damaged."""
     try:
-        status = json.loads(file.read_bytes())
-    except (OSError, ValueError):
+        status = load_json(read_bytes(file))
+    except (OSError, ValueError, SourceError):
         return {}
     return status if isinstance(status, dict) else {}
