@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from gre_bench.core.errors import SettingsError, SourceError
-from gre_bench.core.incoming import read_bytes
+from gre_bench.core.incoming import read_bytes, regular
 from gre_bench.core.resources import resource
 
 FILE = "learnt_from.txt"
@@ -144,7 +144,7 @@ def _artefact(folder: Path) -> str:
     """Returns the digest of the weights in *folder*: of their files' names and contents."""
     whole = hashlib.sha256()
     for file in _weights(folder):
-        with file.open("rb") as stream:
+        with regular(file) as stream:
             whole.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
     return whole.hexdigest()[:16]
 

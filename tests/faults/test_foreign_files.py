@@ -448,6 +448,12 @@ def test_a_log_of_another_shape_is_one_line(own, trial, line):
     trial("foreign release: a log of another shape", "one line that names its line", 2)
 
 
+def test_a_folder_for_releases_whose_name_is_not_utf_8_is_refused_in_one_line(own, trial):
+    code, _, err = said("publish", EDITION, "--out", own / "\udcff", "--state", own)
+    assert code == 2 and err.count("\n") == 1 and "is not UTF-8; rename it" in err
+    trial("releases: a folder whose name is not UTF-8", "one line")
+
+
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_what_lies_where_a_release_is_built_is_removed_and_a_link_is_not_followed(own, trial, kind):
     (own.parent / "kept").mkdir()
