@@ -238,6 +238,24 @@ def test_a_status_of_another_shape_is_one_line(own, trial, shape):
     trial("foreign edition: a status of another shape", "one line; the overview says fault", 3)
 
 
+STUDIES = STATUSES | {
+    "a state in a list": '{"state": ["running"], "message": {"x": 1}, "budget": "x", "pid": [1]}',
+    "a budget without end": '{"state": "done", "message": "", "budget": {"usd": 1e400}}',
+    "a number of 5,000 digits": '{"state": "running", "pid": %s}' % ("9" * 5_000),
+}
+
+
+@pytest.mark.parametrize("shape", STUDIES)
+def test_a_study_whose_status_has_another_shape_is_shown_all_the_same(own, trial, shape):
+    folder = own / "studies" / "guidelines" / "x"
+    folder.mkdir(parents=True)
+    (folder / "status.json").write_text(STUDIES[shape])
+    for more in ((), ("--json",)):
+        code, out, err = said("status", *more, "--state", own)
+        assert (code, err) == (0, "") and "studies/guidelines/x" in out, (more, err)
+    trial("a study's status of another shape", "its state is unknown; other rows are shown", 2)
+
+
 @contextmanager
 def viewed(state: Path):
     """A function that asks the server of *state* for a path: (status, headers, body)."""
