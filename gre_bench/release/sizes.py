@@ -11,7 +11,7 @@ import duckdb
 
 from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import EXPANSION, FREE
-from gre_bench.store import connect, quoted, statement
+from gre_bench.store import connect, statement
 
 VALUE = 8
 """Bytes that a value takes at least, the characters of a text not counted."""
@@ -57,11 +57,11 @@ def _check(folder: Path, files: tuple[tuple[Path, int, int], ...]) -> None:
 
 def _characters(connection: duckdb.DuckDBPyConnection, folder: Path, path: Path) -> int:
     """Returns the bytes of all texts in the table *path*; raises `SourceError` for a type that no release has."""
-    table, sums = f"read_parquet({quoted(path)})", []
-    for name, kind in ((row[0], row[1]) for row in connection.execute(f"describe from {table}").fetchall()):
+    table, sums = connection.read_parquet(str(path)), []
+    for name, kind in zip(table.columns, map(str, table.types), strict=True):
         column = '"' + name.replace('"', '""') + '"'
         if kind in _CHARACTERS:
             sums.append(_CHARACTERS[kind].format(column))
         elif not _FIXED.fullmatch(kind):
             raise SourceError(f"{folder}: {path.name} has a column of a type that no release has; get it again")
-    return int(connection.execute(f"select {' + '.join(sums)} from {table}").fetchall()[0][0]) if sums else 0
+    return int(table.aggregate(" + ".join(sums)).fetchall()[0][0]) if sums else 0
