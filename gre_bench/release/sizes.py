@@ -13,8 +13,8 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.incoming import EXPANSION, FREE
 from gre_bench.store import connect, statement
 
-VALUE = 8
-"""Bytes that a value takes at least, the characters of a text not counted."""
+VALUE = 40
+"""Bytes that a value takes once it is fetched, the characters of a text not counted."""
 _FIXED = re.compile(
     r"(?:BOOLEAN|U?(?:TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\)|DATE|"
     r"TIMESTAMP(?: WITH TIME ZONE|_NS|_MS|_S)?)(?:\[\])?"
