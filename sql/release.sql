@@ -9,6 +9,13 @@ from duckdb_tables()
 where database_name = current_database() and not temporary
 order by table_name;
 
+-- name: unpacked
+-- one row: how many values the Parquet files hold, and the bytes of their pages when unpacked
+select
+    sum(greatest(num_values, row_group_num_rows)) as value_count,
+    sum(total_uncompressed_size) as page_bytes
+from parquet_metadata($files);
+
 -- name: paper_licences
 -- one row per paper: the licence of its texts, by its note and by its import; two that differ are both told; null: unknown
 create temp table paper_licences as

@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import read_bytes, regular
 from gre_bench.core.resources import resource
 
 FILE = "learnt_from.txt"
@@ -113,7 +114,7 @@ def named_registers(names: Iterable[str]) -> list[Register]:
 @lru_cache(maxsize=16)
 def _read(folder: Path, name: str, _: object) -> Register:
     try:
-        lines = (folder / FILE).read_text(encoding="utf-8").splitlines()
+        lines = read_bytes(folder / FILE).decode().splitlines()
         by_kind: Mapping[str, set[str]] = {"artefact": set(), "register": set()}
         for line in lines:
             if match := _LINE.fullmatch(line):
@@ -125,7 +126,7 @@ def _read(folder: Path, name: str, _: object) -> Register:
             raise ValueError
         if by_kind["artefact"] != {_artefact(folder)}:
             return _unknown(name, f"its {FILE} is that of other weights")
-    except (OSError, ValueError):
+    except (OSError, ValueError, SourceError):
         return _unknown(name, f"its {FILE} is damaged: restore it")
     kept = frozenset(line for line in entries if not line.startswith("artefact "))
     return Register(name, kept, next(iter(by_kind["register"])))
@@ -143,7 +144,7 @@ def _artefact(folder: Path) -> str:
     """Returns the digest of the weights in *folder*: of their files' names and contents."""
     whole = hashlib.sha256()
     for file in _weights(folder):
-        with file.open("rb") as stream:
+        with regular(file) as stream:
             whole.update(file.name.encode() + hashlib.file_digest(stream, "sha256").digest())
     return whole.hexdigest()[:16]
 

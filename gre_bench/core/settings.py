@@ -43,7 +43,7 @@ LICENCE = r"[!-+\--~](?:[ -+\--~]{0,98}[!-+\--~])?"
 """The form of a licence's name: up to 100 printable ASCII characters without a comma."""
 
 
-class _Group(BaseModel, frozen=True, extra="forbid"):
+class _Group(BaseModel, frozen=True, extra="forbid", allow_inf_nan=False):
     pass
 
 

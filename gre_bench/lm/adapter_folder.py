@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gre_bench.core.errors import LMError
+from gre_bench.core.errors import LMError, SourceError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.pretrained.cache import located, placed
+from gre_bench.core.strict import load_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -54,9 +55,9 @@ def read_adapter(folder: Path) -> Adapter | None:
     if not (folder / CONFIG).is_file():
         return None
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = load_json(read_bytes(folder / CONFIG))
         named, kind = config[BASE], config["peft_type"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, SourceError) as error:
         raise LMError(f"evaluation LM {folder}: {CONFIG} cannot be read: {error!r}") from None
     if kind != "LORA" or config.get("megatron_config"):
         raise LMError(f"evaluation LM {folder}: the adapter's kind is {kind}; only plain LoRA adapters are supported")
@@ -103,6 +104,6 @@ def _digest_at_training(folder: Path) -> str | None:
     if not path.is_file():
         return None
     try:
-        return json.loads(path.read_text(encoding="utf-8"))["base"]["digest"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return load_json(read_bytes(path))["base"]["digest"]
+    except (OSError, ValueError, KeyError, TypeError, SourceError) as error:
         raise LMError(f"evaluation LM {folder}: its training record {RECORD} cannot be read: {error!r}") from None

@@ -19,11 +19,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import StoreError
+from gre_bench.core.errors import SourceError, StoreError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Signature, digest
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings, ValidationSettings
+from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
 from gre_bench.metrics.signing import signed_writer
 from gre_bench.pipeline.learnt import Learnt
@@ -248,7 +250,7 @@ def _names(settings: Settings, metric: str) -> tuple[str | None, str | None]:
 
 def _read(file: Path) -> ValidationRecord:
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = load_json(read_bytes(file))
         if content.pop("sha256", digest(content)) != digest(content):
             raise ValueError(f"{file} is not as it was written")
         record = ValidationRecord(**content)
@@ -256,7 +258,7 @@ def _read(file: Path) -> ValidationRecord:
         if record.verdict not in ("pass", "fail", "undecided") or record.signature_id != file.stem:
             raise ValueError(f"{file} is none")
         return record
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, SourceError):
         raise StoreError(f"{file} is damaged; remove it, or validate again: gre-bench study validate") from None
 
 

@@ -18,6 +18,7 @@ import duckdb
 
 from gre_bench.core.errors import GreBenchError, SourceError, StoreError
 from gre_bench.core.judgments import OPENINGS
+from gre_bench.release.sizes import check_unpacked
 from gre_bench.store import NEW_FILE, TABLES, VIEWS, connect, lacks, of_statement, quoted, statement
 
 WHOLE = (
@@ -183,11 +184,16 @@ def _unusable(file: str, error: duckdb.Error, what: str) -> GreBenchError:
 
 
 def _make_views(connection: duckdb.DuckDBPyConnection, source: Path) -> None:
-    """Makes the views of a release on its Parquet files, which lie in the folder *source*."""
-    for table in (*WHOLE, *REDACTED, *ADDED):
-        file = source / FOLDER / f"{table}.parquet"
+    """Makes the views of a release on its Parquet files, which lie in the folder *source*.
+
+    Raises `SourceError` if a file is missing, or if they unpack to too much.
+    """
+    files = {table: source / FOLDER / f"{table}.parquet" for table in (*WHOLE, *REDACTED, *ADDED)}
+    for table, file in files.items():
         if not file.is_file() or file.is_symlink():
             raise SourceError(f"{source} has no {FOLDER}/{table}.parquet; get it again from where it came")
+    check_unpacked(source, list(files.values()))
+    for table, file in files.items():
         connection.execute(f"create view {table} as from read_parquet({quoted(file)})")
     for view in VIEWS:
         connection.execute(statement("views", view))

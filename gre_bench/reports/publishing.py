@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,17 +114,25 @@ def additions(store: Store, settings: Settings, signatures: Sequence[SignatureRo
 
     The boards of validated metrics come first.
     """
-    places = {name: position for position, name in enumerate(METRICS)}
     ids = [row["signature_id"] for row in signatures]
     passed = {row["signature_id"] for row in store.read(VALIDATIONS, signature_ids=ids) if row["verdict"] == "pass"}
+    named = models.load(settings.writing.models)
+    known = [_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)]
+    return replace(of_program(signatures, passed), models=known)
+
+
+def of_program(signatures: Sequence[SignatureRow], passed: Collection[str]) -> Additions:
+    """Returns the tables of `additions` that need no store; they have no models.
+
+    *passed*: ids of the signatures whose metric passed validation.
+    """
+    places = {name: position for position, name in enumerate(METRICS)}
     shown = sorted(signatures, key=lambda row: (row["signature_id"] not in passed,
                                                 places.get(row["metric"], len(places)), row["metric"]))  # fmt: skip
-    named = models.load(settings.writing.models)
     return Additions(
         metrics=[{"metric": item.name, "title": item.title, "unit": item.unit,
                   "place": places.get(item.name, len(places))}
                  for item in map(recipe_of, dict.fromkeys([*METRICS, *(row["metric"] for row in shown)]))],
-        models=[_model(row["model"], entry_of(row["model"], named)) for row in store.read(CANDIDATE_MODELS)],
         changes=[{"change": item.name, "title": item.title, "family": item.family} for item in CHANGES.values()],
         shown=[{"signature_id": row["signature_id"], "place": position, "lm_id": lm_id(row)}
                for position, row in enumerate(shown)],

@@ -29,7 +29,8 @@ from gre_bench.release.database import FOLDER, VIEWS_FILE, judgment_kinds, opene
 from gre_bench.release.manifest import plain
 from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.site import PAGE
-from gre_bench.reports.publishing import claim_rows, lm_id
+from gre_bench.reports.publishing import claim_rows, lm_id, of_program
+from gre_bench.stats import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns
 from gre_bench.store.queries.plan import SignatureRow
 
@@ -52,7 +53,15 @@ STATED = (
     "texts, log-probabilities, plan and sample",
     "what is known of models: prices, cutoffs, registers of what they learnt",
     "validations, effects of changes, and agreement with grades",
+    "other years, and errata of earlier releases",
 )
+OF_PROGRAM = {
+    "student_t": ("df",),
+    "metrics": ("metric",),
+    "changes": ("change",),
+    "signatures_shown": ("signature_id",),
+}
+"""The tables that hold only what this program knows, with their keys."""
 
 
 class _Tables(Store):
@@ -126,6 +135,7 @@ def _made_again(folder: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         if not withheld and judgment_kinds(connection) != table_rows(connection, "judgment_kinds"):
             raise _Unlike(f"{FOLDER}/judgment_kinds.parquet is another")
         store = _Tables(about["edition"], connection)
+        exact &= _of_program(connection, shown)
         if about.get("claims") != plain({"claims": claim_rows(store, about["signatures"])})["claims"]:
             raise _Unlike("claims of its manifest.json are others")
     pages, figures, without = _pages(folder, about)
@@ -183,6 +193,20 @@ def _statistics(connection: Any, edition: str, signatures: Sequence[SignatureRow
     return exact
 
 
+def _of_program(connection: Any, shown: Sequence[SignatureRow]) -> bool:
+    """Makes the tables `OF_PROGRAM` for the boards *shown*, and returns whether they are equal to the last digit."""
+    validations = table_rows(connection, "validations")
+    added = of_program(shown, {row["signature_id"] for row in validations if row["verdict"] == "pass"})
+    made: dict[str, Sequence[Row]] = {
+        "student_t": student_quantiles(), "metrics": added.metrics, "changes": added.changes,
+        "signatures_shown": added.shown,
+    }  # fmt: skip
+    metrics = {row["signature_id"]: row["metric"] for row in shown}
+    return all(
+        [_same(name, key, table_rows(connection, name), made[name], set(), metrics) for name, key in OF_PROGRAM.items()]
+    )
+
+
 def _same(
     table: str, key: Sequence[str], stated: Sequence[Row], made: Sequence[Row], skipped: set[str],
     metrics: Mapping[str, str],
@@ -195,7 +219,7 @@ def _same(
     rows = [{tuple(row[name] for name in key): row for row in side} for side in (stated, made)]
     exact = True
     for place in sorted({*rows[0], *rows[1]}):
-        names = ", ".join(metrics.get(name, name) for name in place)
+        names = ", ".join(str(metrics.get(name, name)) for name in place)
         if any(place not in side for side in rows):
             raise _Unlike(f"the row of {names} in {FOLDER}/{table}.parquet is {'new' if place in rows[1] else 'gone'}")
         stated_row, made_row = (side[place] for side in rows)

@@ -143,7 +143,7 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
 
 
 @cache
-def student_quantiles(most: int) -> list[dict[str, float | int]]:
+def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
     """Returns a table of Student's t with one row for each number of degrees of freedom from 1 to *most*.
 
     - *df*: the degrees of freedom.

@@ -15,6 +15,7 @@ from pathlib import Path
 import duckdb
 
 from gre_bench.core.errors import MEND, NO_MEMORY, OF_THE_MACHINE
+from gre_bench.core.incoming import check_name
 from gre_bench.store.files import FULL
 from gre_bench.store.schema import VIEWS
 from gre_bench.store.statements import statement
@@ -44,8 +45,10 @@ def connect(
     - *config*, *settings*: DuckDB's settings, made before and after *file* is open.
     - *folders*: folders whose files statements may read and write, such as Parquet files.
 
-    Raises `duckdb.Error` if a file cannot be opened.
+    Raises `duckdb.Error` if a file cannot be opened. Raises `SourceError` if a path is not UTF-8.
     """
+    for path in filter(None, (file, *(attached or {}).values(), *folders)):
+        check_name(path)
     spill = {} if file else {"temp_directory": str(Path(tempfile.gettempdir()) / f"gre-bench-spill-{os.getpid()}")}
     connection = duckdb.connect(str(file or ":memory:"), config={**spill, **_CLOSED, **(config or {})})
     try:

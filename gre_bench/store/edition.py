@@ -111,7 +111,7 @@ class Store:
             schema.define(run)
             made = {"schema_version": schema.SCHEMA_VERSION, "edition": self.key, "created_at": now()}
             run.execute(statement("queries", "start_meta"), made)
-            run.execute(statement("queries", "add_student_t"), columns(student_quantiles(1000)))
+            run.execute(statement("queries", "add_student_t"), columns(student_quantiles()))
         with putting(self.key, self.file, beside):
             os.replace(beside, self.file)
 

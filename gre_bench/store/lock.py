@@ -74,5 +74,5 @@ def _holder(file: Path) -> str:
     try:
         holder = json.loads(file.read_text())
         return f"process {holder['pid']} on {holder['host']} ({holder['command']}, since {holder['since'][:19]} UTC)"
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"

@@ -11,7 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import LockedError, SettingsError
+from gre_bench.core.errors import LockedError, SettingsError, SourceError
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.strict import load_json
 from gre_bench.tuning import checkpoint, history
 from gre_bench.tuning.checkpoint import writing
 
@@ -94,8 +96,8 @@ def read(folder: Path) -> dict[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        tree = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        tree = load_json(read_bytes(path))
+    except (OSError, ValueError, SourceError) as error:
         raise SettingsError(f"{path} cannot be read: {error}; choose another folder") from None
     if not isinstance(tree, dict):
         raise SettingsError(f"{path} is no training record; choose another folder")

@@ -132,5 +132,5 @@ def _read(content: bytes) -> dict[str, float]:
     """
     try:
         return {name: float(json.loads(content)[name]) for name in _WHOLE}
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return dict(_WHOLE)

@@ -156,7 +156,7 @@ class SpendLog:
             for line in filter(None, lines.split(b"\n")):
                 try:
                     _count(self._known, _checked(json.loads(line)))
-                except (ValueError, KeyError, TypeError, AttributeError):
+                except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     self.damaged += 1
 
     @contextmanager

@@ -21,6 +21,7 @@ from gre_bench.lm.ngram.cache_ngram import CacheNgram
 from gre_bench.pipeline import scoring, validation_records
 from gre_bench.pipeline.runs import spending
 from gre_bench.pipeline.runs.job import Job
+from gre_bench.pipeline.runs.unchanged import unchanged
 from gre_bench.release import manifest
 from gre_bench.store import TABLES, Store
 from gre_bench.tasks import steps
@@ -291,6 +292,23 @@ def test_a_damaged_status_is_one_line_or_unchanged_and_the_next_run_makes_it_ane
     )
     assert pristine.go_on(tmp_path / "state")["outcome"] == "done"
     assert store.status()["state"] == "done"
+
+
+@pytest.mark.parametrize("text", ["", "5", "[]", "[" * 100_000])
+@pytest.mark.parametrize("name", ["last_refresh.json", "read.sha256"])
+def test_a_note_of_the_last_refresh_of_another_shape_counts_as_none(pristine, tmp_path, trial, name, text):
+    store = Store(pristine.copied(tmp_path / "state"), EDITION)
+    (store.folder / "last_refresh.json").write_text(json.dumps({"copy": "", "inputs": ""}))
+    (store.folder / name).write_text(text)
+    assert unchanged(store, Job(settings.Settings(), tmp_path / "state")) is None
+    trial(f"damaged file: {name}", "the next refresh looks at everything again")
+
+
+def test_a_nest_of_lists_in_the_ledger_is_a_damaged_line(tmp_path, trial):
+    (tmp_path / "spending.jsonl").write_text("[" * 100_000 + "\n")
+    found = SpendLog(tmp_path / "spending.jsonl")
+    assert not found.accounts and found.damaged == 1
+    trial("damaged file: ledger of another shape", "the line is counted as damaged")
 
 
 @pytest.mark.parametrize("count", [1, pytest.param(8, marks=MANY)])

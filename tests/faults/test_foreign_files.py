@@ -7,6 +7,7 @@ import hashlib
 import http.client
 import json
 import os
+import resource
 import shutil
 import subprocess
 import tempfile
@@ -119,6 +120,42 @@ def another_type(tables: Path, secret: Path) -> None:
     pq.write_table(table.set_column(place, "value", pa.array(["x"] * len(table))), tables / "scores.parquet")
 
 
+def many_rows(tables: Path, secret: Path) -> None:
+    """50 million rows in 1.4 MB."""
+    many = pa.DictionaryArray.from_arrays(pa.nulls(50_000_000, pa.int8()).fill_null(0), pa.array(["x"]))
+    pq.write_table(pa.table(dict.fromkeys(("candidate_id", "kind"), many)), tables / "candidates.parquet")
+
+
+def long_texts(tables: Path, secret: Path) -> None:
+    """100 GB of text in 100 kB: one text of a megabyte, 100,000 times."""
+    many = pa.DictionaryArray.from_arrays(pa.array([0] * 100_000, pa.int8()), pa.array(["x" * 10**6]))
+    pq.write_table(pa.table({"candidate_id": many, "kind": many}), tables / "candidates.parquet")
+
+
+def long_lists(tables: Path, secret: Path) -> None:
+    """100 million values in a few kB."""
+    lists = pa.array([[0] * 10_000_000] * 10, pa.list_(pa.int32()))
+    pq.write_table(pa.table({"token_ids": lists}), tables / "spans.parquet", compression="zstd")
+
+
+@pytest.mark.parametrize("planting", [many_rows, long_texts, long_lists])
+def test_a_foreign_release_that_unpacks_to_a_multiple_of_its_size_is_refused_before_it_is_read(own, trial, planting):
+    folder = own / "releases" / f"{OTHER}-r1"
+    (own / "releases" / f"{OTHER}.log.jsonl").unlink()
+    planting(folder / "tables", own)
+    sealed(folder)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for asked in (
+        ("publish", EDITION, "--again", "--state", own),
+        ("compare", f"{EDITION}-r1", f"{OTHER}-r1", "--state", own),
+        ("verify", folder, "--again"),
+    ):
+        code, out, err = said(*asked)
+        assert (code, out, err.count("\n")) == (2, "", 1) and "its tables unpack to more than 200 times" in err, err
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 10**6
+    trial(f"foreign release: {planting.__name__.replace('_', ' ')}", "one line, before a row is read", 3)
+
+
 @pytest.mark.parametrize("planting", [a_view, a_database, a_link, a_text, other_columns, another_type])
 def test_a_foreign_release_runs_nothing_and_reads_no_file(own, trial, planting):
     """It is sealed anew, as its maker would do, and has no log."""
@@ -199,6 +236,24 @@ def test_a_status_of_another_shape_is_one_line(own, trial, shape):
         status, _, body = ask("/status.json")
         assert status == 200 and json.loads(body)[1]["state"] == "fault" and ask("/")[0] == 200
     trial("foreign edition: a status of another shape", "one line; the overview says fault", 3)
+
+
+STUDIES = STATUSES | {
+    "a state in a list": '{"state": ["running"], "message": {"x": 1}, "budget": "x", "pid": [1]}',
+    "a budget without end": '{"state": "done", "message": "", "budget": {"usd": 1e400}}',
+    "a number of 5,000 digits": '{"state": "running", "pid": %s}' % ("9" * 5_000),
+}
+
+
+@pytest.mark.parametrize("shape", STUDIES)
+def test_a_study_whose_status_has_another_shape_is_shown_all_the_same(own, trial, shape):
+    folder = own / "studies" / "guidelines" / "x"
+    folder.mkdir(parents=True)
+    (folder / "status.json").write_text(STUDIES[shape])
+    for more in ((), ("--json",)):
+        code, out, err = said("status", *more, "--state", own)
+        assert (code, err) == (0, "") and "studies/guidelines/x" in out, (more, err)
+    trial("a study's status of another shape", "its state is unknown; other rows are shown", 2)
 
 
 @contextmanager
@@ -409,6 +464,12 @@ def test_a_log_of_another_shape_is_one_line(own, trial, line):
         code, out, err = said(*asked)
         assert (code, out, err.count("\n")) == (2, "", 1) and f"{store.log.path}, line 2: " in err, (asked, err)
     trial("foreign release: a log of another shape", "one line that names its line", 2)
+
+
+def test_a_folder_for_releases_whose_name_is_not_utf_8_is_refused_in_one_line(own, trial):
+    code, _, err = said("publish", EDITION, "--out", own / "\udcff", "--state", own)
+    assert code == 2 and err.count("\n") == 1 and "is not UTF-8; rename it" in err
+    trial("releases: a folder whose name is not UTF-8", "one line")
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from gre_bench.core.errors import LMError
+from gre_bench.core.learnt_from import read_register
+from gre_bench.core.resources import resource as shipped
+from gre_bench.lm.adapter_folder import read_adapter
+from gre_bench.lm.ngram.folder import read_files
 from tests.conftest import ROOT
 from tests.faults.endpoints import said
 from tests.faults.hostile_files import (
@@ -81,6 +87,7 @@ EXPLODING = {
     "settings: a models file that is a device": (lambda d: ["refresh", "--no-prefect", "--set", "writing.models=/dev/zero", "--set", "writing.candidates=['x']"], "/dev/zero is no regular file"),
     "study settings that are a device": (lambda d: ["study", "examiners", "compare", "--settings", "/dev/zero"], "/dev/zero is no regular file"),
     "reviews: a device": (lambda d: [*REVIEWS, "/dev/zero", *PLAIN], "/dev/zero"),
+    "texts: a folder of 12 GB that takes no disk": (lambda d: [*REVIEWS, sparse(d / "in", 200, 60 * 2**20), *PLAIN], "inputs.memory"),
     "PDFs: a folder of a link and a pipe": (lambda d: ["import", "notes", notes(d / "n.jsonl"), "--pdfs", linked(d / "in", ".pdf")], "s1.pdf: it is a link; s2.pdf: it is no regular file"),
 }  # fmt: skip
 """Fault → (a command on a file made in a folder, what its one line says). Each took the machine, or never ended."""
@@ -93,6 +100,7 @@ REFUSED = {
     "notes: content nested 990 deep": (lambda d: ["import", "notes", notes(d / "n.jsonl", content=json_of(500))], "nested more than"),
     "file name that is not UTF-8": (lambda d: [*REVIEWS, rows(d / "\udcff.jsonl", '{"paper_id": "s9", "review": "x"}'), *PLAIN], "not UTF-8"),
     "folder: a file name that is not UTF-8": (lambda d: [*REVIEWS, texts(d / "in", "s1.txt", "\udcff.txt"), *PLAIN], "not UTF-8"),
+    "state folder that is not UTF-8": (lambda d: [*REVIEWS, rows(d / "a.jsonl", '{"paper_id": "s9", "review": "x"}'), *PLAIN, "--new", "--state", d / "\udcff"], "not UTF-8"),
     "--rows of 5,000 digits": (lambda d: [*REVIEWS, "none.csv", "--rows", f"0:{DIGITS}"], "not written as FIRST:END"),
     "--set with 5,000 digits": (lambda d: ["refresh", "--no-prefect", "--set", f"edition.papers={DIGITS}"], "edition.papers"),
     "settings file with 5,000 digits": (lambda d: ["refresh", "--no-prefect", "--settings", rows(d / "s.toml", "[edition]", f"papers = {DIGITS}")], "s.toml"),
@@ -123,6 +131,14 @@ def texts(folder: Path, *names: str) -> Path:
     folder.mkdir()
     for name in names:
         (folder / name).write_text("A review.")
+    return folder
+
+
+def sparse(folder: Path, files: int, size: int) -> Path:
+    folder.mkdir()
+    for number in range(files):
+        with (folder / f"s{number}.txt").open("wb") as file:
+            file.truncate(size)
     return folder
 
 
@@ -157,7 +173,7 @@ def test_what_cannot_be_used_is_one_line_that_names_it(fault, state, tmp_path, t
     make, line = REFUSED[fault]
     arguments = make(tmp_path)
     more = ("--edition", EDITION) if arguments[0] in ("import", "refresh") else ()
-    more += () if "errors" in arguments else ("--state", state)
+    more += () if "errors" in arguments or "--state" in arguments else ("--state", state)
     code, out, err = said(*arguments, *more)
     assert code == 2 and line in out + err, (code, (out + err)[-2000:])
     assert "Traceback" not in out + err and err.count("\n") <= 2 and len(out + err) < 5_000
@@ -185,3 +201,30 @@ def test_links_and_pipes_in_a_folder_are_refused_by_name_and_never_read(kind, st
         assert f"file {name}" in out or (kind == "inspect" and name == "beside"), (name, out)
     assert out.count("is a link") >= 1 and SECRET not in out
     assert SECRET not in said("sql", EDITION, "select text from reviews", "--state", state)[1]
+
+
+MODELS = {
+    "its settings nested 200,000 deep": ("config.json", lambda file: file.write_text(deep("[", "]")), "nested more than"),
+    "its settings are a device": ("config.json", lambda file: file.symlink_to("/dev/zero"), "is no regular file"),
+    "its weights are a device": ("weights.safetensors", lambda file: file.symlink_to("/dev/zero"), "is no regular file"),
+    "an adapter nested 200,000 deep": ("adapter_config.json", lambda file: file.write_text(deep("[", "]")), "nested more than"),
+    "a register beside weights that are a device": ("weights.safetensors", lambda file: file.symlink_to("/dev/zero"), "its learnt_from.txt is damaged"),
+    "a register that is a device": ("learnt_from.txt", lambda file: file.symlink_to("/dev/zero"), "its learnt_from.txt is damaged"),
+}  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("fault", MODELS)
+def test_a_model_folder_from_elsewhere_is_refused_in_one_line(fault, tmp_path, trial):
+    name, change, line = MODELS[fault]
+    folder = shutil.copytree(shipped("data", "evaluation_lm", "cache-ngram-2"), tmp_path / "lm")
+    (folder / name).unlink(missing_ok=True)
+    change(folder / name)
+    if fault.startswith("a register"):
+        told_ = read_register(folder, "lm").problem or ""
+    else:
+        with pytest.raises(LMError) as error:
+            read_adapter(folder) if name.startswith("adapter") else read_files(folder)
+        told_ = str(error.value)
+    assert line in told_ and "\n" not in told_
+    trial(f"hostile model: {fault}", "one line")

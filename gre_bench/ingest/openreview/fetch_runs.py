@@ -29,7 +29,7 @@ def origin_of(run: Path) -> Origin | None:
         line = file.readline()
     try:
         return Origin(**json.loads(line)["asked"]) if line.endswith(b"\n") else None
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -185,7 +185,7 @@ class Journal:
         """Returns the notes of *page* as received; raises `SourceError` if the file is missing or damaged."""
         try:
             return json.loads(gzip.decompress((self.folder / page.file).read_bytes()))
-        except (OSError, EOFError, ValueError):
+        except (OSError, EOFError, ValueError, RecursionError):
             raise SourceError(f"{self.folder / page.file} is damaged; delete {self.folder} and fetch again") from None
 
     def listing(self, invitation: str) -> list[Listed]:
@@ -232,7 +232,7 @@ class Journal:
                     whole += len(line)
         except OSError as error:
             raise SourceError(f"{path} cannot be read: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             problem = f"{path}: line {lines} is damaged and nothing was changed"
             raise SourceError(f"{problem}; restore a copy, or move the folder away to start again") from None
         return whole

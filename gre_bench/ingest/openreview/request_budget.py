@@ -163,7 +163,7 @@ class RequestBudget:
             )
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise SourceError(f"request budget {self.path} is damaged; delete it to start from guesses") from None
 
     def _write(self, allowances: Mapping[str, Allowance]) -> None:

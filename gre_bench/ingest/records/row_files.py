@@ -77,24 +77,29 @@ def read_folder(path: Path, imported: Imported) -> list[tuple[int, Row]]:
 
     The cells are ``paper_id``, the file's name without its ending, and ``review``, the text. Files that start with a
     dot are skipped. Files that are no text are refused, and so are links, which are never followed; the refusals are
-    added to *imported*. Raises `SourceError` if there is no text.
+    added to *imported*. Raises `SourceError` if there is no text, or if all together are beyond a limit of one file.
     """
     files = sorted(file for file in path.iterdir() if not file.name.startswith("."))
     rows: list[tuple[int, Row]] = []
+    meter = Meter(path)
     for number, file in enumerate(files, start=1):
+        meter.tick()
         try:
             check_name(file)
             if (reason := irregular(file)) and reason != "it is a folder":
                 raise RefusedError(reason)
             if file.suffix not in TEXTS or reason:
                 raise RefusedError(f"not a text: expected <paper id>{' or <paper id>'.join(TEXTS)}")
-            rows.append((number, {"paper_id": file.stem, "review": read_bytes(file, LONGEST_ROW).decode("utf-8-sig")}))
+            text = read_bytes(file, LONGEST_ROW).decode("utf-8-sig")
+            rows.append((number, {"paper_id": file.stem, "review": text}))
         except UnicodeDecodeError:
             imported.refusals.append(Refusal(number, f"file {file.name}", "it is not UTF-8"))
         except OSError as error:
             imported.refusals.append(Refusal(number, f"file {file.name}", f"it cannot be read: {error.strerror}"))
         except (RefusedError, SourceError) as reason:
             imported.refusals.append(Refusal(number, f"file {shown(file.name)}", str(reason)))
+        else:
+            meter.take(2 * len(text), 2, 1)  # what is read is kept, and copied once into the edition
     if not rows:
         raise SourceError(f"no text in folder {path.absolute()}: expected <paper id>{' or <paper id>'.join(TEXTS)}")
     return rows

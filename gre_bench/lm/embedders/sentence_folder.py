@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import LMError
+from gre_bench.core.errors import LMError, SourceError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.pretrained.cache import hint
 from gre_bench.core.records import digest
+from gre_bench.core.strict import load_json
 
 MODULES = frozenset(
     ("Transformer", "StaticEmbedding", "Pooling", "WeightedLayerPooling", "Dense", "LayerNorm", "Dropout", "Normalize")
@@ -105,9 +106,9 @@ def _of_torch(config: Any) -> bool:
 
 def _json(folder: Path, path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return load_json(read_bytes(path))
     except FileNotFoundError:
         problem = f"no {path.name}; the folder must be that of a sentence-transformers model"
         raise LMError(f"embedder {folder}: {problem}") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError, SourceError) as error:
         raise LMError(f"embedder {folder}: {path.name} cannot be read: {error}") from None

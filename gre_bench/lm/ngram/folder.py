@@ -15,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.core.errors import LMError
+from gre_bench.core.errors import LMError, SourceError
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.strict import load_json
 from gre_bench.lm.ngram.segmentation import Alphabet, alphabet_of_python
 
 FORMAT = 1
@@ -46,8 +48,8 @@ def read_files(folder: Path) -> NgramFiles:
     from safetensors.numpy import load as load_arrays
 
     try:
-        files = {name: (folder / name).read_bytes() for name in (CONFIG, VOCABULARY, WEIGHTS)}
-        config = json.loads(files[CONFIG])
+        files = {name: read_bytes(folder / name) for name in (CONFIG, VOCABULARY, WEIGHTS)}
+        config = load_json(files[CONFIG])
         if config["format"] != FORMAT:
             raise LMError(
                 f"the evaluation LM in {folder} has format {config['format']!r}, this version reads {FORMAT}: "
@@ -60,13 +62,13 @@ def read_files(folder: Path) -> NgramFiles:
         if alphabet.unicode != unicodedata.unidata_version:
             alphabet = alphabet_of_python()
         digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in files.values())).hexdigest()
-        return NgramFiles(config, json.loads(files[VOCABULARY]), load_arrays(files[WEIGHTS]), alphabet, digest)
+        return NgramFiles(config, load_json(files[VOCABULARY]), load_arrays(files[WEIGHTS]), alphabet, digest)
     except FileNotFoundError as error:
         raise LMError(
             f"no evaluation LM in {folder}: {Path(error.filename).name} is missing; "
             "restore the folder or train one with `gre-bench models tune cache-ngram`"
         ) from error
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError, SourceError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise LMError(
             f"the evaluation LM in {folder} is damaged ({reason}): restore the folder or train it again"

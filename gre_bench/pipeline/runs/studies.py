@@ -15,8 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from gre_bench.core.errors import SettingsError, SourceError, StoreError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.settings import BudgetSettings, load_over
+from gre_bench.core.strict import load_json
 from gre_bench.core.whole_files import put
 from gre_bench.pipeline.runs.job import ending
 from gre_bench.pipeline.runs.spending import TICK_S, RunClock, balance, check
@@ -26,6 +30,15 @@ from gre_bench.writing.spend_log import spend_log_of
 
 STATUS = "status.json"
 SHORTEST_TICK_S = 0.05
+
+
+class _Status(BaseModel, strict=True, extra="ignore"):
+    """What readers of a study's status rely on."""
+
+    state: str = "unknown"
+    message: str = ""
+    pid: int | None = None
+    budget: dict[str, Any] = {}
 
 
 class StudyStatus:
@@ -104,15 +117,15 @@ def study_rows(state: Path) -> list[dict[str, Any]]:
     known = {f"{STUDIES}/{file.parent.parent.name}/{file.parent.name}": _read(file)
              for file in (state / STUDIES).glob(f"*/*/{STATUS}")}  # fmt: skip
     spent = {name for name in spend_log.accounts if name.partition("/")[0] == STUDIES}
-    return [_row(name, known.get(name, {}), state) for name in sorted(spent | known.keys())]
+    return [_row(name, known.get(name, _Status()), state) for name in sorted(spent | known.keys())]
 
 
-def _row(account: str, status: dict[str, Any], state: Path) -> dict[str, Any]:
-    row = {"study": account, "state": status.get("state", "unknown"), "message": status.get("message", "")}
-    if row["state"] == "running" and not _alive(status.get("pid")):
+def _row(account: str, status: _Status, state: Path) -> dict[str, Any]:
+    row = {"study": account, "state": status.state, "message": status.message}
+    if row["state"] == "running" and not _alive(status.pid):
         row |= {"state": "cut short", "message": "give the same command again: it pays only the rest"}
     try:
-        budget = load_over({"budget": status.get("budget", {})}).budget
+        budget = load_over({"budget": status.budget}).budget
     except SettingsError:
         budget = BudgetSettings()
     return row | balance(spend_log_of(state), account, budget)
@@ -129,10 +142,9 @@ def _alive(pid: object) -> bool:
     return True
 
 
-def _read(file: Path) -> dict[str, Any]:
-    """Returns the content of the status file *file*; empty if the file is damaged."""
+def _read(file: Path) -> _Status:
+    """Returns the content of the status file *file*; an unknown state if the file is damaged or of another shape."""
     try:
-        status = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return status if isinstance(status, dict) else {}
+        return _Status.model_validate(load_json(read_bytes(file)))
+    except (OSError, ValueError, SourceError):
+        return _Status(message="its status.json is damaged; the same command makes a new one")

@@ -66,7 +66,7 @@ def unchanged(store: Store, job: Job) -> dict[str, Any] | None:
             "uncovered": store.read(UNCOVERED, signature_ids=ids),
             **{name: last["summary"][name] for name in ("run_id", "papers", "sampled", "writer", "notes")},
         }
-    except (OSError, ValueError, KeyError, TypeError, GreBenchError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError, GreBenchError):
         return None
 
 

@@ -21,7 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import SettingsError, SourceError
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.strict import load_json
 from gre_bench.core.tables import csv_table
 from gre_bench.guidelines.outcomes import NO_HUMAN, ConditionResult, compared, human_means, outcomes, yardstick
 from gre_bench.guidelines.ratings import Rating
@@ -64,10 +66,10 @@ def study_folder(state: Path, name: str, source: Mapping[str, str], kind: str = 
         raise SettingsError(f"study name {name!r:.100}: letters, digits and . _ -, at most 80; choose one with --name")
     folder = state / "studies" / kind / name
     try:
-        before = json.loads((folder / RECORD).read_text(encoding="utf-8"))["source"]
+        before = load_json(read_bytes(folder / RECORD))["source"]
     except FileNotFoundError:
         before = dict(source)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, SourceError):
         raise SettingsError(f"{folder / RECORD} is damaged; remove the folder, or choose another --name") from None
     if before != dict(source):
         raise SettingsError(f"study {name} was made of other {_MADE_OF[kind]}; choose another name with --name")
