@@ -4,7 +4,7 @@ An edition lives in one folder: ``edition.duckdb`` (written and opened only unde
 copy for readers, replaced in one step), ``read.sha256`` (digest of the copy), ``status.json``. The store is the
 checkpoint: a run asks the store what is missing and continues from there.
 
-edition   the store: creates, migrates, writes, reads and copies it
+edition   the store: creates, writes, reads and copies it
 connecting opens every DuckDB connection, closed to other files
 database  the edition's DuckDB file: connections, transactions, error messages
 read_copy the copy for readers: replaces the copy and checks its digest
@@ -26,11 +26,10 @@ from gre_bench.store.database import interrupted, of_statement
 from gre_bench.store.edition import ReadCopy, Store, find_editions, no_edition, now
 from gre_bench.store.frozen import Frozen, frozen
 from gre_bench.store.read_copy import kept_open
-from gre_bench.store.schema import EARLIEST_VERSION, NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS
+from gre_bench.store.schema import NEW_FILE, SCHEMA_VERSION, TABLES, VIEWS
 from gre_bench.store.statements import statement
 
 __all__ = [
-    "EARLIEST_VERSION",
     "NEW_FILE",
     "SCHEMA_VERSION",
     "TABLES",

@@ -78,16 +78,16 @@ class Store:
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
         """Holds the edition's lock for writing, in the name of *command*.
 
-        First creates the store if there is none, and migrates a store of an earlier version. Raises `LockedError`,
-        which names the holder, if another process still holds the lock after *wait_s* seconds.
+        First creates the store if there is none. Raises `LockedError`, which names the holder, if another process still
+        holds the lock after *wait_s* seconds, and `StoreError` for a store of another schema version.
         """
         with lock.held(self.key, self.lock_file, command, wait_s):
             self._sweep()
             if not self.exists:
                 self._make()
             with self._database.held():
-                self._migrate()
                 with self._database.transaction() as run:
+                    schema.check_version(run, self.key)
                     schema.define(run)
                 yield
 
@@ -113,31 +113,6 @@ class Store:
             run.execute(statement("queries", "start_meta"), made)
             run.execute(statement("queries", "add_student_t"), columns(student_quantiles(1000)))
         with putting(self.key, self.file, beside):
-            os.replace(beside, self.file)
-
-    def _migrate(self) -> None:
-        """Brings a store of an earlier version to the current schema; does nothing if the store is current.
-
-        A copy of the store is migrated and then replaces the store in one step. The old store is kept as
-        ``edition.vN.duckdb``, where N is its version, so that an earlier program can use it. Raises `StoreError` if the
-        version cannot be migrated.
-        """
-        with self.transaction() as run:
-            version = schema.version_of(run, self.key)
-        schema.check_version(version, self.key)
-        if version == schema.SCHEMA_VERSION:
-            return
-        self._database.let_go()
-        beside = self.folder / ".migrated.duckdb"
-        for file in (beside, self.folder / ".migrated.duckdb.wal"):
-            file.unlink(missing_ok=True)
-        self.copy_store(beside)
-        with self._database.making(beside) as run:
-            schema.migrate(run, version)
-        self._database.let_go()
-        kept = self.file.with_suffix(f".v{version}.duckdb")
-        with putting(self.key, kept, kept, beside):
-            shutil.copyfile(self.file, kept)
             os.replace(beside, self.file)
 
     @contextmanager

@@ -18,7 +18,7 @@ from gre_bench.store.statements import read_statements, statement, statements
 from tests.conftest import ROOT
 
 MOST_FILES = 40
-KINDS = ("schema", "views", "queries", "pages", "release", "migrations")
+KINDS = ("schema", "views", "queries", "pages", "release")
 COUNTS = {
     "words", "p.pairs", "u.pairs", "u.papers", "pairs", "j.lines + j.strays", "j.strays", "prompt_tokens", "reply_tokens"
 }  # fmt: skip
