@@ -40,8 +40,7 @@ from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score
 from gre_bench.pipeline.writing import judge_responses
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.score import FINISHED_PAIRS
-from gre_bench.store.queries.writing import JUDGMENTS, SYNOPSES
+from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS, SYNOPSES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 

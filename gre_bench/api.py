@@ -27,9 +27,7 @@ from gre_bench.reports.one_candidate import one_candidate
 from gre_bench.reports.release_rows import release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.store import Row, Store, no_edition
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import KNOWN_CANDIDATES
-from gre_bench.store.queries.score import CANDIDATE_PAIRS
+from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD
 from gre_bench.writing.rules.judgments import judgments_of
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from gre_bench.pipeline.planning import sample, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of
 from gre_bench.pipeline.scoring import known_spans
 from gre_bench.store import ReadCopy, Store, no_edition
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 
 METRICS = ("gem", "gem_s_abstract")

@@ -27,9 +27,7 @@ from gre_bench.pipeline.learnt import Learnt, learnt_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Row, Store, now
-from gre_bench.store.queries.ingest import TEXTS
-from gre_bench.store.queries.plan import DRAW, PLANNED_CANDIDATES, SAMPLE
-from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS, SYNOPSES, UNWRITTEN
+from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, TEXTS, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import EXTRACTIVE
 

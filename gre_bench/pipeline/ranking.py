@@ -32,17 +32,19 @@ from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_le
 from gre_bench.stats.chance import AboveChance, above_chance
 from gre_bench.stats.intervals import paired_test
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.board import (
+from gre_bench.store.queries import (
     BOARD_JUDGMENTS,
     BOARD_LENGTHS,
+    BOARD_PAIRS,
     BOARD_TEXTS,
+    CANDIDATES,
+    CHANCE_PAIRS,
     HUMAN_DIFFERENCES,
     RANKED,
     BoardTextRow,
     JudgedCandidateRow,
+    SignatureRow,
 )
-from gre_bench.store.queries.plan import CANDIDATES, SignatureRow
-from gre_bench.store.queries.score import BOARD_PAIRS, CHANCE_PAIRS
 
 Words = Mapping[tuple[str, str], int]
 """Words of a text by candidate and paper."""

@@ -24,7 +24,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Lost, Workers
 from gre_bench.store import Store, now
-from gre_bench.store.queries.score import (
+from gre_bench.store.queries import (
     ANY_SPAN,
     MISSING,
     PROGRESS_OF,

@@ -20,8 +20,7 @@ from gre_bench.stats.effects import holm
 from gre_bench.stats.intervals import FEW
 from gre_bench.stats.welch import Moment, change
 from gre_bench.store import Row, Store, find_editions
-from gre_bench.store.queries.board import ANCHORED, AnchoredRow
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
+from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES, AnchoredRow
 
 
 def history(

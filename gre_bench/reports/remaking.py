@@ -30,7 +30,7 @@ from gre_bench.release.publishing import FIGURES, write_pages
 from gre_bench.release.site import PAGE
 from gre_bench.reports.publishing import claim_rows, lm_id
 from gre_bench.store import Row, Store, fetch, fetch_columns
-from gre_bench.store.queries.plan import SignatureRow
+from gre_bench.store.queries import SignatureRow
 
 NEAR = 1e-9
 """Largest relative difference between two equal statistics: the last digits depend on the processor."""

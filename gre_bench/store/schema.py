@@ -9,7 +9,7 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.store.binding import fetch
-from gre_bench.store.queries.runs import DEFINITIONS, VERSION
+from gre_bench.store.queries import DEFINITIONS, VERSION
 from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 9

@@ -19,8 +19,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.remaking import make_again
 from gre_bench.store import Store, fetch
-from gre_bench.store.queries.board import ANCHORED, CLEAN_GAP, LEADERBOARD, STRATA, WHOLE_BOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import ANCHORED, CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD, STRATA, WHOLE_BOARD
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.conftest import ROOT

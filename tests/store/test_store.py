@@ -17,8 +17,7 @@ import pytest
 from gre_bench.core.errors import Clash, LockedError, SettingsError, StoreError
 from gre_bench.core.records import Edition
 from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, Store, find_editions, now, statement
-from gre_bench.store.queries.ingest import PAPERS
-from gre_bench.store.queries.score import SPANS_OF
+from gre_bench.store.queries import PAPERS, SPANS_OF
 
 EDITION = Edition("TEST", 2026)
 SIGNATURE = {

@@ -20,8 +20,7 @@ from gre_bench.core.resources import PACKAGE
 from gre_bench.core.settings import Settings
 from gre_bench.store import Store
 from gre_bench.store.files import putting
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, UNCOVERED
-from gre_bench.store.queries.score import PROGRESS, REASONS
+from gre_bench.store.queries import CURRENT_SIGNATURES, PROGRESS, REASONS, UNCOVERED
 
 if TYPE_CHECKING:
     from gre_bench.pipeline.runs.job import Job

@@ -20,18 +20,19 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.reports.signatures import shown_signatures, the_edition
 from gre_bench.store import Store
-from gre_bench.store.queries.board import (
+from gre_bench.store.queries import (
     CLEAN_GAP,
     EXPOSURES,
+    JUDGED_EXAMPLES,
     LEADERBOARD,
+    OUTCOMES,
     SAMPLED_STRATA,
+    SEPARATION,
     STRATA,
+    UNCOVERED,
     WHOLE_BOARD,
     LeaderboardRow,
 )
-from gre_bench.store.queries.plan import UNCOVERED
-from gre_bench.store.queries.study import SEPARATION
-from gre_bench.store.queries.writing import JUDGED_EXAMPLES, OUTCOMES
 
 
 class Board(StrEnum):
