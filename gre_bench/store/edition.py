@@ -129,20 +129,17 @@ class Store:
 
         Each of *steps* is (name of a query, values):
         - values that are a mapping are the query's parameters;
-        - values that are a list of records are inserted in bulk. The query reads the records from the table
-          ``incoming`` or unnests one list per column. An empty list does nothing.
+        - values that are a list of records are the table ``incoming`` of the query. An empty list does nothing.
         """
         with self.transaction() as run:
             for query, values in steps:
                 text = statement("queries", query)
                 if isinstance(values, Mapping):
                     run.execute(text, dict(values))
-                elif values and "from incoming" in text:
+                elif values:
                     run.register("incoming", as_arrow(columns(values)))
                     run.execute(text)
                     run.unregister("incoming")
-                elif values:
-                    run.execute(text, columns(values))
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the store itself. Only the process that holds the lock may call this."""

@@ -13,30 +13,19 @@ where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
 
 -- name: add_spans
 -- adds token log-probabilities; none of them may be stored yet
-insert into spans (lm_id, prediction, total, ids, logprobs, escaped)
-select lm_id, prediction, total, ids, logprobs, escaped
-from incoming;
+insert into spans by name from incoming;
 
 -- name: add_new_spans
 -- adds token log-probabilities that are not yet known
-insert or ignore into spans (lm_id, prediction, total, ids, logprobs, escaped)
-select lm_id, prediction, total, ids, logprobs, escaped
-from incoming;
+insert or ignore into spans by name from incoming;
 
 -- name: add_scores
 -- adds finished pairs
-insert into scores (
-    signature_id, paper_id, candidate_id, reference_id, value, problem, problem_message, broken, predictions, run_id
-)
-select signature_id, paper_id, candidate_id, reference_id, value, problem, problem_message, broken, predictions, run_id
-from incoming;
+insert into scores by name from incoming;
 
 -- name: add_problems
 -- adds transient problems
-insert into problems (run_id, signature_id, paper_id, candidate_id, reference_id, problem, message, happened_at)
-select unnest($run_id::varchar[]), unnest($signature_id::varchar[]), unnest($paper_id::varchar[]),
-       unnest($candidate_id::varchar[]), unnest($reference_id::varchar[]), unnest($problem::varchar[]),
-       unnest($message::varchar[]), unnest($happened_at::timestamptz[]);
+insert into problems by name from incoming;
 
 -- name: missing
 -- one row per pair that is due and neither scored nor finally failed
