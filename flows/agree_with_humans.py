@@ -24,10 +24,15 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.core.settings import Settings
 from gre_bench.flows.annual_refresh import outcome_of, scorable
-from gre_bench.metrics.agreement import agreements
-from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
-from gre_bench.metrics.cases import Lack, Response, scored_writer_of
-from gre_bench.metrics.chance import Moved
+from gre_bench.metrics.agreement import (
+    GradedItem,
+    agreements,
+    candidate_of,
+    moved_reviews,
+    plan_agreement,
+    review_scores,
+)
+from gre_bench.metrics.cases import Lack, Moved, Response, scored_writer_of
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.learnt import learnt_papers

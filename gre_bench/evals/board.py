@@ -37,7 +37,7 @@ REVIEWER = "model"
 class ReviewScore:
     """The scores of one review against the references of its paper, or the reason why it has none.
 
-    *nats*: reference id → score in nats (`gre_bench.metrics.logprobs`); references without a score are absent.
+    *nats*: reference id → score in nats (`gre_bench.metrics.scoring`); references without a score are absent.
     *problem*: a code for why the review, or one of the references, has no score; empty if all references have one.
     *detail*: the problem in words.
     *judgments*: the review as judgments, which were scored; None if none could be written.

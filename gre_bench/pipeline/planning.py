@@ -18,8 +18,7 @@ from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, 
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.source_files import read_ids
-from gre_bench.metrics.cases import Entry, Lack, Response, plan, scored_writer
-from gre_bench.metrics.chance import Moved, moved_responses
+from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import known_papers, known_reviews

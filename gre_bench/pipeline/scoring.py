@@ -15,8 +15,7 @@ from gre_bench.core.errors import Clash
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.logprobs import needed
-from gre_bench.metrics.scoring import MetricWork, Scored
+from gre_bench.metrics.scoring import MetricWork, Scored, needed
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work

@@ -19,7 +19,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Signature
 from gre_bench.core.settings import Settings
-from gre_bench.metrics.logprobs import value
+from gre_bench.metrics.scoring import value
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.ranking import specific_of, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, code_version

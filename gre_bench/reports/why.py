@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case
 from gre_bench.core.terminal import counted
-from gre_bench.metrics.logprobs import terms
+from gre_bench.metrics.scoring import terms
 from gre_bench.prompts.library import address
 from gre_bench.reports.recount import (
     TOLERANCE,

@@ -18,8 +18,8 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import did_you_mean, whole
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import ALPHA, SEED
-from gre_bench.stats.orders import agreement, leads, orders, ranks
 from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.ranks import agreement, leads, orders, ranks
 from gre_bench.store import Store
 from gre_bench.store.queries import BOARD_PAIRS, CANDIDATES, PLANNED_SIGNATURES, BoardPairRow, SignatureRow
 

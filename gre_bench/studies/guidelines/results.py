@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.tables import csv_table
+from gre_bench.core.terminal import csv_table
 from gre_bench.guidelines.outcomes import NO_HUMAN, ConditionResult, compared, human_means, outcomes, yardstick
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.guidelines.tables import layout
