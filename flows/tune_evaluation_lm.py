@@ -12,7 +12,7 @@ from prefect import flow
 
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.learnt_from import read_register, write_register
-from gre_bench.core.pretrained.cache import located
+from gre_bench.core.pretrained import located
 from gre_bench.core.records import HUMAN, Judgments, Paper
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.ingest.records.evaluation_sets import evaluation_set

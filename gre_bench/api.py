@@ -17,8 +17,7 @@ from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
 from gre_bench.core.judgments import yields
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.pretrained.cache import named
-from gre_bench.core.pretrained.entries import entries
+from gre_bench.core.pretrained import entries, named
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.pieces import Pieces, pieces_of

@@ -77,18 +77,15 @@ def claims(path: Path | None = None) -> list[Claim]:
     """
     path = path or resource("data", "claims.toml")
     try:
-        entries = strict.read_toml(path).get("claim", [])
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
+        entries = strict.read_table(path, "claims file").get("claim", [])
+    except FileNotFoundError as error:
         raise SettingsError(f"claims file {path} cannot be read: {error}") from None
     by_name: dict[str, Claim] = {}
     for number, entry in enumerate(entries, 1):
         try:
             claim = Claim.model_validate(entry)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            problem = f"{where}: {first['msg']}" if where else first["msg"]
-            raise SettingsError(f"claims file {path}, entry {number}: {problem}") from None
+            raise SettingsError(f"claims file {path}, entry {number}: {strict.faults(error)[0]}") from None
         if claim.name in by_name:
             raise SettingsError(f"claims file {path}: two claims are named {claim.name}")
         by_name[claim.name] = claim

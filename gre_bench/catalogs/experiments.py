@@ -95,17 +95,13 @@ def experiment_of(given: Path) -> Experiment:
     if not path.is_file():
         path = settings_file(Path(PAPERS) / given)
     try:
-        tree = strict.read_toml(path)
+        tree = strict.read_table(path, "settings file")
     except FileNotFoundError:
         known = ", ".join(file.stem for file in sorted(resource("deployments", PAPERS).glob("*.toml")))
         raise SettingsError(f"no published experiment {given}; there are: {known}") from None
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     if not isinstance(tree.get(EXPERIMENT), dict):
         raise SettingsError(f"{path} has no table [{EXPERIMENT}]: it is no published experiment")
     try:
         return Experiment.model_validate({**tree[EXPERIMENT], "path": path})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"{path}, [{EXPERIMENT}] {key}: {first['msg']}") from None
+        raise SettingsError(f"{path}, [{EXPERIMENT}] {strict.faults(error)[0]}") from None

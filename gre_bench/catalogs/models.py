@@ -16,7 +16,7 @@ from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
-from gre_bench.http.endpoints import Limits, limits_of, wrong_fields
+from gre_bench.http.endpoints import Limits, limits_of
 
 
 class Model(BaseModel):
@@ -128,7 +128,9 @@ class Model(BaseModel):
         try:
             return Model.model_validate(self.model_dump() | {"sampling": dict(table), "limits": self.limits})
         except ValidationError as error:
-            raise SettingsError(f"writing.sampling of {self.name}: {wrong_fields(error)}") from None
+            raise SettingsError(
+                f"writing.sampling of {self.name}: {'; '.join(strict.faults(error, 'entry'))}"
+            ) from None
 
     def key(self) -> str | None:
         """Returns the API key from the environment variable `key_env`; None if the endpoint needs no key.
@@ -153,11 +155,9 @@ def load(path: Path | None = None) -> dict[str, Model]:
     """
     path = path or resource("data", "models.toml")
     try:
-        tree = strict.read_toml(path)
+        tree = strict.read_table(path, "models file")
     except FileNotFoundError:
         raise SettingsError(f"no models file {path}") from None
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"models file {path} cannot be read: {error}") from None
     entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
     if tree or not isinstance(entries, list) or not isinstance(endpoints, list):
         raise SettingsError(
@@ -201,7 +201,7 @@ def _parsed(path: Path, number: int, entry: Any) -> Model:
     try:
         return Model.model_validate(entry)
     except ValidationError as error:
-        raise SettingsError(f"{where}: {wrong_fields(error)}") from None
+        raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
 
 
 def _names(tree: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import DEFAULT
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import METRICS
-from gre_bench.core.pretrained.cache import placed
+from gre_bench.core.pretrained import placed
 from gre_bench.core.records import Edition
 from gre_bench.core.resources import EXPERIMENT, settings_file, settings_names
 from gre_bench.core.rosters import merged, roster_file, roster_tree

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained.cache import located, placed
+from gre_bench.core.pretrained import located, placed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -3,7 +3,8 @@
 ``sql/views/boards.sql`` computes the same quantities; a test compares its results with those of this module.
 
 A candidate scores above chance as far as its score lies above the score of its own reviews of other papers. Each pair
-of a paper and a reference has two scores. One is the score of the candidate's review of that paper. The other, the *score by chance*, is the score of the candidate's review of another paper.
+of a paper and a reference has two scores. One is the score of the candidate's review of that paper. The other, the
+*score by chance*, is the score of the candidate's review of another paper.
 
 Reviews exchange papers within small groups of papers, the *units*. In the mean difference of a unit, effects of one
 review alone or of one paper alone cancel. No two units share a paper, so units are independent.

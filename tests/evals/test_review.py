@@ -252,8 +252,7 @@ def test_inspect_finds_the_task_by_the_entry_point():
 @pytest.mark.slow
 @pytest.mark.pretrained
 def test_smollm2_reviews_through_the_provider_of_hugging_face(by_rule, tmp_path):
-    from gre_bench.core.pretrained.cache import held
-    from gre_bench.core.pretrained.entries import entry_of
+    from gre_bench.core.pretrained import entry_of, held
 
     name = needed("smollm2-135m", "torch", "transformers")
     folder = held(entry_of(name)).folder

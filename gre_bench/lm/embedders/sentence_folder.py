@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained.cache import hint
+from gre_bench.core.pretrained import hint
 from gre_bench.core.records import digest
 
 MODULES = frozenset(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.pretrained.cache import located
+from gre_bench.core.pretrained import located
 from gre_bench.core.resources import PACKAGE
 from gre_bench.core.settings import Settings
 from gre_bench.store import Store
