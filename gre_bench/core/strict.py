@@ -59,8 +59,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 def read_table(path: Path, title: str) -> dict[str, Any]:
     """Returns the table of the TOML file *path*, which is part of the settings, as `read_toml` does.
 
-    *title*: what messages call the file, such as ``claims file``. Raises `SettingsError` if the file cannot be read, and
-    FileNotFoundError.
+    *title*: what messages call the file, such as ``claims file``. Raises `SettingsError` if the file cannot be read,
+    and FileNotFoundError.
     """
     try:
         return read_toml(path)

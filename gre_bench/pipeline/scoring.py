@@ -26,8 +26,8 @@ from gre_bench.store import Store, now
 from gre_bench.store.queries import (
     ANY_SPAN,
     MISSING,
-    PROGRESS_OF,
-    REASONS_OF,
+    PROGRESS,
+    REASONS,
     SCORED_PAIRS,
     SPANS_OF,
     ProgressRow,
@@ -182,12 +182,12 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
 
 def counts(store: Store, work: Work) -> list[ProgressRow]:
     """Returns the numbers of planned pairs by state, one row per metric; only the candidates of *work* count."""
-    return store.rows(PROGRESS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(PROGRESS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
-    return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(REASONS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None:

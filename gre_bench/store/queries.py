@@ -8,9 +8,10 @@ columns with DuckDB's ``describe``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
 from gre_bench.core.judgments import Form
 from gre_bench.core.records import CandidateKind
@@ -21,10 +22,11 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Query(Generic[Row_co]):
-    """A query of ``sql/queries``: its *name* and the type of its rows, *row*."""
+    """A query of ``sql/queries``: its *name*, the type of its rows, *row*, and its parameters if a call states none."""
 
     name: str
     row: type[Row_co]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 # runs.sql
@@ -160,13 +162,11 @@ MISSING = Query("missing", MissingPairRow)
 ProgressRow = TypedDict("ProgressRow", {
     "signature_id": str, "metric": str, "planned": int, "scored": int, "failed": int, "excluded": int, "missing": int,
 })
-PROGRESS = Query("progress", ProgressRow)
-PROGRESS_OF = Query("progress_of", ProgressRow)
+PROGRESS = Query("progress", ProgressRow, {"candidates": None})
 ReasonRow = TypedDict("ReasonRow", {
     "metric": str, "state": str, "reason": str | None, "broken": bool, "pairs": int, "example": str | None,
 })
-REASONS = Query("reasons", ReasonRow)
-REASONS_OF = Query("reasons_of", ReasonRow)
+REASONS = Query("reasons", ReasonRow, {"candidates": None})
 ScoredPairRow = TypedDict("ScoredPairRow", {"paper_id": str, "value": float})
 SCORED_PAIRS = Query("scored_pairs", ScoredPairRow)
 FinishedPairRow = TypedDict("FinishedPairRow", {
@@ -211,8 +211,7 @@ LeaderboardRow = TypedDict("LeaderboardRow", {
     "model": str | None, "guideline": str | None, "group_name": str | None, "note": str | None, "signature_id": str,
     "plan_papers": int | None, "sampled": int,
 })
-LEADERBOARD = Query("leaderboard", LeaderboardRow)
-WHOLE_BOARD = Query("whole_board", LeaderboardRow)
+LEADERBOARD = Query("leaderboard", LeaderboardRow, {"board": "clean"})
 RankedRow = TypedDict("RankedRow", {
     "signature_id": str, "board": str, "group_name": str | None, "candidate": str, "rank": int,
 })

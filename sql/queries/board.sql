@@ -1,18 +1,6 @@
 -- name: leaderboard
 -- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
-with planned as (
-    select signature_id, count(distinct paper_id) as papers
-    from plan
-    group by all
-)
-select l.*, p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
-from leaderboard l
-left join planned p using (signature_id)
-where l.signature_id in (select unnest($signature_ids::varchar[]))
-order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
-
--- name: whole_board
--- one row per candidate of the requested signatures, contaminated ones ranked too: as in leaderboard
+-- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not: see boards.
 with planned as (
     select signature_id, count(distinct paper_id) as papers
     from plan
@@ -21,7 +9,7 @@ with planned as (
 select l.* exclude (board), p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
 from boards l
 left join planned p using (signature_id)
-where l.board = 'all' and l.signature_id in (select unnest($signature_ids::varchar[]))
+where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
 
 -- name: ranked

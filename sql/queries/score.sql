@@ -34,7 +34,7 @@ from pairs
 where state = 'missing' and signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: progress
--- one row per signature: the planned pairs of a board by state, without those of validations and graded reviews
+-- one row per signature: the planned pairs by state, of the requested candidates; if null, of those of the boards
 select
     p.signature_id,
     s.metric,
@@ -46,28 +46,15 @@ select
 from pairs p
 join signatures s using (signature_id)
 join candidates c using (candidate_id)
-where p.signature_id in (select unnest($signature_ids::varchar[])) and c.kind not in ('change', 'graded')
-group by p.signature_id, s.metric
-order by s.metric;
-
--- name: progress_of
--- one row per signature: the planned pairs of the requested candidates, by state
-select
-    p.signature_id,
-    s.metric,
-    count(*) as planned,
-    count(*) filter (p.state = 'scored') as scored,
-    count(*) filter (p.state = 'failed') as failed,
-    count(*) filter (p.state = 'excluded') as excluded,
-    count(*) filter (p.state = 'missing') as missing
-from pairs p
-join signatures s using (signature_id)
-where p.signature_id in (select unnest($signature_ids::varchar[])) and p.candidate_id in (select unnest($candidates::varchar[]))
+where p.signature_id in (select unnest($signature_ids::varchar[])) and (
+    ($candidates is null and c.kind not in ('change', 'graded')) or c.candidate_id in (select unnest($candidates::varchar[]))
+)
 group by p.signature_id, s.metric
 order by s.metric;
 
 -- name: reasons
--- one row per metric, state and reason among a board's pairs without a score, with the message of one of them
+-- one row per metric, state and reason among the pairs without a score, of the requested candidates or, if null, of those
+-- of the boards; with the message of one pair
 select
     s.metric,
     p.state,
@@ -78,24 +65,9 @@ select
 from pairs p
 join signatures s using (signature_id)
 join candidates c using (candidate_id)
-where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
-  and c.kind not in ('change', 'graded')
-group by s.metric, p.state, p.reason, p.broken
-order by s.metric, p.state, pairs desc;
-
--- name: reasons_of
--- one row per metric, state and reason among the requested candidates' pairs without a score, with one message
-select
-    s.metric,
-    p.state,
-    coalesce(p.reason, 'not tried yet') as reason,
-    p.broken,
-    count(*) as pairs,
-    coalesce(min(p.message), '') as example
-from pairs p
-join signatures s using (signature_id)
-where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
-  and p.candidate_id in (select unnest($candidates::varchar[]))
+where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[])) and (
+    ($candidates is null and c.kind not in ('change', 'graded')) or c.candidate_id in (select unnest($candidates::varchar[]))
+)
 group by s.metric, p.state, p.reason, p.broken
 order by s.metric, p.state, pairs desc;
 

@@ -30,7 +30,6 @@ from gre_bench.store.queries import (
     SEPARATION,
     STRATA,
     UNCOVERED,
-    WHOLE_BOARD,
     LeaderboardRow,
 )
 
@@ -106,7 +105,7 @@ def leaderboard(
         return show_written(plot_edition(store, folder_to_write(figures)), store.key, as_json)
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
-    rows = store.read(LEADERBOARD if board is Board.clean else WHOLE_BOARD, signature_ids=ids)
+    rows = store.read(LEADERBOARD, signature_ids=ids, board=board.value)
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)
