@@ -14,6 +14,7 @@ from dataclasses import replace
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Chat, Problem, Reply, Sampling, Score, Writer
 from gre_bench.core.replies import without_thinking
+from gre_bench.metrics.scoring import scored
 from gre_bench.prompts.library import fill
 
 PROMPT = "lm_examiner"
@@ -58,16 +59,10 @@ class LMExaminer:
                 results[index] = _read(reply)
                 if not _unparsable(results[index]):
                     del due[index]
-        return [self._score(case, results[index]) for index, case in enumerate(cases)]
+        return [scored(self.signature_id, case, results[index]) for index, case in enumerate(cases)]
 
     def _sampling(self, attempt: int) -> Sampling:
         return replace(self.sampling, seed=(self.sampling.seed or 0) + attempt) if attempt else self.sampling
-
-    def _score(self, case: Case, result: float | Problem) -> Score:
-        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if isinstance(result, Problem):
-            return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
-        return Score(*ids, result)
 
 
 def chat(case: Case) -> Chat:

@@ -25,6 +25,7 @@ from typing import Any, cast
 from gre_bench.core import review_text
 from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import Case, Problem, Score
+from gre_bench.metrics.scoring import scored
 
 Words = Sequence[str]
 
@@ -73,17 +74,14 @@ class Overlap:
         if self.needs_reference:
             read |= {case.reference for case in cases}
         words = {text: self.measure.words(text) for text in read}
-        return [self._score(case, words) for case in cases]
+        return [scored(self.signature_id, case, self._result(case, words)) for case in cases]
 
-    def _score(self, case: Case, words: dict[str, Words]) -> Score:
-        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+    def _result(self, case: Case, words: dict[str, Words]) -> float | Problem:
         if not words[case.candidate]:
-            return Score(*ids, None, Problem("empty_text", f"{case.name}: the candidate's text has no words"))
-        if not self.needs_reference:
-            return Score(*ids, self.measure.compare(words[case.candidate], ()))
-        if not words[case.reference]:
-            return Score(*ids, None, Problem("empty_text", f"{case.name}: the reference's text has no words"))
-        return Score(*ids, self.measure.compare(words[case.candidate], words[case.reference]))
+            return Problem("empty_text", "the candidate's text has no words")
+        if self.needs_reference and not words[case.reference]:
+            return Problem("empty_text", "the reference's text has no words")
+        return self.measure.compare(words[case.candidate], words[case.reference] if self.needs_reference else ())
 
 
 def bleu_words(text: str) -> Words:

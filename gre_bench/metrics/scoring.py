@@ -141,17 +141,23 @@ def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answer
     - *parts*: the predictions that make the score, as `addressed` returns them.
     - *answers*: content address → the LM's answer, for all of *parts*.
     """
-    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
     if empty := _empty(recipe, parts):
-        problem = f"{case.name}: {empty} is empty after it was cut and folded"
-        return Score(*ids, None, Problem("empty_text", problem))
+        return scored(signature_id, case, Problem("empty_text", f"{empty} is empty after it was cut and folded"))
     totals = []
     for part_address, _ in parts:
         answer = answers[part_address]
         if isinstance(answer, SpanError):
-            return Score(*ids, None, Problem(answer.code, f"{case.name}: {answer}", answer.final, answer.broken))
+            return scored(signature_id, case, Problem(answer.code, str(answer), answer.final, answer.broken))
         totals.append(answer.total)
-    return Score(*ids, value(recipe, totals), None, tuple(part_address for part_address, _ in parts))
+    return scored(signature_id, case, value(recipe, totals), tuple(part_address for part_address, _ in parts))
+
+
+def scored(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
+    """Returns the `Score` of *case*: a value, or a problem whose message gets the name of the case before it."""
+    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
+    if isinstance(result, Problem):
+        return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
+    return Score(*ids, result, None, predictions)
 
 
 def _empty(recipe: Recipe, parts: Parts) -> str | None:
@@ -289,13 +295,13 @@ def score(
     - *known*: content address → log-probability, for predictions that need not be computed again.
     """
     by_logprobs = [work for work in works if recipe_of(work.metric).formula]
-    scored = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
+    result = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
     for work in works:
         recipe = recipe_of(work.metric)
         if not recipe.formula:
             read = [_as_read(case, settings) for case in work.cases]
-            scored.scores.extend(other(recipe, work.signature_id).score(read))
-    return scored
+            result.scores.extend(other(recipe, work.signature_id).score(read))
+    return result
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:

@@ -1,5 +1,8 @@
 """Statistics on plain numbers: no function here knows what its numbers mean, and none reads or writes files.
 
+In all modules, *level* is the coverage of an interval, and *low* and *high* are its ends. *resamples* and *seed* are
+the number of resamples and the seed of the bootstrap.
+
 samples      checks of the numbers that a statistic takes; the bootstrap, which resamples whole groups
 intervals    confidence intervals of a mean, Student's and Welch's tests, scores above chance
 auc          how well a score separates two samples

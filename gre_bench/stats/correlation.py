@@ -51,6 +51,7 @@ from typing import Any
 import numpy as np
 
 from gre_bench.stats.association import Estimate, Kind, association, within
+from gre_bench.stats.intervals import student_test
 from gre_bench.stats.samples import Array, Indices, finite, group_indices, weights
 
 NEARLY_ONE = 1 - 1e-6
@@ -91,8 +92,6 @@ def correlate(
 
     - *scores*, *grades* (n,): one number per item.
     - *groups* (n,): the group of each item. Whole groups are resampled.
-    - *level*: the coverage of the interval.
-    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
     Raises ValueError if the scores or the grades do not vary, for fewer than three items, or for fewer than two groups.
     """
@@ -214,14 +213,11 @@ def _by_group(
     *estimate*: the function from counts of groups to coefficients, as `association` returns it. *size*: the number of
     groups.
     """
-    from scipy.special import stdtr, stdtrit
-
     value, drawn = resampled(estimate, size, resamples, seed)
     z = math.atanh(float(np.clip(value, -NEARLY_ONE, NEARLY_ONE)))
     spread = float(np.arctanh(np.clip(drawn, -NEARLY_ONE, NEARLY_ONE)).std(ddof=1)) * math.sqrt(size / (size - 1))
-    half = float(stdtrit(size - 1, 0.5 + level / 2)) * spread
-    p = 2 * float(stdtr(size - 1, -abs(z) / spread)) if spread else float(value == 0)
-    return value, min(value, math.tanh(z - half)), max(value, math.tanh(z + half)), p
+    low, high, p = student_test(z, spread, size - 1, level)
+    return value, min(value, math.tanh(low)), max(value, math.tanh(high)), p
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,15 +260,11 @@ def compare(
 
     - *first*, *second*, *grades* (n,): one number per item.
     - *groups* (n,): the group of each item. Whole groups are resampled.
-    - *level*: the coverage of the interval.
-    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
     The interval is difference ± t·se. Here se is the standard deviation of the difference over resamples, times √(G/(G
     − 1)) for G groups. t is Student's quantile with G − 1 degrees of freedom. For Spearman, Williams' t is an
     approximation on ranks.
     """
-    from scipy.special import stdtr, stdtrit
-
     x, y = same_length(first, grades)
     z, _ = same_length(second, grades)
     names, size = group_indices(groups, len(x))
@@ -283,12 +275,11 @@ def compare(
 
     value, drawn = resampled(estimate, size, resamples, seed)
     spread = float(drawn.std(ddof=1)) * math.sqrt(size / (size - 1))
-    half = float(stdtrit(size - 1, 0.5 + level / 2)) * spread
-    p = 2 * float(stdtr(size - 1, -abs(value) / spread)) if spread else float(value == 0)
+    low, high, p = student_test(value, spread, size - 1, level)
     all_once = np.ones((1, size))
     r1, r2, r12 = (float(coefficient(all_once)[0]) for coefficient in (of_first, of_second, between))
     t, williams_p = (None, None) if kind == "kendall" else williams(r1, r2, r12, len(x))
-    return Comparison(kind, r1, r2, value, value - half, value + half, p, t, williams_p, len(x), size)
+    return Comparison(kind, r1, r2, value, low, high, p, t, williams_p, len(x), size)
 
 
 def williams(first: float, second: float, between: float, items: int) -> tuple[float, float]:

@@ -95,8 +95,6 @@ def effect(
 
     - *before*, *after* (n,): the scores of the same (paper, reference) pairs, in the same order.
     - *papers* (n,): the paper of each pair.
-    - *level*: the coverage of the two intervals of an `Effect`.
-    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
     If no pair's score changes, the effect is exactly zero. Raises ValueError for fewer than two papers, a number that
     is not finite, constant scores, or papers that all have the same effect.

@@ -95,7 +95,6 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
     """Returns the mean of all *values* with a cluster-robust interval by Student's t.
 
     - *values* (n,): the numbers. *clusters* (n,): the cluster of each, such as its paper.
-    - *level*: the coverage of the interval.
 
     For G clusters, t has G − 1 degrees of freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval
     is valid however the values of one cluster depend on each other. Raises ValueError for fewer than two clusters.
@@ -110,13 +109,22 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
     The parameters, and the interval in the result, are those of `clustered_interval`. If all values are zero, the
     p-value is 1. Raises ValueError for fewer than two clusters.
     """
-    from scipy.special import stdtr, stdtrit
-
     scores = finite(values, at_least=2)
     error, size = _clustered(scores, clusters)
-    mean, half = float(scores.mean()), float(stdtrit(size - 1, 0.5 + level / 2)) * error
-    p = 2 * float(stdtr(size - 1, -abs(mean) / error)) if error else float(mean == 0)
-    return PairedTest(mean, mean - half, mean + half, p, size)
+    mean = float(scores.mean())
+    return PairedTest(mean, *student_test(mean, error, size - 1, level), size)
+
+
+def student_test(value: float, error: float, freedom: float, level: float) -> tuple[float, float, float]:
+    """Returns the ends of the interval value ± t·error at *level*, and the two-sided p-value, by Student's t.
+
+    *freedom*: the degrees of freedom. Without any *error*, the p-value is 1 if *value* is zero, else 0.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    half = float(stdtrit(freedom, 0.5 + level / 2)) * error
+    p = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
+    return value - half, value + half, p
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
@@ -145,14 +153,10 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
     The result includes the interval of the mean; *level* is its coverage. The p-value is NaN if all differences are
     equal. Raises ValueError for fewer than two differences.
     """
-    from scipy.special import stdtr, stdtrit
-
     values = finite(differences, at_least=2)
-    error = float(values.std(ddof=1)) / math.sqrt(len(values))
-    half = float(stdtrit(len(values) - 1, 0.5 + level / 2)) * error
-    mean = float(values.mean())
-    p = 2 * float(stdtr(len(values) - 1, -abs(mean) / error)) if error else math.nan
-    return PairedTest(mean, mean - half, mean + half, p, len(values))
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+    low, high, p = student_test(mean, error, len(values) - 1, level)
+    return PairedTest(mean, low, high, p if error else math.nan, len(values))
 
 
 @cache
@@ -252,8 +256,6 @@ def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
     *level*: the coverage of the interval. Raises ValueError for fewer than two papers in a set, or if both standard
     errors are zero.
     """
-    from scipy.special import stdtr, stdtrit
-
     if min(first.units, second.units) < 2:
         raise ValueError("a change needs at least two papers on either side")
     variances = first.se**2, second.se**2
@@ -261,6 +263,5 @@ def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
     if not total > 0:
         raise ValueError("neither side varies: the spread of the change cannot be estimated")
     df = total**2 / (variances[0] ** 2 / (first.units - 1) + variances[1] ** 2 / (second.units - 1))
-    value, error = second.mean - first.mean, math.sqrt(total)
-    half = float(stdtrit(df, 0.5 + level / 2)) * error
-    return Change(value, value - half, value + half, 2 * float(stdtr(df, -abs(value) / error)))
+    value = second.mean - first.mean
+    return Change(value, *student_test(value, math.sqrt(total), df, level))

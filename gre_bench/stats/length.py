@@ -70,7 +70,6 @@ def length_controlled(
     - *papers* (n,): the paper of each pair.
     - *candidates* (n,): the candidate of each pair. If it is None, all pairs count as those of one candidate, named
       `ALL`.
-    - *level*: the coverage of the intervals.
 
     Raises ValueError for fewer than two papers or a review without tokens. Also raises it if paper and candidate alone
     determine the lengths.

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import student_test
 from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
 MOST_PAPERS = 1_000_000
@@ -73,12 +74,9 @@ def pair_tests(
     - *values* (n,): the scores.
     - *papers*, *candidates*, *references* (n,): the paper, the candidate and the reference of each score. If
       *references* is None, the scores of a candidate are averaged over each paper before candidates are compared.
-    - *level*: the coverage of the intervals.
 
     Raises ValueError if two candidates have fewer than two papers in common.
     """
-    from scipy.special import stdtr, stdtrit
-
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
     owners, size = group_indices(papers, len(scores))
@@ -92,10 +90,8 @@ def pair_tests(
             if len(differences) < 2:
                 raise ValueError(f"{names[i]} and {names[j]} do not have two papers in common")
             mean, sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
-            error = sd / math.sqrt(count)
-            half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
-            p = 2 * float(stdtr(count - 1, -abs(mean) / error)) if error else float(mean == 0)
-            tests.append(PairTest(names[i], names[j], mean, mean - half, mean + half, sd, p, p, 1, count))
+            low, high, p = student_test(mean, sd / math.sqrt(count), count - 1, level)
+            tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, 1, count))
     return in_one_family(tests, ())[0]
 
 

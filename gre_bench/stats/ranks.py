@@ -84,22 +84,16 @@ def rank_intervals(
     """Returns the rank of each candidate by its mean score, with two intervals; the best candidate is first.
 
     - *values* (n,): the scores. *papers*, *candidates* (n,): the paper and the candidate of each score.
-    - *level*: the coverage of both intervals.
-    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
     - *tests*: the results of `pair_tests` on the same scores; None: they are computed.
 
     Means that are equal to nine decimals share the better rank. Raises ValueError for fewer than two papers or
     candidates, or if two candidates have fewer than two papers in common.
     """
-    scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
-    groups, size = group_indices(papers, len(scores))
-    kinds, number = group_indices(candidates, len(scores))
+    sums, counts = _sums(values, papers, candidates)
+    size, number = sums.shape
     if size < 2 or number < 2:
         raise ValueError("ranks need at least two candidates on at least two papers")
-    cells = groups * number + kinds
-    counts = np.bincount(cells, minlength=size * number).astype(np.float64).reshape(size, number)
-    sums = np.bincount(cells, weights=scores, minlength=size * number).astype(np.float64).reshape(size, number)
     # Papers weigh alike, however many references they have.
     sums, counts = _ratio(sums, counts, 0.0), (counts > 0).astype(np.float64)
     means = sums.sum(axis=0) / counts.sum(axis=0)
@@ -212,8 +206,6 @@ def agreement(
 
     - *first*, *second* (n,): the scores of the same pairs by the first and by the second measure.
     - *papers*, *candidates* (n,): the paper and the candidate of each pair.
-    - *level*: the coverage of the interval.
-    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
     Raises ValueError for fewer than three candidates, or if a measure gives all candidates the same mean.
     """

@@ -21,8 +21,7 @@ from inspect_ai.scorer import SampleScore, Score
 from gre_bench import stats
 from gre_bench.core.records import Paper, Sampling
 from gre_bench.evals.board import open_board
-from gre_bench.evals.review import review
-from gre_bench.evals.scorers import gem, mean, stderr
+from gre_bench.evals.review import gem, mean, review, stderr
 from gre_bench.ingest.records.inspect_logs import read_logs
 from gre_bench.ingest.records.merge_index import UNFINISHED, Imported
 from gre_bench.store import Store
