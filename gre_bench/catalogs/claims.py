@@ -22,19 +22,8 @@ ON_STUDIES = ("cells",)
 class Claim(BaseModel):
     """One claim of a paper, and how it is tested. The head of ``data/claims.toml`` describes each *test*.
 
-    - *paper*, *where*: the paper, and the section, table or figure that makes the claim.
-    - *says*: the claim in words of our own. *note*: a remark for readers.
-    - *quantifier*: whether all comparisons must come out as claimed, or at least one.
-    - *metrics*: the metrics whose scores are tested.
-
-    The other fields belong to single tests:
-
-    - *changes*: the changes of reviews that the tests ``falls``, ``rises``, ``does_not_rise`` and ``costs_less`` look
-      at.
-    - *more*: for ``costs_less``, the changes that must lower the score more than *changes* do.
-    - *than*: for ``agrees_more``, the metrics that must follow human grades less closely than *metrics* do.
-    - *table*, *pairs*: for ``cells``, a published table and pairs of its rows, the better row first.
-    - *lower_is_better*: for ``cells``, whether a lower value is better, as for RMSE.
+    *says*: the claim in words of our own. *note*: a remark for readers. The fields after *metrics* belong to single
+    tests.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -22,21 +22,7 @@ from gre_bench.http.endpoints import Limits, limits_of
 class Model(BaseModel):
     """One LM behind an OpenAI-compatible chat endpoint. Where nothing else is said, None means unknown.
 
-    - *name*: its name as a candidate or writer. *model*: its name at the endpoint. *aliases*: its names elsewhere.
-    - *endpoint*: the base URL of the endpoint. *limits*: how many requests and tokens the endpoint accepts.
-    - *key_env*: the environment variable with the API key; None if no key is needed. The key itself is never stored
-      here.
-    - *revision*: the version of the model, for signatures; if None, *model* takes its place.
-    - *family*: the family, such as Llama 3.1. *parameters*: the number of parameters, in billions.
-    - *knowledge_cutoff*: the last possible day of its training texts. *released*: the first day on which anybody could
-      use it.
-    - *price_in*, *price_out*: USD per million prompt tokens, and USD per million reply tokens.
-    - *sampling*: how the LM samples its replies.
-    - *limit_as*: the name under which a request states the reply's token limit.
-    - *context*: the most tokens of a prompt and its reply together. *max_output*: the most tokens of a reply.
-    - *tokenizer*: the tokenizer that counts tokens beforehand. It is a folder with a tokenizer.json, or a name that
-      ``gre-bench models list`` shows.
-    - *source*: where and when cutoff, context and limits were read. *note*: a remark for readers.
+    The API key itself is never stored here, only the name of its environment variable.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

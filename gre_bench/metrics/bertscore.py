@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ class BertScore:
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
         """Returns text → embeddings of its sentences (sentences, dimension). *query*: with the query prompt."""
         parts = {text: sentences(text) for text in texts}
-        rows = {sentence: row for row, sentence in enumerate(_distinct(parts.values()))}
+        rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(chain(*parts.values())))}
         vectors = self.embedder.embed(list(rows), query=query)
         return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
 
@@ -110,7 +111,3 @@ def match(cosines: NDArray[np.float32]) -> Match:
         return Match(precision, recall, precision)
     same_sign = precision * recall > 0
     return Match(precision, recall, 2 * precision * recall / (precision + recall) if same_sign else None)
-
-
-def _distinct(texts: Iterable[list[str]]) -> list[str]:
-    return list(dict.fromkeys(sentence for text in texts for sentence in text))

@@ -134,10 +134,6 @@ def common_subsequence(x: Words, y: Words) -> int:
     return len(x) - row.bit_count()
 
 
-def _length(candidate: Words, _: Words) -> float:
-    return float(len(candidate))
-
-
 def _pieces(text: str) -> list[str]:
     pieces = []
     for section in review_text.split(text):
@@ -166,7 +162,7 @@ _SPLIT = "sentences of review_text instead of Punkt's"
 
 BLEU = Measure("bleu", True, bleu_words, bleu, f"{_NLTK} sentence_bleu, 4-grams, unsmoothed, cased, {_SPLIT}")
 ROUGE_L = Measure("rouge_l", True, rouge_words, rouge_l, f"ROUGE-L F, words of {_ROUGE}, stemmed by {_NLTK}")
-LENGTH = Measure("length", False, str.split, _length, "words between blanks")
+LENGTH = Measure("length", False, str.split, lambda candidate, _: float(len(candidate)), "words between blanks")
 
 
 def measure_of(recipe: Recipe) -> Measure:

@@ -117,7 +117,9 @@ def change_effects(
     trials = {
         change: trial
         for change, trial in trials.items()
-        if trial.plain or CHANGES[change].source != "ours" or not _by_rule(after[change])
+        if trial.plain
+        or CHANGES[change].source != "ours"
+        or not all(row["state"] == "excluded" for row in after[change])
     }
     falls = {
         change: trial.plain.p
@@ -134,10 +136,6 @@ def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
     The keys of the result are (candidate id, paper id, reference id).
     """
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
-
-
-def _by_rule(rows: Sequence[Row]) -> bool:
-    return all(row["state"] == "excluded" for row in rows)
 
 
 def _trial(

@@ -109,7 +109,10 @@ def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
                 f"and none of {', '.join(SHIPPED)}"
             )
     if base in texts:
-        base_condition = _own(base, texts[base])
+        own = texts[base].strip()
+        if not own:
+            raise SettingsError(f"the guideline {base} is empty")
+        base_condition = Condition(base, "imitating" if CHECKLIST in own else "official", own)
     elif base == "none":
         base_condition = Condition("none", "none")
     elif base in (*INSTRUCTION, *IMITATING):
@@ -123,9 +126,3 @@ def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
     if base_condition.kind != "imitating":
         raise SettingsError(f"condition {name}: a rubric counts the questions of a checklist, and {base} has none")
     return Condition(name, "imitating", base_condition.guideline, rubric=True)
-
-
-def _own(name: str, text: str) -> Condition:
-    if not text.strip():
-        raise SettingsError(f"the guideline {name} is empty")
-    return Condition(name, "imitating" if CHECKLIST in text else "official", text.strip())

@@ -67,7 +67,7 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
     known = sorted(set(position_of.values()))
     shifts = []
     for position in known if len(known) > 1 else ():
-        kept = _kept(pairs, [position_of[reference] != position for reference in pairs.references])
+        kept = pairs.at([index for index, name in enumerate(pairs.references) if position_of[name] != position])
         old_ranks, new_ranks = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
         left = _leads(kept)
         for name in (name for name in leads if name in left):
@@ -160,7 +160,3 @@ def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
     for (paper, _), lead in leads.items():
         by_paper.setdefault(paper, []).append(lead)
     return {paper: float(np.mean(values)) for paper, values in by_paper.items()}
-
-
-def _kept(pairs: Pairs, keep: Sequence[bool]) -> Pairs:
-    return pairs.at([index for index, kept in enumerate(keep) if kept])

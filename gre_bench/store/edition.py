@@ -82,7 +82,9 @@ class Store:
         holds the lock after *wait_s* seconds, and `StoreError` for a store of another schema version.
         """
         with files.held(self.key, self.lock_file, command, wait_s):
-            self._sweep()
+            # What killed writers left: the lock is held, so no other process writes these files.
+            for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
+                left.unlink(missing_ok=True)
             if not self.exists:
                 self._make()
             with self._database.held():
@@ -94,11 +96,6 @@ class Store:
     def is_being_written(self) -> bool:
         """Returns whether some process holds the lock now."""
         return files.is_held(self.lock_file)
-
-    def _sweep(self) -> None:
-        """Deletes temporary files of killed writers. This is safe because the current process holds the lock."""
-        for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
-            left.unlink(missing_ok=True)
 
     def _make(self) -> None:
         """Creates a new store under a temporary name, then moves it into place in one step."""
