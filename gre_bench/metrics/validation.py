@@ -75,14 +75,9 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The scores before and after a change, and its effect.
+    """The scores of the pairs that were scored before and after a change, with the effect or why there is none.
 
-    - *planned*: the number of planned pairs of the change.
-    - *lost*: the number of pairs with a score before the change but none after, although the change was possible.
-    - *before*, *after*: the scores of the pairs that were scored both times. *papers*: the number of papers of these
-      pairs.
-    - *plain*: the effect. *at_length*: the effect with length held fixed.
-    - *problem*: why there is no effect; else None.
+    *lost*: the number of pairs with a score before the change but none after, although the change was possible.
     """
 
     planned: int

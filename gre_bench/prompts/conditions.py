@@ -52,14 +52,7 @@ class Condition:
 
     @property
     def template(self) -> str:
-        """The name of the prompt that presents the guideline to the LM.
-
-        - Listing 13 is the prompt of conditions with a rubric.
-        - Listing 5 is the prompt of the condition ``none``.
-        - Listing 6 is the prompt of all other conditions.
-
-        The paper with these listings is named at the top of this module.
-        """
+        """The name of the prompt that presents the guideline: listing 5 without one, 13 with a rubric, else 6."""
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 
     @property

@@ -133,10 +133,9 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 
 
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Groups n values into units: (paper, reference) pairs, or papers if *references* is None.
+    """Returns the index of each value's unit (n,) and of each unit's paper (units,). *owners*: each value's paper.
 
-    Returns two arrays: the index of each value's unit (n,), and the index of each unit's paper (units,). *owners* (n,)
-    holds the index of each value's paper, *references* the reference of each value, and *length* is n.
+    Units are (paper, reference) pairs, or papers if *references* is None.
     """
     if references is None:
         return owners, np.arange(owners.max() + 1)
@@ -147,11 +146,7 @@ def _units(owners: Indices, references: Sequence[object] | None, length: int) ->
 
 
 def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
-    """Returns the mean score of each unit and candidate (units, candidates); NaN where there is no score.
-
-    - *units* (n,): the index of the unit of each of the *scores* (n,). *size*: the number of units.
-    - *kinds* (n,): the index of each score's candidate. *number*: the number of candidates.
-    """
+    """Returns the mean score of each of *size* units and *number* candidates (units, candidates); NaN where none is."""
     cells = units * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64)
     sums = np.bincount(cells, weights=scores, minlength=size * number)
@@ -160,11 +155,7 @@ def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int
 
 
 def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
-    """Returns the mean difference of each paper; papers without a difference are left out.
-
-    *differences* (units,) may contain NaN, which is ignored. *of_unit* (units,) holds the index of each unit's paper,
-    and *size* is the number of papers.
-    """
+    """Returns the mean of *differences* (units,) of each paper; NaN is ignored, and papers without any are left out."""
     present = ~np.isnan(differences)
     counts = np.bincount(of_unit[present], minlength=size)
     sums = np.bincount(of_unit[present], weights=differences[present], minlength=size)

@@ -145,11 +145,7 @@ def _ranks(means: Array) -> Array:
 
 
 def _sure(tests: Sequence[PairTest], names: Sequence[str], alpha: float) -> tuple[list[int], list[int]]:
-    """Returns for each of *names* how many candidates are significantly better, and how many significantly worse.
-
-    Both lists are in the order of *names*. A difference is significant if the test's Holm-corrected p-value is below
-    *alpha*.
-    """
+    """Returns for each of *names* how many candidates are significantly better, and how many significantly worse."""
     better, worse = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for test in tests:
         if test.p_holm < alpha:
@@ -277,11 +273,7 @@ def _sums(values: Sequence[float], papers: Sequence[object], candidates: Sequenc
 
 
 def _spearman(first: Array, second: Array) -> Array:
-    """Returns Spearman's coefficient between each row of *first* and the same row of *second*, as an array (rows,).
-
-    *first* and *second* are (rows, candidates). The coefficient is 0 if the row does not vary in *first* or in
-    *second*.
-    """
+    """Returns Spearman's coefficient (rows,) of the rows of two tables (rows, candidates); 0 if one does not vary."""
     from scipy.stats import rankdata
 
     x, y = (rankdata(table, axis=1) for table in (first, second))
