@@ -24,10 +24,15 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Problem, Score, Source
 from gre_bench.core.settings import Settings
 from gre_bench.flows.annual_refresh import outcome_of, scorable
-from gre_bench.metrics.agreement import agreements
-from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement, review_scores
-from gre_bench.metrics.cases import Lack, Response, scored_writer_of
-from gre_bench.metrics.chance import Moved
+from gre_bench.metrics.agreement import (
+    GradedItem,
+    agreements,
+    candidate_of,
+    moved_reviews,
+    plan_agreement,
+    review_scores,
+)
+from gre_bench.metrics.cases import Lack, Moved, Response, scored_writer_of
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.pipeline.learnt import learnt_papers
@@ -40,8 +45,7 @@ from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score
 from gre_bench.pipeline.writing import judge_responses
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.score import FINISHED_PAIRS
-from gre_bench.store.queries.writing import JUDGMENTS, SYNOPSES
+from gre_bench.store.queries import FINISHED_PAIRS, JUDGMENTS, SYNOPSES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 

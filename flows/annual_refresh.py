@@ -39,10 +39,18 @@ from gre_bench.pipeline.scoring import score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records
 from gre_bench.pipeline.writing import reviewers, write_assw, write_judgments, write_reviews
 from gre_bench.store import Row, Store, no_edition
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import DRAW, KNOWN_CANDIDATES, UNCOVERED, WAITING_TEXTS, SignatureRow
-from gre_bench.store.queries.score import MISSING, PROGRESS, REASONS
-from gre_bench.store.queries.writing import TEXT_OUTCOMES
+from gre_bench.store.queries import (
+    DRAW,
+    KNOWN_CANDIDATES,
+    LEADERBOARD,
+    MISSING,
+    PROGRESS,
+    REASONS,
+    TEXT_OUTCOMES,
+    UNCOVERED,
+    WAITING_TEXTS,
+    SignatureRow,
+)
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 

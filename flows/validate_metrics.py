@@ -32,10 +32,9 @@ from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score, store_separation
 from gre_bench.pipeline.validation_records import store_validation_records, write_validation_record
-from gre_bench.stats.verdicts import overall
+from gre_bench.stats.effects import overall
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.score import CANDIDATE_PAIRS
-from gre_bench.store.queries.study import SEPARATION
+from gre_bench.store.queries import CANDIDATE_PAIRS, SEPARATION
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 

@@ -32,7 +32,7 @@ from gre_bench.pipeline.validation_records import verdicts
 from gre_bench.reports.history import history
 from gre_bench.reports.publishing import key_of, publish_edition, releases
 from gre_bench.store import Store, find_editions
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 

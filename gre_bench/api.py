@@ -17,8 +17,7 @@ from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError, LMError, SettingsError, SpanError, UnfinishedError
 from gre_bench.core.judgments import yields
 from gre_bench.core.known_names import did_you_mean
-from gre_bench.core.pretrained.cache import named
-from gre_bench.core.pretrained.entries import entries
+from gre_bench.core.pretrained import entries, named
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
 from gre_bench.lm.pieces import Pieces, pieces_of
@@ -27,9 +26,7 @@ from gre_bench.reports.one_candidate import one_candidate
 from gre_bench.reports.release_rows import release_boards, release_folder, release_pairs
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.store import Row, Store, no_edition
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import KNOWN_CANDIDATES
-from gre_bench.store.queries.score import CANDIDATE_PAIRS
+from gre_bench.store.queries import CANDIDATE_PAIRS, KNOWN_CANDIDATES, LEADERBOARD
 from gre_bench.writing.rules.judgments import judgments_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from gre_bench.core.metrics import EXAMINER, Recipe, recipe_of
 from gre_bench.core.records import LMIdentity, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.scoring import Metric, MetricWork, Scored, score
-from gre_bench.metrics.signing import NOTHING, signature
+from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, Scored, score, signature
 from gre_bench.tasks.examine import grader_of
 from gre_bench.tasks.policy import HOUR, show_pause, worth_retrying
 from gre_bench.tasks.protocol import Backends

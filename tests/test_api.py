@@ -14,7 +14,7 @@ import pytest
 import gre_bench
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.store.queries import SAMPLE
 from tests.cli.calling import call
 from tests.flows.refreshing import EDITION, run, use
 from tests.scripted_lms import OverlapLM

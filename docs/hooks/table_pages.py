@@ -43,7 +43,7 @@ def _described(folder: Path) -> tuple[dict[str, list[str]], dict[tuple[str, str]
     for path in sorted(folder.rglob("*.sql")):
         said: list[str] = []
         name = ""
-        for line in path.read_text(encoding="utf-8").splitlines() if "migrations" not in path.parts else ():
+        for line in path.read_text(encoding="utf-8").splitlines():
             if created := re.match(r"create (?:or replace )?(?:table|view)(?: if not exists)? (\w+)", line):
                 name = created[1]
                 notes.setdefault(name, _sentences(said))

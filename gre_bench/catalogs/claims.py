@@ -22,19 +22,8 @@ ON_STUDIES = ("cells",)
 class Claim(BaseModel):
     """One claim of a paper, and how it is tested. The head of ``data/claims.toml`` describes each *test*.
 
-    - *paper*, *where*: the paper, and the section, table or figure that makes the claim.
-    - *says*: the claim in words of our own. *note*: a remark for readers.
-    - *quantifier*: whether all comparisons must come out as claimed, or at least one.
-    - *metrics*: the metrics whose scores are tested.
-
-    The other fields belong to single tests:
-
-    - *changes*: the changes of reviews that the tests ``falls``, ``rises``, ``does_not_rise`` and ``costs_less`` look
-      at.
-    - *more*: for ``costs_less``, the changes that must lower the score more than *changes* do.
-    - *than*: for ``agrees_more``, the metrics that must follow human grades less closely than *metrics* do.
-    - *table*, *pairs*: for ``cells``, a published table and pairs of its rows, the better row first.
-    - *lower_is_better*: for ``cells``, whether a lower value is better, as for RMSE.
+    *says*: the claim in words of our own. *note*: a remark for readers. The fields after *metrics* belong to single
+    tests.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,18 +66,15 @@ def claims(path: Path | None = None) -> list[Claim]:
     """
     path = path or resource("data", "claims.toml")
     try:
-        entries = strict.read_toml(path).get("claim", [])
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
+        entries = strict.read_table(path, "claims file").get("claim", [])
+    except FileNotFoundError as error:
         raise SettingsError(f"claims file {path} cannot be read: {error}") from None
     by_name: dict[str, Claim] = {}
     for number, entry in enumerate(entries, 1):
         try:
             claim = Claim.model_validate(entry)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            problem = f"{where}: {first['msg']}" if where else first["msg"]
-            raise SettingsError(f"claims file {path}, entry {number}: {problem}") from None
+            raise SettingsError(f"claims file {path}, entry {number}: {strict.faults(error)[0]}") from None
         if claim.name in by_name:
             raise SettingsError(f"claims file {path}: two claims are named {claim.name}")
         by_name[claim.name] = claim

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from gre_bench.changes.catalog import CHANGES
 from gre_bench.core import strict
@@ -29,7 +29,7 @@ GIVEN = "given"
 """The writer name of a synopsis that the source states, so that no LM wrote it."""
 
 
-class Domain(BaseModel):
+class Domain(strict.NamedEntry, frozen=True):
     """One kind of reviewed item, such as papers or restaurants.
 
     - *name*: the name of the domain. *item*: what one item is called.
@@ -45,8 +45,6 @@ class Domain(BaseModel):
     - *generic*: the judgments of the control ``generic``, one per line.
     - *source*: where the domain is described.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     item: str = Field(min_length=1)
@@ -119,21 +117,7 @@ def domains(path: Path | None = None) -> dict[str, Domain]:
     Raises `SettingsError`, whose message names the wrong entry, if the file cannot be read or an entry is no valid
     domain.
     """
-    path = path or resource("data", "domains.toml")
-    try:
-        tree = strict.read_toml(path)
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"domains file {path} cannot be read: {error}") from None
-    entries = tree.pop("domain", None)
-    if tree or not isinstance(entries, list):
-        raise SettingsError(f"domains file {path}: write every entry as [[domain]], nothing else")
-    known: dict[str, Domain] = {}
-    for number, entry in enumerate(entries, start=1):
-        domain = _entry(entry, f"{path.name}, entry {number}")
-        if domain.name in known:
-            raise SettingsError(f"{path.name}, entry {number}: {domain.name} is already there")
-        known[domain.name] = domain
-    return known
+    return strict.read_entries(path or resource("data", "domains.toml"), "domains file", "domain", Domain, named=True)
 
 
 def domain_of(name: str, path: Path | None = None) -> Domain:
@@ -162,12 +146,3 @@ def _check_prompt(name: str | None, fields: set[str] | None) -> None:
     if placeholders != fields if fields is not None else len(placeholders) != 1:
         wanted = ", ".join(sorted(fields)) if fields else "one field"
         raise ValueError(f"prompt {name} takes {', '.join(sorted(placeholders))}, and has to take {wanted}")
-
-
-def _entry(entry: object, where: str) -> Domain:
-    try:
-        return Domain.model_validate(entry)
-    except ValidationError as error:
-        name = f" ({entry.get('name')})" if isinstance(entry, dict) else ""
-        faults = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-        raise SettingsError(f"{where}{name}: " + "; ".join(fault.removeprefix(": ") for fault in faults)) from None

@@ -22,20 +22,10 @@ Command = Literal[
 
 
 class Experiment(BaseModel):
-    """A published experiment, as the table ``[experiment]`` of its settings file describes it.
+    """A published experiment, as the table ``[experiment]`` of its settings file, *path*, describes it.
 
-    - *path*: the settings file.
-    - *paper*: the authors and year of the paper. *title*: what the experiment did.
-    - *command*: the command that runs the experiment, without its options.
-    - *published*: the names of the published tables to compare the result with.
-    - *items*: the published number of papers, proposals, restaurants, summaries or reviews.
-    - *reviews*: the published number of reviews; None if none is published.
-    - *sources*: for pairs of texts about one source, the published number of sources; None if none is published.
-    - *billions*: the parameters of the evaluation LM, in billions; None if there is none.
-    - *files*: the files that the user must give. Each key is an option or setting, such as ``sources.notes``; its value
-      describes the file.
-    - *lms*: for a guideline study, the name of each option in the plural, such as ``models``, and its values.
-    - *note*: a remark for readers.
+    *files*: option or setting, such as ``sources.notes`` → what the file holds. *lms*: the name of each option in the
+    plural, such as ``models`` → its values. *note*: a remark for readers. None: not published.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -95,17 +85,13 @@ def experiment_of(given: Path) -> Experiment:
     if not path.is_file():
         path = settings_file(Path(PAPERS) / given)
     try:
-        tree = strict.read_toml(path)
+        tree = strict.read_table(path, "settings file")
     except FileNotFoundError:
         known = ", ".join(file.stem for file in sorted(resource("deployments", PAPERS).glob("*.toml")))
         raise SettingsError(f"no published experiment {given}; there are: {known}") from None
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"settings file {path} cannot be read: {error}") from None
     if not isinstance(tree.get(EXPERIMENT), dict):
         raise SettingsError(f"{path} has no table [{EXPERIMENT}]: it is no published experiment")
     try:
         return Experiment.model_validate({**tree[EXPERIMENT], "path": path})
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise SettingsError(f"{path}, [{EXPERIMENT}] {key}: {first['msg']}") from None
+        raise SettingsError(f"{path}, [{EXPERIMENT}] {strict.faults(error)[0]}") from None

@@ -16,27 +16,13 @@ from gre_bench.core.known_names import is_path
 from gre_bench.core.records import Sampling
 from gre_bench.core.resources import resource
 from gre_bench.core.urls import base_url
-from gre_bench.http.endpoints import Limits, limits_of, wrong_fields
+from gre_bench.http.endpoints import Limits, limits_of
 
 
 class Model(BaseModel):
     """One LM behind an OpenAI-compatible chat endpoint. Where nothing else is said, None means unknown.
 
-    - *name*: its name as a candidate or writer. *model*: its name at the endpoint. *aliases*: its names elsewhere.
-    - *endpoint*: the base URL of the endpoint. *limits*: how many requests and tokens the endpoint accepts.
-    - *key_env*: the environment variable with the API key; None if no key is needed. The key itself is never stored
-      here.
-    - *revision*: the version of the model, for signatures; if None, *model* takes its place.
-    - *family*: the family, such as Llama 3.1. *parameters*: the number of parameters, in billions.
-    - *knowledge_cutoff*: the last possible day of its training texts. *released*: the first day on which anybody could
-      use it.
-    - *price_in*, *price_out*: USD per million prompt tokens, and USD per million reply tokens.
-    - *sampling*: how the LM samples its replies.
-    - *limit_as*: the name under which a request states the reply's token limit.
-    - *context*: the most tokens of a prompt and its reply together. *max_output*: the most tokens of a reply.
-    - *tokenizer*: the tokenizer that counts tokens beforehand. It is a folder with a tokenizer.json, or a name that
-      ``gre-bench models list`` shows.
-    - *source*: where and when cutoff, context and limits were read. *note*: a remark for readers.
+    The API key itself is never stored here, only the name of its environment variable.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -128,7 +114,9 @@ class Model(BaseModel):
         try:
             return Model.model_validate(self.model_dump() | {"sampling": dict(table), "limits": self.limits})
         except ValidationError as error:
-            raise SettingsError(f"writing.sampling of {self.name}: {wrong_fields(error)}") from None
+            raise SettingsError(
+                f"writing.sampling of {self.name}: {'; '.join(strict.faults(error, 'entry'))}"
+            ) from None
 
     def key(self) -> str | None:
         """Returns the API key from the environment variable `key_env`; None if the endpoint needs no key.
@@ -153,11 +141,9 @@ def load(path: Path | None = None) -> dict[str, Model]:
     """
     path = path or resource("data", "models.toml")
     try:
-        tree = strict.read_toml(path)
+        tree = strict.read_table(path, "models file")
     except FileNotFoundError:
         raise SettingsError(f"no models file {path}") from None
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"models file {path} cannot be read: {error}") from None
     entries, endpoints = tree.pop("model", []), tree.pop("endpoint", [])
     if tree or not isinstance(entries, list) or not isinstance(endpoints, list):
         raise SettingsError(
@@ -201,7 +187,7 @@ def _parsed(path: Path, number: int, entry: Any) -> Model:
     try:
         return Model.model_validate(entry)
     except ValidationError as error:
-        raise SettingsError(f"{where}: {wrong_fields(error)}") from None
+        raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
 
 
 def _names(tree: dict[str, Any]) -> str:

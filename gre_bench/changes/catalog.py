@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from gre_bench.changes import addition, deletion, elongation, lines, shuffling
-from gre_bench.changes.keywords import keywords
+from gre_bench.changes import addition, deletion, elongation, lines
+from gre_bench.changes.addition import keywords
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core import controls
 from gre_bench.core.errors import ChangeError
@@ -100,7 +100,7 @@ _RULES: dict[tuple[str, Level], Callable[[ChangeInput], str]] = {
     ("concatenation", "judgments"): addition.concatenated_judgments,
     ("injection", "review"): addition.injected,
     ("injection", "judgments"): addition.injected_judgments,
-    ("shuffled_lines", "review"): shuffling.shuffled,
+    ("shuffled_lines", "review"): lines.shuffled_sentences,
     ("shuffled_lines", "judgments"): lines.shuffled,
 }
 

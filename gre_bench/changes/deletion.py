@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.pieces import cut, texts
+from gre_bench.changes.material import ChangeInput, cut, texts
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.review_text import Section, Sentence, join
 

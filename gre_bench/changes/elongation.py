@@ -13,8 +13,7 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.pieces import parts
+from gre_bench.changes.material import ChangeInput, parts
 from gre_bench.core.review_text import split
 
 _FILE = Path(__file__).with_name("elongation.toml")

@@ -1,13 +1,15 @@
-"""Deletes, shuffles or appends lines of judgments; blank lines between judgments stay."""
+"""Deletes, shuffles or appends lines of judgments, and shuffles sentences of a review; blank lines stay."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from gre_bench.changes.material import ChangeInput
+from gre_bench.core.review_text import join, split
 
 _LINE = re.compile(r"([^\n]*\S[^\n]*)(\n\s*|\Z)")
 
@@ -48,3 +50,20 @@ def disordered(items: Sequence[T], chance: random.Random) -> list[T]:
 def _lines(text: str) -> list[tuple[str, str]]:
     """Returns the non-blank lines of *text*, each as (line, the line breaks and blanks that follow it)."""
     return [(match[1].strip(), match[2]) for match in _LINE.finditer(text)]
+
+
+def shuffled_sentences(material: ChangeInput) -> str:
+    """Returns the review with the sentences of each section in another order; headings, list marks and breaks stay.
+
+    The review is always split by the splitter ``linguistic``. The splitter ``authors`` would cut "0.85" in two, which
+    would remove information.
+    """
+    chance = material.chance("shuffled_lines")
+    changed = []
+    for section in split(material.text):
+        order = iter(disordered([sentence.text for sentence in section.sentences if sentence.text], chance))
+        sentences = tuple(
+            replace(sentence, text=next(order)) if sentence.text else sentence for sentence in section.sentences
+        )
+        changed.append(replace(section, sentences=sentences))
+    return join(changed)

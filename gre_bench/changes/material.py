@@ -1,11 +1,37 @@
-"""The input of a change: the text, the title and abstract of its paper, and how the text is split."""
+"""The input of a change: a text, its paper's title and abstract, and how a review is split, in one of two ways.
+
+``authors``: the way of Xu et al. 2025 (D.3.1). A piece of text ends at every ``.``, ``?``, ``!`` and line break, even
+inside "0.85". Blank pieces are skipped. A piece that contains the words of a known heading is that heading and begins a
+section. All other pieces are sentences, joined by one space. Headings stay as they are.
+
+``linguistic``: the way of `gre_bench.core.review_text`. It knows abbreviations, numbers, lists and headings of any
+form, and keeps every line break.
+"""
 
 from __future__ import annotations
 
 import random
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from gre_bench.changes.pieces import ICLR_2023, Splitter
+from gre_bench.core import review_text
+from gre_bench.core.review_text import Section, Sentence
+
+Splitter = Literal["authors", "linguistic"]
+
+ICLR_2023 = (
+    "Summary Of The Paper",
+    "Strengths And Weaknesses",
+    "Strength And Weaknesses",
+    "Clarity, Quality, Novelty And Reproducibility",
+    "Summary Of The Review",
+)
+"""The headings of ICLR 2023's form; the second is spelt as in Xu et al. 2025, the third as in the form itself."""
+
+_PIECE = re.compile(r"[^.?!\n]*[.?!\n]|[^.?!\n]+")
+_BLANKS = re.compile(r"\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +42,7 @@ class ChangeInput:
     - *text*: a review, or the judgments of one.
     - *title*, *abstract*: those of the paper.
     - *others*: texts of the same kind about other papers; a change that needs n of them takes the first n.
-    - *splitter*, *headings*: how a review is split into sections and sentences (`gre_bench.changes.pieces`).
+    - *splitter*, *headings*: how a review is split into sections and sentences (`gre_bench.changes.material`).
     """
 
     key: str
@@ -31,3 +57,53 @@ class ChangeInput:
     def chance(self, name: str) -> random.Random:
         """Returns the random generator for the change *name* of this text; each change has its own."""
         return random.Random(f"{self.seed} {self.key} {name}")
+
+
+def cut(text: str, splitter: Splitter, headings: Sequence[str]) -> tuple[Section, ...]:
+    """Returns the sections of *text* with their sentences; a text without headings is one section.
+
+    *headings* are the known headings for the splitter ``authors``; ``linguistic`` finds headings by itself.
+    """
+    if splitter == "linguistic":
+        return review_text.split(text)
+    return tuple(Section("other", heading, _sentences(body)) for heading, body in parts(text, headings))
+
+
+def parts(text: str, headings: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns the sections of *text* as pairs (heading with the blanks after it, text of the section).
+
+    The first heading is empty if text precedes all known *headings*. The pairs joined give *text* again, except for
+    blanks before the first heading.
+    """
+    results = [(0, 0)]
+    for piece in _PIECE.finditer(text):
+        if any(heading in piece[0] for heading in headings):
+            results.append((_after_blanks(text, piece.start()), _after_blanks(text, piece.end())))
+    ends = [start for start, _ in results[1:]] + [len(text)]
+    cuts = [(text[start:body], text[body:end]) for (start, body), end in zip(results, ends, strict=True)]
+    return cuts if cuts[0][1].strip() or len(cuts) == 1 else cuts[1:]
+
+
+def _sentences(body: str) -> tuple[Sentence, ...]:
+    """Returns the non-blank pieces of *body*, the text of a section, as sentences with one space between them.
+
+    The last sentence is followed by the blanks at the end of *body*.
+    """
+    pieces = [piece[0].strip() for piece in _PIECE.finditer(body) if piece[0].strip()]
+    end = body[len(body.rstrip()) :]
+    return tuple(
+        Sentence("", piece, " " if index < len(pieces) else end) for index, piece in enumerate(pieces, start=1)
+    )
+
+
+def texts(sections: Sequence[Section]) -> Iterator[str]:
+    """Yields the non-empty sentences of all *sections* in order, without headings and list marks."""
+    for section in sections:
+        for sentence in section.sentences:
+            if sentence.text:
+                yield sentence.text
+
+
+def _after_blanks(text: str, start: int) -> int:
+    match = _BLANKS.match(text, start)
+    return match.end() if match else start

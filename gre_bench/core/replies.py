@@ -62,7 +62,7 @@ def assw(text: str) -> tuple[list[str], list[str]]:
     parts = tagged(text, ASSW_PARTS)
     if set(parts) != set(ASSW_PARTS):
         raise ReplyError("no_assw")
-    strengths, weaknesses = (_points(parts[name]) for name in ASSW_PARTS)
+    strengths, weaknesses = ([line.strip() for line in parts[name].splitlines() if line.strip()] for name in ASSW_PARTS)
     if not strengths and not weaknesses:
         raise ReplyError("no_assw")
     return strengths, weaknesses
@@ -108,7 +108,3 @@ def without_thinking(text: str) -> tuple[str, int]:
     if len(visible) == len(text):
         return text, 0
     return visible.strip(), len(text) - len(visible)
-
-
-def _points(part: str) -> list[str]:
-    return [line.strip() for line in part.splitlines() if line.strip()]

@@ -84,16 +84,13 @@ def roster_tree(file: Path) -> dict[str, Any]:
     Raises `SettingsError` if the file is missing or wrong.
     """
     try:
-        roster = Roster.model_validate(strict.read_toml(file))
+        roster = Roster.model_validate(strict.read_table(file, "roster"))
     except FileNotFoundError:
         name = file.stem if file.parent == resource("data", "rosters") else file
         known = ", ".join(roster_names())
         raise SettingsError(f"no roster {name}; name one of {known}, or a file of your own, NAME.toml") from None
-    except (OSError, UnicodeDecodeError, strict.TOMLDecodeError) as error:
-        raise SettingsError(f"roster {file} cannot be read: {error}") from None
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise SettingsError(f"roster {file}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+        raise SettingsError(f"roster {file}: {strict.faults(error)[0]}") from None
     named = Counter(model.name for model in roster.model)
     for (name, guideline), times in Counter((model.name, model.guideline) for model in roster.model).items():
         if times > 1:

@@ -19,7 +19,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import DEFAULT
 from gre_bench.core.judgments import Form
 from gre_bench.core.metrics import METRICS
-from gre_bench.core.pretrained.cache import placed
+from gre_bench.core.pretrained import placed
 from gre_bench.core.records import Edition
 from gre_bench.core.resources import EXPERIMENT, settings_file, settings_names
 from gre_bench.core.rosters import merged, roster_file, roster_tree
@@ -533,21 +533,13 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> Settings:
     return parse(tree, str(path) if path else "settings")
 
 
-_REMOVED = (("evaluation_lm", "mixture"),)
-"""Groups and keys of settings that earlier versions stored with each run, and that no longer exist."""
-
-
 def load_over(tree: dict[str, Any], overrides: tuple[str, ...] = ()) -> Settings:
     """Returns the settings in *tree*, such as those recorded by an earlier run, with *overrides* (``group.key=value``).
 
-    *tree*: group → setting → value. A setting that no longer exists is ignored if its recorded value is None. An
-    override that names a snapshot replaces recorded notes, PDFs and texts, and the reverse. Raises `SettingsError` for
-    a wrong setting.
+    *tree*: group → setting → value. An override that names a snapshot replaces recorded notes, PDFs and texts, and the
+    reverse. Raises `SettingsError` for a wrong setting.
     """
     tree = tree | {"sources": _not_replaced(tree.get("sources", {}), {text.partition("=")[0] for text in overrides})}
-    for group, key in _REMOVED:
-        if key in tree.get(group, {}) and tree[group][key] is None:
-            tree = tree | {group: {name: value for name, value in tree[group].items() if name != key}}
     for override in overrides:
         _override(tree, override)
     return parse(tree)

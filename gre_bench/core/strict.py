@@ -1,15 +1,27 @@
-"""Reads JSON and TOML from untrusted sources; rejects duplicate keys and too deep nesting."""
+"""Reads JSON and TOML from untrusted sources and checks their entries; rejects duplicate keys and deep nesting."""
 
 from __future__ import annotations
 
 import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from gre_bench.core.errors import SettingsError
 from gre_bench.core.incoming import check_depth, read_text
 
 TOMLDecodeError = tomllib.TOMLDecodeError
+
+
+class NamedEntry(BaseModel, frozen=True, extra="forbid"):
+    """An entry of a catalogue, known by its *name*."""
+
+    name: str
+
+
+Kind = TypeVar("Kind", bound=NamedEntry)
 
 
 def load_json(text: str | bytes) -> Any:
@@ -42,6 +54,57 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises `SourceError` for a device, a pipe or a huge file, OSError, UnicodeDecodeError, and as `load_toml` does.
     """
     return load_toml(read_text(path))
+
+
+def read_table(path: Path, title: str) -> dict[str, Any]:
+    """Returns the table of the TOML file *path*, which is part of the settings, as `read_toml` does.
+
+    *title*: what messages call the file, such as ``claims file``. Raises `SettingsError` if the file cannot be read,
+    and FileNotFoundError.
+    """
+    try:
+        return read_toml(path)
+    except FileNotFoundError:
+        raise
+    except (OSError, UnicodeDecodeError, TOMLDecodeError) as error:
+        raise SettingsError(f"{title} {path} cannot be read: {error}") from None
+
+
+def read_entries(path: Path, title: str, key: str, kind: type[Kind], named: bool = False) -> dict[str, Kind]:
+    """Returns name → entry for the entries ``[[key]]`` of the TOML file *path*, in file order.
+
+    *title*: what messages call the file. *kind*: the model of an entry. *named*: whether the message about a wrong
+    entry states its name. Raises `SettingsError` for a file that cannot be read or holds anything else, for a wrong
+    entry, and for a name that occurs twice.
+    """
+    try:
+        tree = read_table(path, title)
+    except FileNotFoundError as error:
+        raise SettingsError(f"{title} {path} cannot be read: {error}") from None
+    listed = tree.pop(key, None)
+    if tree or not isinstance(listed, list):
+        raise SettingsError(f"{title} {path}: write every entry as [[{key}]], nothing else")
+    known: dict[str, Kind] = {}
+    for number, fields in enumerate(listed, start=1):
+        place = f"{path.name}, entry {number}"
+        try:
+            entry = kind.model_validate(fields)
+        except ValidationError as error:
+            name = f" ({fields.get('name')})" if named and isinstance(fields, dict) else ""
+            raise SettingsError(f"{place}{name}: {'; '.join(faults(error))}") from None
+        if entry.name in known:
+            raise SettingsError(f"{place}: {entry.name} is already there")
+        known[entry.name] = entry
+    return known
+
+
+def faults(error: ValidationError, whole: str = "") -> list[str]:
+    """Returns one line for each fault that *error* holds: the field and the reason, never the value.
+
+    A user may have pasted a secret into a wrong field. *whole*: the name of a fault of the entry as a whole.
+    """
+    named = ((".".join(map(str, item["loc"])) or whole, item["msg"]) for item in error.errors())
+    return [f"{field}: {reason}" if field else reason for field, reason in named]
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

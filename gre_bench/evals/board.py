@@ -23,7 +23,7 @@ from gre_bench.pipeline.planning import sample, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of
 from gre_bench.pipeline.scoring import known_spans
 from gre_bench.store import ReadCopy, Store, no_edition
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 
 METRICS = ("gem", "gem_s_abstract")
@@ -37,7 +37,7 @@ REVIEWER = "model"
 class ReviewScore:
     """The scores of one review against the references of its paper, or the reason why it has none.
 
-    *nats*: reference id → score in nats (`gre_bench.metrics.logprobs`); references without a score are absent.
+    *nats*: reference id → score in nats (`gre_bench.metrics.scoring`); references without a score are absent.
     *problem*: a code for why the review, or one of the references, has no score; empty if all references have one.
     *detail*: the problem in words.
     *judgments*: the review as judgments, which were scored; None if none could be written.

@@ -22,8 +22,7 @@ import numpy as np
 
 from gre_bench.stats import clustered_interval
 from gre_bench.stats.correlation import correlate
-from gre_bench.stats.resampling import equal_tailed, weights
-from gre_bench.stats.samples import Array, finite
+from gre_bench.stats.samples import Array, equal_tailed, finite, weights
 
 LEVEL = 0.95
 RESAMPLES = 10_000

@@ -16,8 +16,7 @@ import numpy as np
 from gre_bench.guidelines.closeness import FEWEST, LEVEL, RESAMPLES, Estimate
 from gre_bench.stats import paired_test
 from gre_bench.stats.effects import holm
-from gre_bench.stats.resampling import equal_tailed, weights
-from gre_bench.stats.samples import Array
+from gre_bench.stats.samples import Array, equal_tailed, weights
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.urls import base_url
 
@@ -48,7 +49,7 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
             url = base_url(str(entry.pop("url", "")))
             limits = Limits.model_validate(entry)
         except ValidationError as error:
-            raise SettingsError(f"{where}: {wrong_fields(error)}") from None
+            raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
         except ValueError as error:
             raise SettingsError(f"{where}: url: {error}") from None
         if url not in known or url in results:
@@ -60,11 +61,3 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
             raise SettingsError(f"{where}: {url} {why}")
         results[url] = limits
     return results
-
-
-def wrong_fields(error: ValidationError) -> str:
-    """Returns one line that names each invalid field of an entry, and the reason.
-
-    The values are left out, because a user may have pasted a secret into the wrong field.
-    """
-    return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

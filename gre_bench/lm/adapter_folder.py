@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.core.incoming import read_bytes
+from gre_bench.core.pretrained import located, placed
 from gre_bench.core.pretrained.cache import located, placed
 from gre_bench.core.strict import load_json
 

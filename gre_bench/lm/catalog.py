@@ -9,7 +9,7 @@ from pathlib import Path
 from gre_bench.core.errors import LMError, SettingsError
 from gre_bench.core.learnt_from import FILE as REGISTER
 from gre_bench.core.learnt_from import INCLUDED, Register, read_register
-from gre_bench.core.pretrained.cache import located, named
+from gre_bench.core.pretrained import located, named
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.adapter_folder import BASE, RECORD, read_adapter
 from gre_bench.lm.adapter_folder import CONFIG as ADAPTER

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained.cache import located
+from gre_bench.core.pretrained import located
 from gre_bench.core.resources import resource
 from gre_bench.core.settings import EvaluationLMSettings
 from gre_bench.lm.adapter_folder import read_adapter

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained.cache import hint, refuse_changed
+from gre_bench.core.pretrained import hint, refuse_changed
 from gre_bench.core.records import digest
 from gre_bench.lm import adapter_folder
 

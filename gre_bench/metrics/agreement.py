@@ -1,4 +1,12 @@
-"""Computes how well a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1).
+"""How well a metric's scores of graded reviews agree with the grades (Xu et al. 2025, §4.1).
+
+Each review of an item is scored against every other review of the same item:
+
+    score of review j = mean over the item's other reviews k of f(item, x_j, x_k)
+
+Here f is the metric's score of review x_j with x_k as the reference. A metric without references
+scores each review once. A metric with references gives no score to a review that is the only review of its item.
+Ungraded reviews serve as references, but get no score of their own.
 
 Each kind of correlation (Spearman, Kendall, Pearson) is computed in four ways:
 
@@ -13,14 +21,174 @@ The intervals resample items, each with all its reviews. `gre_bench.stats` has t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, Literal, TypeVar
 
-from gre_bench.metrics.agreement_cases import ReviewScore
+from gre_bench.core.judgments import Form
+from gre_bench.core.metrics import Recipe
+from gre_bench.core.records import NO_REFERENCE, Candidate, Paper, Planned, Score, SynopsisKind
+from gre_bench.metrics.cases import Entry, Lack, Moved, Placed, Response, length, moves, plan
+from gre_bench.metrics.scoring import signed_writer
 from gre_bench.stats.association import Kind
-from gre_bench.stats.comparison import compare
-from gre_bench.stats.correlation import correlate, partial, within_groups
+from gre_bench.stats.correlation import compare, correlate, partial, within_groups
+
+NOT_REFERENCED = "no_reference"
+NOT_GRADED = "no_grade"
+
+
+@dataclass(frozen=True, slots=True)
+class GradedItem:
+    """An item with graded reviews.
+
+    - *paper*: the item. *responses*: its reviews, graded or not.
+    - *grades*: review id → grade, for the graded reviews.
+    - *synopses*: the item's synopses; a `Lack` says why a synopsis is missing.
+    """
+
+    paper: Paper
+    responses: tuple[Response, ...]
+    grades: Mapping[str, float]
+    synopses: Mapping[SynopsisKind, str | Lack] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewScore:
+    """A graded review and its score by one metric.
+
+    - *paper_id*: the item.
+    - *value*: the mean score over the review's scored pairs; None if no pair has a score.
+    - *pairs*: the number of the review's scored pairs.
+    - *planned*: the number of the review's planned pairs, without excluded pairs.
+    - *reason*: the code of the reason why *value* is None.
+    """
+
+    paper_id: str
+    review_id: str
+    grade: float
+    value: float | None
+    pairs: int
+    planned: int
+    reason: str | None = None
+
+
+def candidate_of(review_id: str) -> Candidate:
+    """Returns the candidate that stands for the review *review_id*.
+
+    An item has several graded reviews, so each of them is a candidate of its own.
+    """
+    return Candidate(f"review:{review_id}", "graded")
+
+
+def plan_agreement(
+    items: Iterable[GradedItem],
+    recipe: Recipe,
+    writer: str,
+    form: Form = "as_written",
+    ungraded: bool = False,
+    moved: Mapping[tuple[str, str], Response] | None = None,
+) -> list[Planned]:
+    """Returns the planned pairs (review, other review of the same item), in the order of *items*.
+
+    If the metric *recipe* needs no reference, there is one pair for each review. A review gets one excluded pair if it
+    has no grade (`NOT_GRADED`), or if its item has no other review (`NOT_REFERENCED`).
+
+    - *writer*, *form*, *moved*: as in `gre_bench.metrics.cases.plan`.
+    - *ungraded*: if true, reviews without a grade are scored instead of excluded.
+    """
+    return [
+        planned
+        for item in items
+        for response in item.responses
+        for planned in _of_review(item, response, recipe, writer, form, ungraded, moved)
+    ]
+
+
+def moved_reviews(items: Iterable[GradedItem], recipe: Recipe, writer: str, seed: int) -> list[Moved]:
+    """Returns the reviews of *items* that the metric *recipe* can read, each moved to another item.
+
+    `gre_bench.metrics.cases` describes how and why reviews are moved. *writer*: the writer whose judgments the metric
+    reads. *seed*: the random seed of the moves.
+    """
+    responses: dict[str, Response] = {}
+    placed = []
+    for item in items:
+        name = item.paper.paper_id
+        for response in item.responses:
+            if words := length(response, recipe, writer):
+                responses[response.review_id] = response
+                placed.append(Placed(response.review_id, name, frozenset((name,)), words))
+    at = {review.key: review.item for review in placed}
+    return [
+        Moved(
+            signed_writer(recipe, writer),
+            candidate_of(move.key).candidate_id,
+            at[move.key],
+            responses[move.source],
+            move.swap,
+        )
+        for move in moves(placed, seed)
+    ]
+
+
+def review_scores(
+    items: Iterable[GradedItem], planned: Iterable[Planned], scores: Iterable[Score]
+) -> list[ReviewScore]:
+    """Returns one row for each graded review of *items*, with the mean score of the review's pairs.
+
+    *planned*: the pairs of all reviews. *scores*: the scores of these pairs. The mean leaves out pairs without a score.
+    """
+    pairs: dict[str, list[Planned]] = defaultdict(list)
+    for pair in planned:
+        pairs[pair.candidate_id].append(pair)
+    values = {(score.candidate_id, score.reference_id): score for score in scores}
+    return [
+        _mean(item.paper.paper_id, response.review_id, item.grades[response.review_id], pairs, values)
+        for item in items
+        for response in item.responses
+        if response.review_id in item.grades
+    ]
+
+
+def _of_review(
+    item: GradedItem,
+    response: Response,
+    recipe: Recipe,
+    writer: str,
+    form: Form,
+    ungraded: bool,
+    moved: Mapping[tuple[str, str], Response] | None,
+) -> Sequence[Planned]:
+    candidate = candidate_of(response.review_id)
+    others = tuple(other for other in item.responses if other.review_id != response.review_id)
+    why = None if ungraded or response.review_id in item.grades else NOT_GRADED
+    if why is None and recipe.needs_reference and not others:
+        why = NOT_REFERENCED
+    if why:
+        return [Planned(item.paper.paper_id, candidate.candidate_id, NO_REFERENCE, "excluded", why)]
+    entry = Entry(item.paper, response, others, {candidate.candidate_id: response}, item.synopses)
+    return plan([entry], [candidate], recipe, writer, form, moved=moved)
+
+
+def _mean(
+    paper_id: str,
+    review_id: str,
+    grade: float,
+    pairs: Mapping[str, Sequence[Planned]],
+    scores: Mapping[tuple[str, str], Score],
+) -> ReviewScore:
+    mine = pairs.get(candidate_of(review_id).candidate_id, ())
+    answers = [scores.get((pair.candidate_id, pair.reference_id)) for pair in mine]
+    values = [score.value for score in answers if score is not None and score.value is not None]
+    planned = sum(pair.state != "excluded" for pair in mine)
+    if values:
+        return ReviewScore(paper_id, review_id, grade, fmean(values), len(values), planned)
+    codes = [score.problem.code for score in answers if score is not None and score.problem is not None]
+    reasons = codes or [pair.reason for pair in mine if pair.reason] or ["not_scored"]
+    return ReviewScore(paper_id, review_id, grade, None, 0, planned, reasons[0])
+
 
 KINDS: tuple[Kind, ...] = ("spearman", "kendall", "pearson")
 Result = TypeVar("Result")

@@ -15,12 +15,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gre_bench.core.records import Case, Problem, Score
 from gre_bench.lm.embedders.catalog import Embedder
+from gre_bench.metrics.scoring import scored
 
 _BREAK = re.compile(r"(?<=[.!?])\s+")
 
@@ -61,39 +63,32 @@ class BertScore:
             queries, documents = vectors(given, query=True), vectors(wanted)
         else:
             queries = documents = vectors([*given, *wanted])
-        return [self._score(case, queries[case.candidate], documents[case.reference]) for case in cases]
+        results = (self._result(queries[case.candidate], documents[case.reference]) for case in cases)
+        return [scored(self.signature_id, case, result) for case, result in zip(cases, results, strict=True)]
 
     def _of_sentences(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns, for each of *texts*, the embeddings of its sentences, shape (sentences, dimension).
-
-        The keys of the result are the texts. *query*: whether to embed the texts with the query prompt.
-        """
+        """Returns text → embeddings of its sentences (sentences, dimension). *query*: with the query prompt."""
         parts = {text: sentences(text) for text in texts}
-        rows = {sentence: row for row, sentence in enumerate(_distinct(parts.values()))}
+        rows = {sentence: row for row, sentence in enumerate(dict.fromkeys(chain(*parts.values())))}
         vectors = self.embedder.embed(list(rows), query=query)
         return {text: vectors[[rows[line] for line in of_text]] for text, of_text in parts.items()}
 
     def _of_tokens(self, texts: Iterable[str], query: bool = False) -> dict[str, NDArray[np.float32]]:
-        """Returns, for each of *texts*, the embeddings of its tokens, shape (tokens, dimension).
-
-        The keys of the result are the texts. *query*: whether to embed the texts with the query prompt.
-        """
+        """Returns text → embeddings of its tokens (tokens, dimension). *query*: with the query prompt."""
         distinct = list(dict.fromkeys(texts))
         return dict(zip(distinct, self.embedder.embed_tokens(distinct, query=query), strict=True))
 
-    def _score(self, case: Case, queries: NDArray[np.float32], documents: NDArray[np.float32]) -> Score:
-        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+    def _result(self, queries: NDArray[np.float32], documents: NDArray[np.float32]) -> float | Problem:
         if not len(queries) or not len(documents):
             empty = "the reference's text" if len(queries) else "the candidate's text"
-            return Score(*ids, None, Problem("empty_text", f"{case.name}: {empty} has no {self.pieces}"))
+            return Problem("empty_text", f"{empty} has no {self.pieces}")
         matched = match(queries @ documents.T)
         if not np.isfinite([matched.precision, matched.recall]).all():
-            problem = f"{case.name}: the embedder returned numbers that are not finite"
-            return Score(*ids, None, Problem("not_finite", problem, broken=True))
+            return Problem("not_finite", "the embedder returned numbers that are not finite", broken=True)
         if matched.f1 is None:
             numbers = f"precision {matched.precision:.3f}, recall {matched.recall:.3f}"
-            return Score(*ids, None, Problem("undefined", f"{case.name}: F1 is undefined for {numbers}"))
-        return Score(*ids, matched.f1)
+            return Problem("undefined", f"F1 is undefined for {numbers}")
+        return matched.f1
 
 
 def sentences(text: str) -> list[str]:
@@ -116,7 +111,3 @@ def match(cosines: NDArray[np.float32]) -> Match:
         return Match(precision, recall, precision)
     same_sign = precision * recall > 0
     return Match(precision, recall, 2 * precision * recall / (precision + recall) if same_sign else None)
-
-
-def _distinct(texts: Iterable[list[str]]) -> list[str]:
-    return list(dict.fromkeys(sentence for text in texts for sentence in text))

@@ -14,6 +14,7 @@ from dataclasses import replace
 from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Case, Chat, Problem, Reply, Sampling, Score, Writer
 from gre_bench.core.replies import without_thinking
+from gre_bench.metrics.scoring import scored
 from gre_bench.prompts.library import fill
 
 PROMPT = "lm_examiner"
@@ -53,21 +54,13 @@ class LMExaminer:
         for attempt in range(RETRIES + 1):
             if not due:
                 break
-            answers = self.writer.write(list(due.values()), self._sampling(attempt))
-            for index, reply in zip(list(due), answers, strict=True):
-                results[index] = _read(reply)
-                if not _unparsable(results[index]):
+            seed = (self.sampling.seed or 0) + attempt
+            sampling = replace(self.sampling, seed=seed) if attempt else self.sampling
+            for index, reply in zip(list(due), self.writer.write(list(due.values()), sampling), strict=True):
+                result = results[index] = _read(reply)
+                if not (isinstance(result, Problem) and result.code == "unparsable"):
                     del due[index]
-        return [self._score(case, results[index]) for index, case in enumerate(cases)]
-
-    def _sampling(self, attempt: int) -> Sampling:
-        return replace(self.sampling, seed=(self.sampling.seed or 0) + attempt) if attempt else self.sampling
-
-    def _score(self, case: Case, result: float | Problem) -> Score:
-        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
-        if isinstance(result, Problem):
-            return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
-        return Score(*ids, result)
+        return [scored(self.signature_id, case, results[index]) for index, case in enumerate(cases)]
 
 
 def chat(case: Case) -> Chat:
@@ -99,10 +92,6 @@ def _read(reply: Reply) -> float | Problem:
     except ReplyError as error:
         cut = ", which was cut at the token limit" if reply.outcome == "cut" else ""
         return Problem("unparsable", f"{error}{cut}")
-
-
-def _unparsable(result: float | Problem) -> bool:
-    return isinstance(result, Problem) and result.code == "unparsable"
 
 
 def _lack(case: Case) -> Problem | None:

@@ -25,6 +25,7 @@ from typing import Any, cast
 from gre_bench.core import review_text
 from gre_bench.core.metrics import Recipe
 from gre_bench.core.records import Case, Problem, Score
+from gre_bench.metrics.scoring import scored
 
 Words = Sequence[str]
 
@@ -73,17 +74,14 @@ class Overlap:
         if self.needs_reference:
             read |= {case.reference for case in cases}
         words = {text: self.measure.words(text) for text in read}
-        return [self._score(case, words) for case in cases]
+        return [scored(self.signature_id, case, self._result(case, words)) for case in cases]
 
-    def _score(self, case: Case, words: dict[str, Words]) -> Score:
-        ids = self.signature_id, case.paper_id, case.candidate_id, case.reference_id
+    def _result(self, case: Case, words: dict[str, Words]) -> float | Problem:
         if not words[case.candidate]:
-            return Score(*ids, None, Problem("empty_text", f"{case.name}: the candidate's text has no words"))
-        if not self.needs_reference:
-            return Score(*ids, self.measure.compare(words[case.candidate], ()))
-        if not words[case.reference]:
-            return Score(*ids, None, Problem("empty_text", f"{case.name}: the reference's text has no words"))
-        return Score(*ids, self.measure.compare(words[case.candidate], words[case.reference]))
+            return Problem("empty_text", "the candidate's text has no words")
+        if self.needs_reference and not words[case.reference]:
+            return Problem("empty_text", "the reference's text has no words")
+        return self.measure.compare(words[case.candidate], words[case.reference] if self.needs_reference else ())
 
 
 def bleu_words(text: str) -> Words:
@@ -136,10 +134,6 @@ def common_subsequence(x: Words, y: Words) -> int:
     return len(x) - row.bit_count()
 
 
-def _length(candidate: Words, _: Words) -> float:
-    return float(len(candidate))
-
-
 def _pieces(text: str) -> list[str]:
     pieces = []
     for section in review_text.split(text):
@@ -168,7 +162,7 @@ _SPLIT = "sentences of review_text instead of Punkt's"
 
 BLEU = Measure("bleu", True, bleu_words, bleu, f"{_NLTK} sentence_bleu, 4-grams, unsmoothed, cased, {_SPLIT}")
 ROUGE_L = Measure("rouge_l", True, rouge_words, rouge_l, f"ROUGE-L F, words of {_ROUGE}, stemmed by {_NLTK}")
-LENGTH = Measure("length", False, str.split, _length, "words between blanks")
+LENGTH = Measure("length", False, str.split, lambda candidate, _: float(len(candidate)), "words between blanks")
 
 
 def measure_of(recipe: Recipe) -> Measure:

@@ -1,19 +1,254 @@
-"""Scores the cases of several metrics; the evaluation LM gets all predictions of a paper together."""
+"""Scores of cases by several metrics, and their signatures.
+
+Most metrics are made of an evaluation LM's log-probabilities, in nats, summed over the tokens of a review.
+
+In the formulas, x is the candidate's review, y is the reference, and x' is the candidate's review of another paper.
+
+    GEM and its variants (Xu et al. 2025, §3):  log P(y | x, synopsis) − log P(y | absent, synopsis)
+    their specific forms:                       log P(y | x, synopsis) − log P(y | x', synopsis)
+    BARTScore (Yuan et al. 2021; Xu et al., D.1):
+        recall = log P(y | x), precision = log P(x | y), F1 = (recall + precision)/2
+
+No score is divided by the length of y. The variants of GEM differ in the synopsis, and in whether they read judgments
+or original reviews. BARTScore uses GEM's prompt without a synopsis.
+
+A specific form measures how much more a review tells than what its author says of any paper. Without a synopsis, and
+with an LM that knows the candidate's distribution, its mean is I(X; Y) + L(X; Y). This is mutual plus lautum
+information (Palomar & Verdú 2008). Garbling a review never raises this sum. On a board, one LM scores all candidates
+and does not know the distribution of each. Then only GEM guarantees that garbling never raises the mean. In simulations
+with known answers (``tests/simulations``), the specific form can rise a little when one review is exchanged for
+another.
+
+Predictions that several metrics or candidates need are computed once. For example, GEM's second term does not depend on
+the candidate, and BARTScore's recall is the first term of GEM-raw. The evaluation LM gets all predictions of a paper
+together.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Protocol
 
+from gre_bench.core import judgments
+from gre_bench.core.errors import SpanError
 from gre_bench.core.judgments import prepared
 from gre_bench.core.metrics import Recipe, recipe_of
-from gre_bench.core.records import Case, Score, SpanLogprob
+from gre_bench.core.records import Case, LMIdentity, Prediction, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.lm.protocol import EvaluationLM, take_remarks
-from gre_bench.metrics.logprobs import addressed, ask, score_of
+from gre_bench.lm.protocol import EvaluationLM, checked, take_remarks
+from gre_bench.prompts.library import address, load
+
+RAW_CUT = 10_000
+"""The authors' code cuts an original review to this many characters. Here, white space before its text goes first."""
+
+Parts = tuple[tuple[str, Prediction], ...]
+"""The predictions that make a score, each with its content address."""
+
+Answers = Mapping[str, SpanLogprob | SpanError]
+"""Content address → answer of the evaluation LM."""
+
+
+def terms(recipe: Recipe, case: Case, settings: ScoringSettings) -> tuple[Prediction, ...]:
+    """Returns the predictions from whose log-probabilities the score of *case* is computed.
+
+    The formula of *recipe* decides which predictions these are. Here x is the candidate's review, y the reference, and
+    x' the candidate's review of another paper.
+
+    - ``pmi``: y given x, then y given no review.
+    - ``specific``: y given x, then y given x'.
+    - ``recall``: y given x.
+    - ``precision``: x given y.
+    - ``f1``: y given x, then x given y.
+    """
+    x, y = _prepared(case.candidate, case, settings), _prepared(case.reference, case, settings)
+    given = _folded(case.synopsis, settings) if case.synopsis is not None else None
+    if recipe.formula == "specific":
+        elsewhere = _prepared(case.moved or "", case, settings)
+        return Prediction(x, given, y, settings.prompt), Prediction(elsewhere, given, y, settings.prompt)
+    if recipe.formula == "pmi":
+        uncut = case.source == "review" and settings.authors_compat
+        marginal_y = _folded(case.reference, settings) if uncut else y
+        return Prediction(x, given, y, settings.prompt), Prediction(None, given, marginal_y, settings.prompt)
+    recall, precision = Prediction(x, None, y, settings.prompt), Prediction(y, None, x, settings.prompt)
+    return {"recall": (recall,), "precision": (precision,), "f1": (recall, precision)}[recipe.formula or ""]
+
+
+def value(recipe: Recipe, totals: Sequence[float]) -> float:
+    """Returns the score of a case in nats.
+
+    *totals* holds the log-probabilities of the case's predictions, in the order of `terms`.
+    """
+    return totals[0] - totals[1] if recipe.formula in ("pmi", "specific") else sum(totals) / len(totals)
+
+
+def addressed(recipe: Recipe, case: Case, settings: ScoringSettings) -> Parts:
+    """Returns (content address, prediction) for each prediction of *case*, in the order of `terms`.
+
+    A content address is a digest of the prediction's prompt and texts.
+    """
+    return tuple((address(term), term) for term in terms(recipe, case, settings))
+
+
+def needed(recipe: Recipe, cases: Iterable[Case], settings: ScoringSettings) -> dict[str, Prediction]:
+    """Returns all predictions that the scores of *cases* need, without duplicates.
+
+    The keys of the result are the predictions' content addresses.
+    """
+    return dict(part for case in cases for part in addressed(recipe, case, settings))
+
+
+def ask(
+    lm: EvaluationLM, predictions: Mapping[str, Prediction], known: Answers | None = None
+) -> dict[str, SpanLogprob | SpanError]:
+    """Returns the answers of *lm* to those *predictions* that have no answer in *known*.
+
+    The keys of *predictions*, of *known* and of the result are content addresses. The LM gets the predictions in one
+    call, so that it can compute shared texts once.
+    """
+    due = {part_address: term for part_address, term in predictions.items() if part_address not in (known or {})}
+    return dict(zip(due, map(checked, lm.logprob(list(due.values()))), strict=True)) if due else {}
+
+
+class LogprobMetric:
+    """Scores cases by the metric *recipe*, with the log-probabilities of the evaluation LM *lm*."""
+
+    def __init__(self, recipe: Recipe, lm: EvaluationLM, settings: ScoringSettings, signature_id: str):
+        self.recipe = recipe
+        self.lm = lm
+        self.settings = settings
+        self.signature_id = signature_id
+
+    def score(self, cases: Sequence[Case], known: Answers | None = None) -> list[Score]:
+        """Returns one `Score` for each of *cases*, in order.
+
+        If a case cannot be scored, its `Score` states the problem. *known*: content address → answer, for predictions
+        that need not be computed again.
+        """
+        parts = [addressed(self.recipe, case, self.settings) for case in cases]
+        answers = {**(known or {}), **ask(self.lm, dict(chain.from_iterable(parts)), known)}
+        return [
+            score_of(self.recipe, self.signature_id, case, case_parts, answers)
+            for case, case_parts in zip(cases, parts, strict=True)
+        ]
+
+
+def score_of(recipe: Recipe, signature_id: str, case: Case, parts: Parts, answers: Answers) -> Score:
+    """Returns the `Score` of *case*. If the case cannot be scored, its `Score` states the problem.
+
+    - *parts*: the predictions that make the score, as `addressed` returns them.
+    - *answers*: content address → the LM's answer, for all of *parts*.
+    """
+    if empty := _empty(recipe, parts):
+        return scored(signature_id, case, Problem("empty_text", f"{empty} is empty after it was cut and folded"))
+    totals = []
+    for part_address, _ in parts:
+        answer = answers[part_address]
+        if isinstance(answer, SpanError):
+            return scored(signature_id, case, Problem(answer.code, str(answer), answer.final, answer.broken))
+        totals.append(answer.total)
+    return scored(signature_id, case, value(recipe, totals), tuple(part_address for part_address, _ in parts))
+
+
+def scored(signature_id: str, case: Case, result: float | Problem, predictions: tuple[str, ...] = ()) -> Score:
+    """Returns the `Score` of *case*: a value, or a problem whose message gets the name of the case before it."""
+    ids = signature_id, case.paper_id, case.candidate_id, case.reference_id
+    if isinstance(result, Problem):
+        return Score(*ids, None, replace(result, message=f"{case.name}: {result.message}"))
+    return Score(*ids, result, None, predictions)
+
+
+def _empty(recipe: Recipe, parts: Parts) -> str | None:
+    """Returns which text of a case is blank, as a phrase such as ``the candidate's text``; None if no text is blank.
+
+    *parts*: the case's predictions with their content addresses; they contain the texts. A case with a blank text
+    gets a problem, not a score of 0.
+    """
+    first = parts[0][1]
+    x, y = (first.reply, first.x) if recipe.formula == "precision" else (first.x, first.reply)
+    if not (x or "").strip():
+        return "the candidate's text"
+    if recipe.formula == "specific" and not (parts[1][1].x or "").strip():
+        return "the candidate's text on another paper"
+    return None if (y or "").strip() else "the reference's text"
+
+
+def _prepared(text: str, case: Case, settings: ScoringSettings) -> str:
+    if case.source == "review":
+        whole = _folded(text, settings)
+        return whole if len(whole) <= RAW_CUT else whole.lstrip()[:RAW_CUT]
+    return judgments.prepared(text, settings.form, settings.ascii_fold)
+
+
+def _folded(text: str, settings: ScoringSettings) -> str:
+    return judgments.folded(text) if settings.ascii_fold else text
+
+
+NOTHING = LMIdentity("none", "none", "none", dtype="none")
+"""The identity in signatures of metrics that use no LM and no embedder."""
+
+MOVES = "moved-1"
+"""The rule by which `gre_bench.metrics.cases` moves reviews to other papers."""
+
+_SYNOPSIS_WRITERS = {
+    "none": "none",
+    "categories": "the item's own categories",
+    "paper": "the paper's own text",
+}
+
+
+def signature(
+    recipe: Recipe,
+    scorer: LMIdentity,
+    settings: ScoringSettings,
+    writer: str,
+    assw_writer: str | None = None,
+) -> Signature:
+    """Returns the signature of the scores of the metric *recipe*.
+
+    - *scorer*: the identity of the evaluation LM, embedder, examiner or rule that computes the scores.
+    - *writer*: the writer of the judgments.
+    - *assw_writer*: the writer of the ASSW synopses; None if there are none.
+    """
+    reads_judgments = recipe.source == "judgments"
+    by_logprobs = recipe.formula is not None
+    return Signature(
+        metric=recipe.name,
+        prompt_sha256=load(settings.prompt).sha256 if by_logprobs else "none",
+        evaluation_lm=scorer.name,
+        lm_digest=scorer.digest,
+        dtype=scorer.dtype,
+        quantisation=scorer.quantisation,
+        attention=scorer.attention,
+        template_digest=scorer.template_digest,
+        writer=signed_writer(recipe, writer),
+        synopsis_writer=_synopsis(recipe, settings, assw_writer),
+        form=settings.form if reads_judgments else "original",
+        text_cut=_cut(settings) if by_logprobs and not reads_judgments else "none",
+        ascii_fold=settings.ascii_fold,
+        engine_version=scorer.engine_version,
+        chance=f"{MOVES}, seed {settings.chance_seed}" if recipe.formula == "specific" else "none",
+    )
+
+
+def signed_writer(recipe: Recipe, writer: str) -> str:
+    """Returns the name of the writer whose judgments *recipe* reads, for use in signatures.
+
+    For a metric that reads original reviews, returns a fixed text that says so.
+    """
+    return writer if recipe.source == "judgments" else "none (original reviews)"
+
+
+def _synopsis(recipe: Recipe, settings: ScoringSettings, assw_writer: str | None) -> str:
+    if recipe.synopsis == "abstract":
+        return f"the paper's own {' and '.join(settings.synopsis_of)}"
+    return _SYNOPSIS_WRITERS.get(recipe.synopsis) or assw_writer or "none"
+
+
+def _cut(settings: ScoringSettings) -> str:
+    return f"{RAW_CUT} characters {'in the conditional only' if settings.authors_compat else 'in both terms'}"
 
 
 class Metric(Protocol):
@@ -60,13 +295,13 @@ def score(
     - *known*: content address → log-probability, for predictions that need not be computed again.
     """
     by_logprobs = [work for work in works if recipe_of(work.metric).formula]
-    scored = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
+    result = _by_logprobs(by_logprobs, settings, evaluation_lm(), known) if by_logprobs else Scored([], {})
     for work in works:
         recipe = recipe_of(work.metric)
         if not recipe.formula:
             read = [_as_read(case, settings) for case in work.cases]
-            scored.scores.extend(other(recipe, work.signature_id).score(read))
-    return scored
+            result.scores.extend(other(recipe, work.signature_id).score(read))
+    return result
 
 
 def _as_read(case: Case, settings: ScoringSettings) -> Case:

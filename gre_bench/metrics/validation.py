@@ -1,4 +1,4 @@
-"""Computes how changes of reviews affect the scores of a metric (Xu et al. 2025, §4.2).
+"""Computes and plots how changes of reviews affect the scores of a metric (Xu et al. 2025, §4.2).
 
 An effect compares the scores of the same pairs before and after a change. Pairs without both scores are left out.
 
@@ -11,17 +11,21 @@ original review. This removes a fall of the score that length alone explains.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gre_bench.changes.catalog import CHANGES
+from gre_bench.core.errors import SettingsError
+from gre_bench.core.metrics import in_order, recipe_of
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ValidationSettings
-from gre_bench.stats.effects import Effect, effect, holm
-from gre_bench.stats.verdicts import Verdict, degradation_verdict, manipulation_verdict, paper_rule
+from gre_bench.stats.effects import Effect, Verdict, degradation_verdict, effect, holm, manipulation_verdict, paper_rule
 
 Row = Mapping[str, Any]
 PairKey = tuple[str, str, str]
@@ -71,14 +75,9 @@ class ChangeResult:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The scores before and after a change, and its effect.
+    """The scores of the pairs that were scored before and after a change, with the effect or why there is none.
 
-    - *planned*: the number of planned pairs of the change.
-    - *lost*: the number of pairs with a score before the change but none after, although the change was possible.
-    - *before*, *after*: the scores of the pairs that were scored both times. *papers*: the number of papers of these
-      pairs.
-    - *plain*: the effect. *at_length*: the effect with length held fixed.
-    - *problem*: why there is no effect; else None.
+    *lost*: the number of pairs with a score before the change but none after, although the change was possible.
     """
 
     planned: int
@@ -113,7 +112,9 @@ def change_effects(
     trials = {
         change: trial
         for change, trial in trials.items()
-        if trial.plain or CHANGES[change].source != "ours" or not _by_rule(after[change])
+        if trial.plain
+        or CHANGES[change].source != "ours"
+        or not all(row["state"] == "excluded" for row in after[change])
     }
     falls = {
         change: trial.plain.p
@@ -130,10 +131,6 @@ def lengths(cases: Iterable[Case]) -> dict[PairKey, int]:
     The keys of the result are (candidate id, paper id, reference id).
     """
     return {(case.candidate_id, case.paper_id, case.reference_id): len(case.candidate.split()) for case in cases}
-
-
-def _by_rule(rows: Sequence[Row]) -> bool:
-    return all(row["state"] == "excluded" for row in rows)
 
 
 def _trial(
@@ -209,3 +206,76 @@ def _result(change: str, trial: _Trial, p_holm: float | None, settings: Validati
         float(np.mean(trial.before)), float(np.mean(trial.after)),
         len(trial.before), trial.planned, trial.papers, plain.method, verdict, paper_rule(family, plain), None,
     )  # fmt: skip
+
+
+if TYPE_CHECKING:
+    import altair
+
+_COLOURS = {"pass": "#2e7d4f", "fail": "#b3372f", "undecided": "#c98a1b"}
+_SHAPES = {"pass": "circle", "fail": "cross", "undecided": "diamond"}
+_COLUMNS = 3
+_MISSING = "altair is not installed: pip install 'gre-bench[plots]'"
+
+
+def draw(effects: Sequence[Mapping[str, Any]], path: Path, title: str) -> Path:
+    """Plots *effects* and writes the plot to *path*, an .svg or .png file; returns *path*.
+
+    The file appears only when it is complete. Each row of *effects* is the effect of a change on a metric. Its keys are
+    ``metric``, ``change``, ``family`` (degradation or manipulation), ``d``, ``low``, ``high`` and ``verdict``.
+    """
+    drawable(path)
+    beside = path.with_name(f".{os.getpid()}-{path.name}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    chart(effects, title).save(beside, format=path.suffix[1:])  # pyright: ignore[reportArgumentType]
+    os.replace(beside, path)
+    return path
+
+
+def drawable(path: Path) -> None:
+    """Raises `SettingsError` if *path* is not an .svg or .png file, or if altair is not installed.
+
+    Callers check this before they start to score, which can take hours.
+    """
+    if path.suffix not in (".svg", ".png"):
+        raise SettingsError(f"{path}: a picture is a .svg or .png file")
+    if find_spec("altair") is None:
+        raise SettingsError(_MISSING)
+
+
+def chart(effects: Sequence[Mapping[str, Any]], title: str) -> altair.FacetChart:
+    """Returns the plot of *effects*: each change's effect d on each metric, with its 95% interval.
+
+    The effect should be below zero for a degradation, and not above zero for a manipulation. `draw` describes the rows
+    of *effects*.
+    """
+    try:
+        import altair
+    except ImportError as error:
+        raise SettingsError(_MISSING) from error
+    rows = [
+        {
+            "metric": recipe_of(row["metric"]).title,
+            "change": f"{CHANGES[row['change']].title} ({row['family']})",
+            **{name: row[name] for name in ("d", "low", "high", "verdict")},
+        }
+        for row in effects
+        if row["d"] is not None
+    ]
+    metrics = [recipe_of(name).title for name in in_order(row["metric"] for row in effects)]
+    changes = [f"{change.title} ({change.family})" for change in CHANGES.values()]
+    colour = altair.Color(
+        "verdict:N", title="verdict", scale=altair.Scale(domain=list(_COLOURS), range=list(_COLOURS.values()))
+    )
+    shape = altair.Shape(
+        "verdict:N", title="verdict", scale=altair.Scale(domain=list(_SHAPES), range=list(_SHAPES.values()))
+    )
+    base = altair.Chart().encode(y=altair.Y("metric:N", title=None, sort=metrics), color=colour)
+    lines = base.mark_rule(strokeWidth=2).encode(x=altair.X("low:Q", title="d"), x2="high:Q")
+    points = base.mark_point(filled=True, size=55, opacity=1).encode(x="d:Q", shape=shape)
+    zero = altair.Chart().mark_rule(color="#777", strokeDash=[3, 3]).encode(x=altair.datum(0))
+    panel = altair.layer(zero, lines, points).properties(width=230, height=max(60, 18 * len(metrics)))
+    shown = [name for name in changes if any(row["change"] == name for row in rows)]
+    facet = altair.Facet("change:N", title=None, sort=shown, header=altair.Header(labelLimit=300, labelFontSize=11))
+    whole = panel.facet(facet, columns=_COLUMNS, data=altair.Data(values=rows)).resolve_scale(x="independent")
+    about = "standardised mean difference d, 95% by paper: degradations must fall, manipulations must not rise"
+    return whole.properties(title=altair.Title(title, subtitle=about, anchor="start")).configure_view(stroke=None)

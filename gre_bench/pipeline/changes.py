@@ -23,9 +23,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.writing import lost_for_good, write
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import REVIEWS
-from gre_bench.store.queries.plan import CHANGE_MAKERS
-from gre_bench.store.queries.writing import ASKED_FOR
+from gre_bench.store.queries import ASKED_FOR, CHANGE_MAKERS, REVIEWS
 from gre_bench.tasks.protocol import Steps
 
 

@@ -13,7 +13,7 @@ from gre_bench.ingest.datasets.yelp import restaurants_from
 from gre_bench.ingest.datasets.yelp_files import Terms
 from gre_bench.pipeline.intake import file_sha256, keep, known_papers, known_reviews
 from gre_bench.store import Store
-from gre_bench.store.queries.writing import SYNOPSES
+from gre_bench.store.queries import SYNOPSES
 
 
 def import_yelp(

@@ -12,7 +12,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import IMPORTED_DOMAIN
+from gre_bench.store.queries import IMPORTED_DOMAIN
 
 
 def in_domain(job: Job) -> Job:

@@ -13,8 +13,7 @@ from typing import Any
 from gre_bench.core.judgments import count
 from gre_bench.core.records import HUMAN, Judgments, Review
 from gre_bench.store import Store
-from gre_bench.store.queries.runs import LAST_SETTINGS
-from gre_bench.store.queries.writing import DESCRIBED_JUDGMENTS, JUDGMENTS, DescribedJudgmentsRow
+from gre_bench.store.queries import DESCRIBED_JUDGMENTS, JUDGMENTS, LAST_SETTINGS, DescribedJudgmentsRow
 from gre_bench.writing.catalog import by_rule
 
 MOST_READ = 300

@@ -22,8 +22,7 @@ from gre_bench.ingest.records.tables import papers_from, reviews_from
 from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.pipeline.import_summary import described
 from gre_bench.store import Store, now
-from gre_bench.store.queries.ingest import PAPERS, REVIEWS
-from gre_bench.store.queries.writing import JUDGMENTS
+from gre_bench.store.queries import JUDGMENTS, PAPERS, REVIEWS
 
 EXAMPLES = 3
 UNKNOWN_LICENCE = "unknown"

@@ -22,8 +22,7 @@ from gre_bench.lm.catalog import register_of
 from gre_bench.pipeline.intake import known_papers, known_reviews
 from gre_bench.ranking.exposure import Role
 from gre_bench.store import ReadCopy, Store
-from gre_bench.store.queries.ingest import TEXTS
-from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.store.queries import SAMPLE, TEXTS
 from gre_bench.writing.catalog import register_of_writer
 
 Item = TypeVar("Item")

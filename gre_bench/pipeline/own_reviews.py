@@ -26,9 +26,7 @@ from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_review
 from gre_bench.pipeline.removal import forgetting, own_name
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SAMPLE
-from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS
+from gre_bench.store.queries import ASKED_FOR, CURRENT_SIGNATURES, JUDGMENTS, LEADERBOARD, SAMPLE
 from gre_bench.tasks.protocol import Steps
 
 

@@ -18,8 +18,7 @@ from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, 
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.source_files import read_ids
-from gre_bench.metrics.cases import Entry, Lack, Response, plan, scored_writer
-from gre_bench.metrics.chance import Moved, moved_responses
+from gre_bench.metrics.cases import Entry, Lack, Moved, Response, moved_responses, plan, scored_writer
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.changes import changed, changed_judgments
 from gre_bench.pipeline.intake import known_papers, known_reviews
@@ -27,9 +26,7 @@ from gre_bench.pipeline.learnt import Learnt, learnt_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Row, Store, now
-from gre_bench.store.queries.ingest import TEXTS
-from gre_bench.store.queries.plan import DRAW, PLANNED_CANDIDATES, SAMPLE
-from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS, SYNOPSES, UNWRITTEN
+from gre_bench.store.queries import ASKED_FOR, DRAW, JUDGMENTS, PLANNED_CANDIDATES, SAMPLE, SYNOPSES, TEXTS, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import EXTRACTIVE
 

@@ -24,25 +24,26 @@ from gre_bench.core.records import HUMAN
 from gre_bench.core.settings import Settings
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.lm.catalog import base_of
-from gre_bench.metrics.logprobs import RAW_CUT
+from gre_bench.metrics.scoring import RAW_CUT
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.ranking.exposure import Role, conflict, entry_of, exposure
 from gre_bench.ranking.rank_statistics import Pairs, RankStatistics, at_human_length, rank_statistics
-from gre_bench.stats.chance import AboveChance, above_chance
-from gre_bench.stats.intervals import paired_test
+from gre_bench.stats.intervals import AboveChance, above_chance, paired_test
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.board import (
+from gre_bench.store.queries import (
     BOARD_JUDGMENTS,
     BOARD_LENGTHS,
+    BOARD_PAIRS,
     BOARD_TEXTS,
+    CANDIDATES,
+    CHANCE_PAIRS,
     HUMAN_DIFFERENCES,
     RANKED,
     BoardTextRow,
     JudgedCandidateRow,
+    SignatureRow,
 )
-from gre_bench.store.queries.plan import CANDIDATES, SignatureRow
-from gre_bench.store.queries.score import BOARD_PAIRS, CHANCE_PAIRS
 
 Words = Mapping[tuple[str, str], int]
 """Words of a text by candidate and paper."""

@@ -40,7 +40,7 @@ from gre_bench.pipeline.planning import sampled_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.store import Store, now
-from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXTS
+from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXTS
 from gre_bench.tasks.protocol import Steps
 
 

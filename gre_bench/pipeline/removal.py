@@ -18,7 +18,7 @@ from gre_bench.pipeline.intake import Step
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.plan import CANDIDATE_COUNTS, CANDIDATE_SIGNATURES, KNOWN_CANDIDATES
+from gre_bench.store.queries import CANDIDATE_COUNTS, CANDIDATE_SIGNATURES, KNOWN_CANDIDATES
 from gre_bench.writing.rules.writer import EXTRACTIVE
 
 

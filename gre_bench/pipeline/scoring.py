@@ -15,8 +15,7 @@ from gre_bench.core.errors import Clash
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.logprobs import needed
-from gre_bench.metrics.scoring import MetricWork, Scored
+from gre_bench.metrics.scoring import MetricWork, Scored, needed
 from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
@@ -24,11 +23,11 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.runs.workers import Lost, Workers
 from gre_bench.store import Store, now
-from gre_bench.store.queries.score import (
+from gre_bench.store.queries import (
     ANY_SPAN,
     MISSING,
-    PROGRESS_OF,
-    REASONS_OF,
+    PROGRESS,
+    REASONS,
     SCORED_PAIRS,
     SPANS_OF,
     ProgressRow,
@@ -183,12 +182,12 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
 
 def counts(store: Store, work: Work) -> list[ProgressRow]:
     """Returns the numbers of planned pairs by state, one row per metric; only the candidates of *work* count."""
-    return store.rows(PROGRESS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(PROGRESS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
-    return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
+    return store.rows(REASONS, signature_ids=work.signature_ids, candidates=work.candidates)
 
 
 def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None:

@@ -27,9 +27,9 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.core.strict import load_json
 from gre_bench.core.terminal import counted
-from gre_bench.metrics.signing import signed_writer
+from gre_bench.metrics.scoring import signed_writer
 from gre_bench.pipeline.learnt import Learnt
-from gre_bench.stats.verdicts import Verdict, overall
+from gre_bench.stats.effects import Verdict, overall
 from gre_bench.store import Store, now
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.rules.writer import RuleTextWriter

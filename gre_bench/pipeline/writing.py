@@ -22,8 +22,7 @@ from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import REVIEWS
-from gre_bench.store.queries.writing import ASKED_FOR, SYNOPSES, UNWRITTEN
+from gre_bench.store.queries import ASKED_FOR, REVIEWS, SYNOPSES, UNWRITTEN
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext
 

@@ -16,7 +16,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.validation_records import expected_verdicts, gate
 from gre_bench.preflight.doctor import Check, Finding
 from gre_bench.store import Store
-from gre_bench.store.queries.runs import LAST_SETTINGS
+from gre_bench.store.queries import LAST_SETTINGS
 
 OLDEST_PYTHON = (3, 11)
 GIB = 2**30

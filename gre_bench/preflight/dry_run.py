@@ -26,7 +26,7 @@ from gre_bench.pipeline.validation_records import gate, verdicts
 from gre_bench.preflight.bill import Bill
 from gre_bench.preflight.fit_report import FitRow, fit_rows
 from gre_bench.store import Store
-from gre_bench.store.queries.score import PROGRESS, REASONS
+from gre_bench.store.queries import PROGRESS, REASONS
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 from gre_bench.writing.catalog import WriterContext, by_rule

@@ -29,8 +29,7 @@ from gre_bench.pipeline.runs.spending import over, spend_log
 from gre_bench.pipeline.validation_records import expected_verdicts, gate
 from gre_bench.prompts.conditions import guided
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
-from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.store.queries import PAPERS, REVIEWS, SAMPLE, TEXTS
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
 

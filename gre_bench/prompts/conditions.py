@@ -52,14 +52,7 @@ class Condition:
 
     @property
     def template(self) -> str:
-        """The name of the prompt that presents the guideline to the LM.
-
-        - Listing 13 is the prompt of conditions with a rubric.
-        - Listing 5 is the prompt of the condition ``none``.
-        - Listing 6 is the prompt of all other conditions.
-
-        The paper with these listings is named at the top of this module.
-        """
+        """The name of the prompt that presents the guideline: listing 5 without one, 13 with a rubric, else 6."""
         return "guideline_none" if self.kind == "none" else "guideline_rubric" if self.rubric else "guideline_review"
 
     @property
@@ -109,7 +102,10 @@ def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
                 f"and none of {', '.join(SHIPPED)}"
             )
     if base in texts:
-        base_condition = _own(base, texts[base])
+        own = texts[base].strip()
+        if not own:
+            raise SettingsError(f"the guideline {base} is empty")
+        base_condition = Condition(base, "imitating" if CHECKLIST in own else "official", own)
     elif base == "none":
         base_condition = Condition("none", "none")
     elif base in (*INSTRUCTION, *IMITATING):
@@ -123,9 +119,3 @@ def condition(name: str, texts: Mapping[str, str] | None = None) -> Condition:
     if base_condition.kind != "imitating":
         raise SettingsError(f"condition {name}: a rubric counts the questions of a checklist, and {base} has none")
     return Condition(name, "imitating", base_condition.guideline, rubric=True)
-
-
-def _own(name: str, text: str) -> Condition:
-    if not text.strip():
-        raise SettingsError(f"the guideline {name} is empty")
-    return Condition(name, "imitating" if CHECKLIST in text else "official", text.strip())

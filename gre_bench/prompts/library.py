@@ -69,9 +69,9 @@ def render(prediction: Prediction | Chat) -> Chat:
     if isinstance(prediction, Chat):
         return prediction
     prompt = load(prediction.prompt)
-    values = {"synopsis": prediction.synopsis, "x": prediction.x}
-    user = _FIELD.sub(lambda field: _value(prompt, values, field[1]), prompt.user)
-    return Chat(prompt.system, user, prediction.reply)
+    given = {"synopsis": prediction.synopsis, "x": prediction.x}
+    values = {name: prompt.absent if text is None else text for name, text in given.items()}
+    return Chat(prompt.system, _FIELD.sub(lambda field: values[field[1]], prompt.user), prediction.reply)
 
 
 def fill(name: str, **values: str) -> Chat:
@@ -97,8 +97,3 @@ def address(prediction: Prediction) -> str:
 @cache
 def _sha256(name: str) -> str:
     return load(name).sha256
-
-
-def _value(prompt: Prompt, values: dict[str, str | None], field: str) -> str:
-    value = values[field]
-    return prompt.absent if value is None else value

@@ -21,6 +21,8 @@ import numpy as np
 
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import Pairs
+from gre_bench.stats.intervals import paired_test, student_test
+from gre_bench.stats.ranks import ranks
 from gre_bench.stats.samples import group_indices
 
 TENTH = 0.1
@@ -65,8 +67,8 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
     known = sorted(set(position_of.values()))
     shifts = []
     for position in known if len(known) > 1 else ():
-        kept = _kept(pairs, [position_of[reference] != position for reference in pairs.references])
-        ranks, new_ranks = _ranks(pairs), _ranks(kept)
+        kept = pairs.at([index for index, name in enumerate(pairs.references) if position_of[name] != position])
+        old_ranks, new_ranks = (ranks(each.values, each.papers, each.candidates) for each in (pairs, kept))
         left = _leads(kept)
         for name in (name for name in leads if name in left):
             shared = {key: lead for key, lead in leads[name].items() if key[0] in {paper for paper, _ in left[name]}}
@@ -74,7 +76,7 @@ def reviewers(pairs: Pairs, position_of: Mapping[str, int]) -> list[Shift]:
             change = [rest[paper] - full[paper] for paper in rest]
             lead = float(np.mean(list(_paper_means(leads[name]).values())))
             shifts.append(
-                _shift(f"without reviewer {position}", name, lead, change, ranks.get(name), new_ranks.get(name))
+                _shift(f"without reviewer {position}", name, lead, change, old_ranks.get(name), new_ranks.get(name))
             )
     return shifts
 
@@ -116,9 +118,9 @@ def strata(pairs: Pairs, likelihood: Mapping[str, float], threshold: float) -> l
         influence = np.where(high, (values - means[True]) / high.sum(), -(values - means[False]) / (~high).sum())
         groups, size = group_indices([paper for paper, *_ in rows], len(rows))
         sums = np.bincount(groups, weights=influence, minlength=size)
-        half = _t(size) * math.sqrt(size / (size - 1) * float(sums @ sums)) if size > 1 else None
         gap = means[True] - means[False]
-        ends = (None, None) if half is None else (gap - half, gap + half)
+        error = math.sqrt(size / (size - 1) * float(sums @ sums)) if size > 1 else 0.0
+        ends = student_test(gap, error, size - 1, LEVEL)[:2] if size > 1 else (None, None)
         shifts.append(
             Shift(f"references with likelihood ≥ {threshold:g}", name, means[False], gap, *ends, None, None, size)
         )
@@ -134,16 +136,9 @@ def _shift(
     new: int | None,
     bound: bool = False,
 ) -> Shift:
-    mean, count = float(np.mean(change)), len(change)
-    half = _t(count) * float(np.std(change, ddof=1)) / math.sqrt(count) if count > 1 else None
-    ends = (None, None) if half is None else (mean - half, mean + half)
-    return Shift(description, name, lead, mean, *ends, rank, new, count, bound)
-
-
-def _t(count: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(count - 1, 0.5 + LEVEL / 2))
+    test = paired_test(change, LEVEL) if len(change) > 1 else None
+    ends = (test.low, test.high) if test else (None, None)
+    return Shift(description, name, lead, float(np.mean(change)), *ends, rank, new, len(change), bound)
 
 
 def _leads(pairs: Pairs) -> dict[str, dict[tuple[str, str], float]]:
@@ -165,16 +160,3 @@ def _paper_means(leads: Mapping[tuple[str, str], float]) -> dict[str, float]:
     for (paper, _), lead in leads.items():
         by_paper.setdefault(paper, []).append(lead)
     return {paper: float(np.mean(values)) for paper, values in by_paper.items()}
-
-
-def _ranks(pairs: Pairs) -> dict[str, int]:
-    """Returns candidate → rank by mean score; rank 1 has the highest mean, and equal means share the better rank."""
-    by_name: dict[str, list[float]] = {}
-    for name, _, _, value in zip(*pairs.columns, strict=True):
-        by_name.setdefault(name, []).append(value)
-    means = {name: round(float(np.mean(values)), 9) for name, values in by_name.items()}
-    return {name: 1 + sum(other > mean for other in means.values()) for name, mean in means.items()}
-
-
-def _kept(pairs: Pairs, keep: Sequence[bool]) -> Pairs:
-    return pairs.at([index for index, kept in enumerate(keep) if kept])

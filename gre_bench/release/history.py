@@ -18,7 +18,7 @@ from gre_bench.release.manifest import verify
 from gre_bench.release.pages.contents import History, Year, YearChange
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.stats.effects import holm
-from gre_bench.stats.welch import Change, Moment, change
+from gre_bench.stats.intervals import Change, Moment, change
 from gre_bench.store import Row
 
 Cells = Mapping[tuple[str, str], Row]

@@ -16,7 +16,7 @@ from gre_bench.release.pages.board import Board, Entry
 from gre_bench.release.pages.claims import exposed, flags, order
 from gre_bench.release.pages.contents import PairOutcome, PaperLine
 from gre_bench.store import Row, fetch
-from gre_bench.store.queries.board import CLEAN_GAP, EXPOSURES, CleanGapRow, ExposureRow
+from gre_bench.store.queries import CLEAN_GAP, EXPOSURES, CleanGapRow, ExposureRow
 
 _ABOUT = (
     ("evaluation LM", "evaluation_lm"), ("its digest", "lm_digest"), ("precision", "dtype"),

@@ -29,11 +29,16 @@ from gre_bench.reports.comparisons.studies import run_study
 from gre_bench.stats.claims import ClaimResult, Contrast, contrast_of, from_interval, judge_claim
 from gre_bench.store import Row, Store, no_edition
 from gre_bench.store.binding import QueryRow
-from gre_bench.store.queries import Query
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
-from gre_bench.store.queries.score import CANDIDATE_PAIRS
-from gre_bench.store.queries.study import AGREEMENTS, EFFECTS, EffectRow
+from gre_bench.store.queries import (
+    AGREEMENTS,
+    CANDIDATE_PAIRS,
+    EFFECTS,
+    LEADERBOARD,
+    PLANNED_SIGNATURES,
+    EffectRow,
+    Query,
+    SignatureRow,
+)
 
 NO_RISE = 0.1
 """A manipulation does not raise a score if the interval of d ends below this."""

@@ -15,8 +15,7 @@ from gre_bench.release.publishing import DATABASE
 from gre_bench.release.site import write_site
 from gre_bench.reports.publishing import additions, provenance
 from gre_bench.store import Store, now
-from gre_bench.store.queries.board import BOARD_SETTINGS
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow
+from gre_bench.store.queries import BOARD_SETTINGS, CURRENT_SIGNATURES, SignatureRow
 
 
 def database_of(store: Store, folder: Path, everything: bool = False) -> Path:

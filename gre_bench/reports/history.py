@@ -17,11 +17,9 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import whole
 from gre_bench.core.settings import edition_of
 from gre_bench.stats.effects import holm
-from gre_bench.stats.intervals import FEW
-from gre_bench.stats.welch import Moment, change
+from gre_bench.stats.intervals import FEW, Moment, change
 from gre_bench.store import Row, Store, find_editions
-from gre_bench.store.queries.board import ANCHORED, AnchoredRow
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES
+from gre_bench.store.queries import ANCHORED, CURRENT_SIGNATURES, KNOWN_CANDIDATES, AnchoredRow
 
 
 def history(

@@ -18,8 +18,7 @@ from gre_bench.ranking.hygiene import Shift, reviewers, strata, swap
 from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.reports.recount import Origin, candidate_of, cases, origin, scored_again, signed_again
 from gre_bench.store import ReadCopy
-from gre_bench.store.queries.plan import SAMPLE, SignatureRow
-from gre_bench.store.queries.score import BOARD_PAIRS
+from gre_bench.store.queries import BOARD_PAIRS, SAMPLE, SignatureRow
 from gre_bench.tasks.protocol import Steps
 
 

@@ -6,9 +6,7 @@ from collections import Counter
 from typing import Any
 
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
-from gre_bench.store.queries.score import CANDIDATE_PAIRS
+from gre_bench.store.queries import CANDIDATE_PAIRS, CURRENT_SIGNATURES, LEADERBOARD
 
 
 def one_candidate(store: Store, name: str) -> dict[str, Any]:

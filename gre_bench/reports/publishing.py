@@ -27,12 +27,20 @@ from gre_bench.release.signing import SigningKey, signing_key
 from gre_bench.reports.claims import claims_on
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Frozen, Row, Store, frozen
-from gre_bench.store.queries.board import BOARD_SETTINGS
-from gre_bench.store.queries.ingest import IMPORTED_FILES, SNAPSHOT
-from gre_bench.store.queries.plan import CANDIDATE_MODELS, CURRENT_SIGNATURES, DRAW, SAMPLE, SignatureRow
-from gre_bench.store.queries.runs import RUNS_OF_ROWS
-from gre_bench.store.queries.score import PROGRESS
-from gre_bench.store.queries.study import VALIDATIONS, ValidationRow
+from gre_bench.store.queries import (
+    BOARD_SETTINGS,
+    CANDIDATE_MODELS,
+    CURRENT_SIGNATURES,
+    DRAW,
+    IMPORTED_FILES,
+    PROGRESS,
+    RUNS_OF_ROWS,
+    SAMPLE,
+    SNAPSHOT,
+    VALIDATIONS,
+    SignatureRow,
+    ValidationRow,
+)
 
 
 def publish_edition(

@@ -23,9 +23,7 @@ from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.signatures import with_specific
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, PLANNED_CANDIDATE, SignatureRow
-from gre_bench.store.queries.score import FINISHED_PAIRS
-from gre_bench.store.queries.why import MOVED, WHY_RUN
+from gre_bench.store.queries import CURRENT_SIGNATURES, FINISHED_PAIRS, MOVED, PLANNED_CANDIDATE, WHY_RUN, SignatureRow
 from gre_bench.tasks.protocol import Steps
 
 TOLERANCE = 1e-6

@@ -13,8 +13,7 @@ from gre_bench.release import manifest
 from gre_bench.release.database import opened, rows
 from gre_bench.reports.publishing import release_store_of
 from gre_bench.store import fetch, find_editions
-from gre_bench.store.queries.board import LEADERBOARD, LeaderboardRow
-from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
+from gre_bench.store.queries import CANDIDATE_PAIRS, LEADERBOARD, CandidatePairRow, LeaderboardRow
 
 
 def release_folder(name: str, state: Path) -> Path | None:

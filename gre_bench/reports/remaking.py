@@ -21,6 +21,7 @@ from gre_bench.core.records import Signature
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.metrics.logprobs import value
+from gre_bench.metrics.scoring import value
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.ranking import specific_of, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job, code_version
@@ -32,7 +33,7 @@ from gre_bench.release.site import PAGE
 from gre_bench.reports.publishing import claim_rows, lm_id, of_program
 from gre_bench.stats import student_quantiles
 from gre_bench.store import Row, Store, fetch, fetch_columns
-from gre_bench.store.queries.plan import SignatureRow
+from gre_bench.store.queries import SignatureRow
 
 NEAR = 1e-9
 """Largest relative difference between two equal statistics: the last digits depend on the processor."""

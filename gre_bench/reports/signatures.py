@@ -9,7 +9,7 @@ from gre_bench.core.errors import SettingsError, UnfinishedError
 from gre_bench.core.known_names import resolved
 from gre_bench.pipeline.ranking import specific_of
 from gre_bench.store import Store, find_editions
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, KNOWN_CANDIDATES, PLANNED_SIGNATURES, SignatureRow
+from gre_bench.store.queries import CURRENT_SIGNATURES, KNOWN_CANDIDATES, PLANNED_SIGNATURES, SignatureRow
 
 
 def shown_signatures(store: Store, metrics: list[str] | None) -> list[SignatureRow]:

@@ -16,7 +16,7 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Case
 from gre_bench.core.terminal import counted
-from gre_bench.metrics.logprobs import terms
+from gre_bench.metrics.scoring import terms
 from gre_bench.prompts.library import address
 from gre_bench.reports.recount import (
     TOLERANCE,
@@ -31,9 +31,7 @@ from gre_bench.reports.recount import (
 from gre_bench.reports.signatures import the_candidate
 from gre_bench.reports.why_detail import Why, detail, same, trace
 from gre_bench.store import ReadCopy, Row, kept_open
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import SignatureRow
-from gre_bench.store.queries.why import WHY_PAIRS
+from gre_bench.store.queries import LEADERBOARD, WHY_PAIRS, SignatureRow
 from gre_bench.tasks.protocol import Steps
 
 

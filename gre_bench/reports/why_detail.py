@@ -12,13 +12,21 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.lm.pieces import pieces_of
-from gre_bench.metrics.logprobs import terms, value
+from gre_bench.metrics.scoring import terms, value
 from gre_bench.prompts.library import render
 from gre_bench.reports.recount import TOLERANCE, Origin
 from gre_bench.store import ReadCopy, Row
-from gre_bench.store.queries.board import LeaderboardRow
-from gre_bench.store.queries.plan import SAMPLE, SignatureRow
-from gre_bench.store.queries.why import WHY_PAPER, WHY_REVIEWS, WHY_SPANS, WhyPaperRow, WhyReviewRow, WhySpanRow
+from gre_bench.store.queries import (
+    SAMPLE,
+    WHY_PAPER,
+    WHY_REVIEWS,
+    WHY_SPANS,
+    LeaderboardRow,
+    SignatureRow,
+    WhyPaperRow,
+    WhyReviewRow,
+    WhySpanRow,
+)
 
 TERMS = {
     "pmi": ("given the first review", "without it"),

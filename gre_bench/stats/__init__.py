@@ -1,22 +1,18 @@
 """Statistics on plain numbers: no function here knows what its numbers mean, and none reads or writes files.
 
-samples      checks of the numbers that a statistic takes
-intervals    confidence intervals of a mean, Student's paired test
+In all modules, *level* is the coverage of an interval, and *low* and *high* are its ends. *resamples* and *seed* are
+the number of resamples and the seed of the bootstrap.
+
+samples      checks of the numbers that a statistic takes; the bootstrap, which resamples whole groups
+intervals    confidence intervals of a mean, Student's and Welch's tests, scores above chance
 auc          how well a score separates two samples
-resampling   the bootstrap, which resamples whole groups
-effects      standardised mean difference of paired scores, Holm's correction
-verdicts     whether a metric passes a change: pass, fail or undecided
+effects      standardised mean difference of paired scores, Holm's correction, verdicts on changes
 claims       whether a claim about several differences holds
-chance       how far a candidate scores above its own reviews of other papers
 association  Pearson, Spearman and Kendall coefficients of many resamples at once
-correlation  correlations with grades: over all items, within groups, with length held fixed
-comparison   which of two scores follows the same grades more closely
+correlation  correlations with grades, their comparison, and the symmetry of an evaluation LM
 length       scores as if every review were as long as a human one
 pair_tests   tests of every two candidates, and how many papers would tell them apart
-ranks        intervals of ranks, correlation of the ranks on two boards
-orders       whether two measures order the same candidates alike
-welch        whether a mean has changed from one set of papers to another
-symmetry     whether an evaluation LM gives a pair of reviews the same probability in both directions
+ranks        intervals of ranks, and whether two boards or measures order the same candidates alike
 """
 
 from gre_bench.stats.auc import Separation, separation

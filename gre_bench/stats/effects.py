@@ -31,19 +31,26 @@ over pairs. Let δ = after − before, and γ = −d/(4s²). Then each pair has 
     ψ = (δ − mean of δ)/s + γ·(x² + x′² − mean of (x² + x′²)).
 
 The ψ sum to zero over the n pairs. For G papers, se² = G/(G − 1)·Σ_papers (Σ ψ of the paper)²/n².
+
+Does a metric pass? A verdict on each change of reviews, from its effect on the scores, and a verdict on all changes.
+
+A degradation must lower the score, and a manipulation must not raise it. If there are too few papers to tell, the
+verdict is *undecided*, never *pass*.
+
+The rule of Xu et al. 2025 (§4.2-4.3) is reported beside these verdicts. That rule takes the absence of a significant
+increase as robustness, however few the papers. The rule also makes no correction for several tests.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from gre_bench.stats.resampling import equal_tailed, two_sided, weights
-from gre_bench.stats.samples import Array, Indices, finite, group_indices
+from gre_bench.stats.samples import Array, Indices, equal_tailed, finite, group_indices, two_sided, weights
 
 UNDEFINED = 0.01
 """Student's quantiles are used if more than this share of resamples has no standard error."""
@@ -88,8 +95,6 @@ def effect(
 
     - *before*, *after* (n,): the scores of the same (paper, reference) pairs, in the same order.
     - *papers* (n,): the paper of each pair.
-    - *level*: the coverage of the two intervals of an `Effect`.
-    - *resamples*, *seed*: the number of resamples and the seed of the bootstrap.
 
     If no pair's score changes, the effect is exactly zero. Raises ValueError for fewer than two papers, a number that
     is not finite, constant scores, or papers that all have the same effect.
@@ -150,13 +155,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def _sums(old: Array, new: Array, change: Array, groups: Indices, size: int) -> tuple[Array, Array]:
     """Returns four sums over the pairs of each paper (papers, 4), and the products of every two sums (papers, 10).
 
-    The sums are n (the number of pairs), Σδ, Σ(x + x′) and Σ(x² + x′²):
-
-    - x is *old* (n,), the scores before the change less their mean. x′ is *new* (n,), those after it less their mean.
-    - δ is *change* (n,), the differences less their mean. They are summed separately, because the difference of two
-      large sums would lose the digits of a small effect.
-    - *groups* (n,): the index of each pair's paper. *size*: the number of papers.
-
+    The sums are n (the number of pairs), Σδ, Σ(x + x′) and Σ(x² + x′²), where *old* is x, *new* x′ and *change* δ, each
+    less its mean. δ is summed by itself: the difference of two large sums would lose the digits of a small effect.
     Products of two different sums are doubled, because the square of a sum of four terms contains them twice.
     """
     columns = (np.ones_like(old), change, old + new, old**2 + new**2)
@@ -186,3 +186,60 @@ def _estimates(rows: Array, sums: Array, products: Array, d: float) -> tuple[Arr
         squared = np.einsum("rk,rk->r", rows @ products, psi[:, _FIRST] * psi[:, _SECOND])
         size = len(sums)
         return values, np.sqrt(np.maximum(squared, 0.0) * size / (size - 1)) / n
+
+
+Verdict = Literal["pass", "fail", "undecided"]
+ChangeKind = Literal["degradation", "manipulation"]
+
+
+def degradation_verdict(effect: Effect, p_holm: float, smallest: float = 0.2, alpha: float = 0.05) -> Verdict:
+    """Returns the verdict on a degradation from its *effect* on the scores.
+
+    - *pass*: the score falls, and *p_holm* is below *alpha*.
+    - *fail*: the interval of d lies above −*smallest*, so the score does not fall by as much as *smallest*.
+    - *undecided*: all other cases.
+
+    *p_holm* is the effect's p-value by paper, after `holm` over the degradations of the same metric, evaluation LM and
+    writer. *smallest* is in the unit of d, standard deviations.
+    """
+    if effect.value < 0 and p_holm < alpha:
+        return "pass"
+    return "fail" if effect.low > -smallest else "undecided"
+
+
+def manipulation_verdict(effect: Effect, margin: float = 0.1) -> Verdict:
+    """Returns the verdict on a manipulation from its *effect* on the scores.
+
+    - *pass*: the interval of d lies below *margin*.
+    - *fail*: the interval lies at or above *margin*.
+    - *undecided*: the interval contains *margin*.
+
+    *margin* is the largest rise that is tolerated, in standard deviations, the unit of d. A metric passes only if every
+    manipulation passes. This is an intersection-union test, so no correction for several tests is needed.
+    """
+    if effect.high < margin:
+        return "pass"
+    return "fail" if effect.low >= margin else "undecided"
+
+
+def paper_rule(kind: ChangeKind, effect: Effect, alpha: float = 0.05) -> Verdict:
+    """Returns the verdict by the rule of Xu et al. 2025, from the effect's *flat_p* at level *alpha*.
+
+    A degradation passes if it lowers the score significantly. A manipulation passes unless it raises the score
+    significantly. The rule knows no undecided case.
+    """
+    significant = effect.flat_p < alpha
+    if kind == "degradation":
+        return "pass" if significant and effect.value < 0 else "fail"
+    return "fail" if significant and effect.value > 0 else "pass"
+
+
+def overall(verdicts: Iterable[Verdict]) -> Verdict:
+    """Returns one verdict for several: fail if any is fail, else undecided if any is undecided, else pass.
+
+    Raises ValueError if there are no verdicts.
+    """
+    given = set(verdicts)
+    if not given:
+        raise ValueError("no change was tried: there is nothing to judge the metric by")
+    return "fail" if "fail" in given else "undecided" if "undecided" in given else "pass"

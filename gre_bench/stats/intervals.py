@@ -1,6 +1,19 @@
-"""Confidence intervals of a mean, and Student's paired test.
+"""Confidence intervals of a mean, Student's paired test, scores above chance, and Welch's test of a change.
 
 ``sql/views/boards.sql`` computes the same quantities; a test compares its results with those of this module.
+
+A candidate scores above chance as far as its score lies above the score of its own reviews of other papers. Each pair
+of a paper and a reference has two scores. One is the score of the candidate's review of that paper. The other, the
+*score by chance*, is the score of the candidate's review of another paper.
+
+Reviews exchange papers within small groups of papers, the *units*. In the mean difference of a unit, effects of one
+review alone or of one paper alone cancel. No two units share a paper, so units are independent.
+
+Welch's test says whether a mean changed from one set of papers to another, without a paper in common. It needs only
+the mean m, the standard error se and the number n of papers of each set:
+
+    t = (m₂ − m₁)/√(se₁² + se₂²), with Welch and Satterthwaite's degrees of freedom
+    (se₁² + se₂²)²/(se₁⁴/(n₁ − 1) + se₂⁴/(n₂ − 1)).
 """
 
 from __future__ import annotations
@@ -82,7 +95,6 @@ def clustered_interval(values: Sequence[float], clusters: Sequence[object], leve
     """Returns the mean of all *values* with a cluster-robust interval by Student's t.
 
     - *values* (n,): the numbers. *clusters* (n,): the cluster of each, such as its paper.
-    - *level*: the coverage of the interval.
 
     For G clusters, t has G − 1 degrees of freedom, and se² = G/(G − 1) · Σ_g (Σ_{i∈g} (v_i − mean))² / n². The interval
     is valid however the values of one cluster depend on each other. Raises ValueError for fewer than two clusters.
@@ -97,13 +109,22 @@ def clustered_test(values: Sequence[float], clusters: Sequence[object], level: f
     The parameters, and the interval in the result, are those of `clustered_interval`. If all values are zero, the
     p-value is 1. Raises ValueError for fewer than two clusters.
     """
-    from scipy.special import stdtr, stdtrit
-
     scores = finite(values, at_least=2)
     error, size = _clustered(scores, clusters)
-    mean, half = float(scores.mean()), float(stdtrit(size - 1, 0.5 + level / 2)) * error
-    p = 2 * float(stdtr(size - 1, -abs(mean) / error)) if error else float(mean == 0)
-    return PairedTest(mean, mean - half, mean + half, p, size)
+    mean = float(scores.mean())
+    return PairedTest(mean, *student_test(mean, error, size - 1, level), size)
+
+
+def student_test(value: float, error: float, freedom: float, level: float) -> tuple[float, float, float]:
+    """Returns the ends of the interval value ± t·error at *level*, and the two-sided p-value, by Student's t.
+
+    *freedom*: the degrees of freedom. Without any *error*, the p-value is 1 if *value* is zero, else 0.
+    """
+    from scipy.special import stdtr, stdtrit
+
+    half = float(stdtrit(freedom, 0.5 + level / 2)) * error
+    p = 2 * float(stdtr(freedom, -abs(value) / error)) if error else float(value == 0)
+    return value - half, value + half, p
 
 
 def clustered_error(values: Sequence[float], clusters: Sequence[object]) -> float:
@@ -132,14 +153,10 @@ def paired_test(differences: Sequence[float], level: float = 0.90) -> PairedTest
     The result includes the interval of the mean; *level* is its coverage. The p-value is NaN if all differences are
     equal. Raises ValueError for fewer than two differences.
     """
-    from scipy.special import stdtr, stdtrit
-
     values = finite(differences, at_least=2)
-    error = float(values.std(ddof=1)) / math.sqrt(len(values))
-    half = float(stdtrit(len(values) - 1, 0.5 + level / 2)) * error
-    mean = float(values.mean())
-    p = 2 * float(stdtr(len(values) - 1, -abs(mean) / error)) if error else math.nan
-    return PairedTest(mean, mean - half, mean + half, p, len(values))
+    mean, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values))
+    low, high, p = student_test(mean, error, len(values) - 1, level)
+    return PairedTest(mean, low, high, p if error else math.nan, len(values))
 
 
 @cache
@@ -154,3 +171,97 @@ def student_quantiles(most: int = 1000) -> list[dict[str, float | int]]:
     df = np.arange(1, most + 1)
     ends = zip(df.tolist(), stdtrit(df, 0.95).tolist(), stdtrit(df, 0.975).tolist(), strict=True)
     return [{"df": n, "q90": q90, "q95": q95} for n, q90, q95 in ends]
+
+
+@dataclass(frozen=True, slots=True)
+class AboveChance:
+    """How far a candidate's scores lie above its scores by chance; means and interval are in the metric's unit.
+
+    - *chance*: the mean score by chance.
+    - *above*: the mean score less *chance*.
+    - *low*, *high*: the ends of the 90% interval of *above*; None for fewer than two units.
+    - *p*: the two-sided p-value of *above*; None for fewer than two units.
+    - *papers*: the number of papers.
+    - *swaps*: the number of units, the groups of papers that exchange reviews.
+    """
+
+    chance: float
+    above: float
+    low: float | None
+    high: float | None
+    p: float | None
+    papers: int
+    swaps: int
+
+
+def above_chance(
+    values: Sequence[float], differences: Sequence[float], papers: Sequence[object], units: Sequence[object]
+) -> AboveChance:
+    """Returns how far the mean of *values* lies above the mean score by chance, with Student's t test over units.
+
+    Both means are over papers, each the mean of its pairs.
+
+    - *values* (n,): the score of each pair.
+    - *differences* (n,): the score of each pair less its score by chance.
+    - *papers* (n,): the paper of each pair.
+    - *units* (n,): the unit of each pair, which is a group of papers that exchange reviews.
+
+    Raises ValueError if there are no values.
+    """
+    if not values:
+        raise ValueError("no pair has a score by chance")
+    groups, size = group_indices(papers, len(values))
+    pairs = np.bincount(groups)
+    differences_of, values_of = (
+        (np.bincount(groups, weights=column) / pairs).tolist() for column in (differences, values)
+    )
+    units_of = dict(zip(groups.tolist(), units, strict=True))
+    above = sum(differences_of) / size
+    chance = sum(values_of) / size - above
+    sizes = size, len(set(units))
+    if sizes[1] < 2:
+        return AboveChance(chance, above, None, None, None, *sizes)
+    test = clustered_test(differences_of, [units_of[paper] for paper in range(size)])
+    return AboveChance(chance, above, test.low, test.high, test.p, *sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The mean of one set of papers.
+
+    *mean*: the mean. *se*: the standard error of the mean. *units*: the number of papers.
+    """
+
+    mean: float
+    se: float
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """How far a mean has changed between two sets of papers.
+
+    *value*: the second mean less the first. *low*, *high*: the ends of its interval. *p*: its two-sided p-value.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def change(first: Moment, second: Moment, level: float = 0.90) -> Change:
+    """Returns how far the mean has changed from the set *first* to the set *second*, by Welch's test.
+
+    *level*: the coverage of the interval. Raises ValueError for fewer than two papers in a set, or if both standard
+    errors are zero.
+    """
+    if min(first.units, second.units) < 2:
+        raise ValueError("a change needs at least two papers on either side")
+    variances = first.se**2, second.se**2
+    total = sum(variances)
+    if not total > 0:
+        raise ValueError("neither side varies: the spread of the change cannot be estimated")
+    df = total**2 / (variances[0] ** 2 / (first.units - 1) + variances[1] ** 2 / (second.units - 1))
+    value = second.mean - first.mean
+    return Change(value, *student_test(value, math.sqrt(total), df, level))

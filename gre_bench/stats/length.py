@@ -70,7 +70,6 @@ def length_controlled(
     - *papers* (n,): the paper of each pair.
     - *candidates* (n,): the candidate of each pair. If it is None, all pairs count as those of one candidate, named
       `ALL`.
-    - *level*: the coverage of the intervals.
 
     Raises ValueError for fewer than two papers or a review without tokens. Also raises it if paper and candidate alone
     determine the lengths.
@@ -131,10 +130,8 @@ def _logs(tokens: Sequence[float]) -> Array:
 def _residual(column: Array, groups: Indices, size: int, kinds: Indices, number: int) -> Array:
     """Returns what remains of *column* (n,) when the effects of papers and candidates are removed by least squares.
 
-    By the theorem of Frisch, Waugh and Lovell, β can be fitted to the remainders alone.
-
-    - *groups* (n,): the index of each value's paper. *size*: the number of papers.
-    - *kinds* (n,): the index of each value's candidate. *number*: the number of candidates.
+    By the theorem of Frisch, Waugh and Lovell, β can be fitted to the remainders alone. *groups*, *kinds* (n,): the
+    indices of each value's paper, of *size*, and candidate, of *number*.
     """
     members = np.bincount(groups, minlength=size)
 

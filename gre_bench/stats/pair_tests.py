@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import student_test
 from gre_bench.stats.samples import Array, Indices, finite, group_indices
 
 MOST_PAPERS = 1_000_000
@@ -73,12 +74,9 @@ def pair_tests(
     - *values* (n,): the scores.
     - *papers*, *candidates*, *references* (n,): the paper, the candidate and the reference of each score. If
       *references* is None, the scores of a candidate are averaged over each paper before candidates are compared.
-    - *level*: the coverage of the intervals.
 
     Raises ValueError if two candidates have fewer than two papers in common.
     """
-    from scipy.special import stdtr, stdtrit
-
     scores = finite(values, at_least=2)
     names = list(dict.fromkeys(candidates))
     owners, size = group_indices(papers, len(scores))
@@ -92,10 +90,8 @@ def pair_tests(
             if len(differences) < 2:
                 raise ValueError(f"{names[i]} and {names[j]} do not have two papers in common")
             mean, sd, count = float(differences.mean()), float(differences.std(ddof=1)), len(differences)
-            error = sd / math.sqrt(count)
-            half = float(stdtrit(count - 1, 0.5 + level / 2)) * error
-            p = 2 * float(stdtr(count - 1, -abs(mean) / error)) if error else float(mean == 0)
-            tests.append(PairTest(names[i], names[j], mean, mean - half, mean + half, sd, p, p, 1, count))
+            low, high, p = student_test(mean, sd / math.sqrt(count), count - 1, level)
+            tests.append(PairTest(names[i], names[j], mean, low, high, sd, p, p, 1, count))
     return in_one_family(tests, ())[0]
 
 
@@ -137,10 +133,9 @@ def papers_needed(test: PairTest, alpha: float, power: float = 0.8) -> int | Non
 
 
 def _units(owners: Indices, references: Sequence[object] | None, length: int) -> tuple[Indices, Indices]:
-    """Groups n values into units: (paper, reference) pairs, or papers if *references* is None.
+    """Returns the index of each value's unit (n,) and of each unit's paper (units,). *owners*: each value's paper.
 
-    Returns two arrays: the index of each value's unit (n,), and the index of each unit's paper (units,). *owners* (n,)
-    holds the index of each value's paper, *references* the reference of each value, and *length* is n.
+    Units are (paper, reference) pairs, or papers if *references* is None.
     """
     if references is None:
         return owners, np.arange(owners.max() + 1)
@@ -151,11 +146,7 @@ def _units(owners: Indices, references: Sequence[object] | None, length: int) ->
 
 
 def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int) -> Array:
-    """Returns the mean score of each unit and candidate (units, candidates); NaN where there is no score.
-
-    - *units* (n,): the index of the unit of each of the *scores* (n,). *size*: the number of units.
-    - *kinds* (n,): the index of each score's candidate. *number*: the number of candidates.
-    """
+    """Returns the mean score of each of *size* units and *number* candidates (units, candidates); NaN where none is."""
     cells = units * number + kinds
     counts = np.bincount(cells, minlength=size * number).astype(np.float64)
     sums = np.bincount(cells, weights=scores, minlength=size * number)
@@ -164,11 +155,7 @@ def _means(scores: Array, units: Indices, kinds: Indices, size: int, number: int
 
 
 def _by_paper(differences: Array, of_unit: Indices, size: int) -> Array:
-    """Returns the mean difference of each paper; papers without a difference are left out.
-
-    *differences* (units,) may contain NaN, which is ignored. *of_unit* (units,) holds the index of each unit's paper,
-    and *size* is the number of papers.
-    """
+    """Returns the mean of *differences* (units,) of each paper; NaN is ignored, and papers without any are left out."""
     present = ~np.isnan(differences)
     counts = np.bincount(of_unit[present], minlength=size)
     sums = np.bincount(of_unit[present], weights=differences[present], minlength=size)

@@ -1,8 +1,15 @@
-"""Checks the numbers that a statistic takes: there are enough, each is finite, and each belongs to a group."""
+"""Checks the numbers that a statistic takes: there are enough, each is finite, and each belongs to a group.
+
+The bootstrap of whole groups yields seeded resamples as counts, in blocks of bounded memory.
+
+A resample of G groups is a row of G counts with the sum G: how often the resample contains each group. Many statistics
+need only sums over groups. For these, one product, ``weights @ sums``, gives the sums of all resamples in a block.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,3 +41,44 @@ def group_indices(groups: Sequence[object], length: int) -> tuple[Indices, int]:
         raise ValueError(f"{length} values but {len(groups)} groups")
     names = {name: index for index, name in enumerate(dict.fromkeys(groups))}
     return np.array([names[name] for name in groups], dtype=np.intp), len(names)
+
+
+BLOCK = 1 << 21
+"""Largest number of weights in a block (16 MiB)."""
+
+
+def weights(groups: int, resamples: int, seed: int) -> Iterator[Array]:
+    """Yields blocks (rows, groups) of bootstrap counts, with *resamples* rows in all blocks together.
+
+    A row says how often one resample contains each group; its counts are multinomial. *groups*: the number of groups.
+    Equal arguments give equal rows. Statistics with the same number of groups and the same *seed* thus use the same
+    resamples.
+    """
+    rows = max(1, BLOCK // groups)
+    for number, first in enumerate(range(0, resamples, rows)):
+        yield _block(groups, min(rows, resamples - first), seed, number)
+
+
+@lru_cache(maxsize=4)
+def _block(groups: int, rows: int, seed: int, number: int) -> Array:
+    random = np.random.default_rng([seed, number])
+    drawn = random.integers(groups, size=(rows, groups)) + groups * np.arange(rows)[:, None]
+    counts = np.bincount(drawn.ravel(), minlength=rows * groups).reshape(rows, groups).astype(np.float64)
+    counts.flags.writeable = False
+    return counts
+
+
+def equal_tailed(drawn: Array, level: float) -> tuple[float, float]:
+    """Returns the quantiles (1 − level)/2 and (1 + level)/2 of the resampled values *drawn*."""
+    low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def two_sided(drawn: Array, observed: float) -> float:
+    """Returns the two-sided p-value of the value *observed*, given values *drawn* under the null hypothesis.
+
+    The p-value is 2·(1 + k)/(1 + n), at most 1. Here n is the number of drawn values. k counts the drawn values at or
+    above *observed*, or those at or below it, whichever are fewer.
+    """
+    above, below = int((drawn >= observed).sum()), int((drawn <= observed).sum())
+    return min(1.0, 2 * (1 + min(above, below)) / (1 + len(drawn)))

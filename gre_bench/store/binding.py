@@ -49,14 +49,14 @@ def fetch(connection: duckdb.DuckDBPyConnection, query: Query[QueryRow], **param
 
     Each row is a dictionary of the type that *query* declares. Tests compare these types with DuckDB's ``describe``.
     """
-    cursor = connection.execute(statement("queries", query.name), parameters or None)
+    cursor = connection.execute(statement("queries", query.name), {**query.defaults, **parameters} or None)
     names = [column[0] for column in cursor.description]
     return cast(list[QueryRow], [dict(zip(names, row, strict=True)) for row in cursor.fetchall()])
 
 
 def fetch_columns(connection: duckdb.DuckDBPyConnection, query: Query[Any], **parameters: Any) -> list[list[Any]]:
     """Runs *query* with its *parameters* and returns one list per column; no column may hold a null."""
-    arrays = connection.execute(statement("queries", query.name), parameters).fetchnumpy()
+    arrays = connection.execute(statement("queries", query.name), {**query.defaults, **parameters}).fetchnumpy()
     return [column.tolist() for column in arrays.values()]
 
 

@@ -1,4 +1,4 @@
-"""The store of one edition, with one writer and many readers."""
+"""The store of one edition, with one writer and many readers, and a private copy of it for a release."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gre_bench.core.errors import NothingCommitted, SettingsError, StoreError
 from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.records import Edition
 from gre_bench.core.settings import QuerySettings, edition_of
-from gre_bench.store import lock, schema, status
+from gre_bench.store import files, schema
 from gre_bench.store.asking import ask
 from gre_bench.store.binding import QueryRow, Row, as_arrow, columns, fetch, fetch_columns
-from gre_bench.store.database import Database
+from gre_bench.store.database import Database, of_statement, reader
 from gre_bench.store.files import putting
 from gre_bench.store.queries import Query
 from gre_bench.store.read_copy import CopyForReaders
@@ -78,27 +78,24 @@ class Store:
     def lock(self, command: str, wait_s: float = 0.0) -> Iterator[None]:
         """Holds the edition's lock for writing, in the name of *command*.
 
-        First creates the store if there is none, and migrates a store of an earlier version. Raises `LockedError`,
-        which names the holder, if another process still holds the lock after *wait_s* seconds.
+        First creates the store if there is none. Raises `LockedError`, which names the holder, if another process still
+        holds the lock after *wait_s* seconds, and `StoreError` for a store of another schema version.
         """
-        with lock.held(self.key, self.lock_file, command, wait_s):
-            self._sweep()
+        with files.held(self.key, self.lock_file, command, wait_s):
+            # What killed writers left: the lock is held, so no other process writes these files.
+            for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
+                left.unlink(missing_ok=True)
             if not self.exists:
                 self._make()
             with self._database.held():
-                self._migrate()
                 with self._database.transaction() as run:
+                    schema.check_version(run, self.key)
                     schema.define(run)
                 yield
 
     def is_being_written(self) -> bool:
         """Returns whether some process holds the lock now."""
-        return lock.is_held(self.lock_file)
-
-    def _sweep(self) -> None:
-        """Deletes temporary files of killed writers. This is safe because the current process holds the lock."""
-        for left in (*self.folder.glob(".read.*"), *self.folder.glob(".status.*.json")):
-            left.unlink(missing_ok=True)
+        return files.is_held(self.lock_file)
 
     def _make(self) -> None:
         """Creates a new store under a temporary name, then moves it into place in one step."""
@@ -115,31 +112,6 @@ class Store:
         with putting(self.key, self.file, beside):
             os.replace(beside, self.file)
 
-    def _migrate(self) -> None:
-        """Brings a store of an earlier version to the current schema; does nothing if the store is current.
-
-        A copy of the store is migrated and then replaces the store in one step. The old store is kept as
-        ``edition.vN.duckdb``, where N is its version, so that an earlier program can use it. Raises `StoreError` if the
-        version cannot be migrated.
-        """
-        with self.transaction() as run:
-            version = schema.version_of(run, self.key)
-        schema.check_version(version, self.key)
-        if version == schema.SCHEMA_VERSION:
-            return
-        self._database.let_go()
-        beside = self.folder / ".migrated.duckdb"
-        for file in (beside, self.folder / ".migrated.duckdb.wal"):
-            file.unlink(missing_ok=True)
-        self.copy_store(beside)
-        with self._database.making(beside) as run:
-            schema.migrate(run, version)
-        self._database.let_go()
-        kept = self.file.with_suffix(f".v{version}.duckdb")
-        with putting(self.key, kept, kept, beside):
-            shutil.copyfile(self.file, kept)
-            os.replace(beside, self.file)
-
     @contextmanager
     def transaction(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Yields a connection to the store itself inside one transaction.
@@ -154,20 +126,17 @@ class Store:
 
         Each of *steps* is (name of a query, values):
         - values that are a mapping are the query's parameters;
-        - values that are a list of records are inserted in bulk. The query reads the records from the table
-          ``incoming`` or unnests one list per column. An empty list does nothing.
+        - values that are a list of records are the table ``incoming`` of the query. An empty list does nothing.
         """
         with self.transaction() as run:
             for query, values in steps:
                 text = statement("queries", query)
                 if isinstance(values, Mapping):
                     run.execute(text, dict(values))
-                elif values and "from incoming" in text:
+                elif values:
                     run.register("incoming", as_arrow(columns(values)))
                     run.execute(text)
                     run.unregister("incoming")
-                elif values:
-                    run.execute(text, columns(values))
 
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the store itself. Only the process that holds the lock may call this."""
@@ -267,14 +236,14 @@ class Store:
 
     def save_status(self, values: Mapping[str, Any]) -> None:
         """Replaces the contents of ``status.json`` by *values* in one step; raises `StoreError` if that fails."""
-        status.save(self.key, self.status_file, values)
+        files.save_status(self.key, self.status_file, values)
 
     def status(self) -> dict[str, Any] | None:
         """Returns the contents of ``status.json``, the status of the current or last run; None before the first run.
 
         Raises `StoreError` for a damaged file.
         """
-        return status.load(self.key, self.status_file)
+        return files.load_status(self.key, self.status_file)
 
 
 class ReadCopy(Store):
@@ -286,3 +255,50 @@ class ReadCopy(Store):
     def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
         """Returns the rows of *query* from the copy for readers."""
         return self.read(query, **parameters)
+
+
+class Frozen(Store):
+    """A private copy of *store*: reading never waits, and no run changes the copy.
+
+    *file*: path of the copy. *connection*: an open connection to it.
+    """
+
+    def __init__(self, store: Store, file: Path, connection: duckdb.DuckDBPyConnection):
+        super().__init__(store.folder.parent.parent, store.key)
+        self.file = file
+        self._connection = connection
+        self._origin = store
+
+    def read(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+        """Returns the rows of *query* from the private copy."""
+        try:
+            return fetch(self._connection, query, **parameters)
+        except duckdb.Error as error:
+            if of_statement(error):
+                raise
+            raise self._origin.fault(error) from None
+
+    def rows(self, query: Query[QueryRow], **parameters: Any) -> list[QueryRow]:
+        """Returns the rows of *query* from the private copy, as `read` does."""
+        return self.read(query, **parameters)
+
+
+@contextmanager
+def frozen(store: Store, command: str, wait_s: float = 0.0) -> Iterator[Frozen]:
+    """Copies *store* while holding its lock in the name of *command*, yields the copy, and deletes it at the end.
+
+    Raises `LockedError` if a run is still writing after *wait_s* seconds. Raises `StoreError` if another program has
+    changed the copy for readers, or left a database log beside it.
+    """
+    if store.read_file.exists():
+        store.copy.check()
+    with TemporaryDirectory(prefix="gre-bench-") as folder:
+        file = Path(folder) / store.file.name
+        with store.lock(command, wait_s), putting(store.key, file, file):
+            store.copy_store(file)
+        try:
+            connection = reader(file)
+        except duckdb.Error as error:
+            raise store.fault(error) from None
+        with connection:
+            yield Frozen(store, file, connection)

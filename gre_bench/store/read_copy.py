@@ -22,7 +22,7 @@ from typing import BinaryIO
 import duckdb
 
 from gre_bench.core.errors import StoreError
-from gre_bench.store.connecting import lacks, look_in_edition, reader
+from gre_bench.store.database import lacks, look_in_edition, reader
 
 LOGS = (".wal", ".wal.recovery", ".wal.checkpoint")
 TRIES = 20

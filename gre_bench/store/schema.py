@@ -9,12 +9,10 @@ import duckdb
 
 from gre_bench.core.errors import StoreError
 from gre_bench.store.binding import fetch
-from gre_bench.store.queries.runs import DEFINITIONS, VERSION
+from gre_bench.store.queries import DEFINITIONS, VERSION
 from gre_bench.store.statements import statement, statements
 
 SCHEMA_VERSION = 9
-EARLIEST_VERSION = 3
-"""The earliest schema version that ``sql/migrations`` can migrate; its file ``00N.sql`` leads to version N."""
 NEW_FILE = {"storage_compatibility_version": "v1.4.0", "default_block_size": "65536"}
 """How DuckDB writes the files of editions and releases.
 
@@ -49,30 +47,14 @@ def _definitions() -> str:
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def migrate(connection: duckdb.DuckDBPyConnection, version: int) -> None:
-    """Migrates the tables from the schema *version* to `SCHEMA_VERSION`, one version at a time."""
-    for step in range(version + 1, SCHEMA_VERSION + 1):
-        connection.execute(statement("migrations", f"{step:03}"))
-    connection.execute(statement("queries", "set_version"), {"schema_version": SCHEMA_VERSION})
-    connection.execute("comment on table meta is null")  # so `define` adds what is missing
-
-
-def version_of(connection: duckdb.DuckDBPyConnection, key: str) -> int:
-    """Returns the schema version of the store of edition *key*; raises `StoreError` if the store states none."""
+def check_version(connection: duckdb.DuckDBPyConnection, key: str) -> None:
+    """Raises `StoreError` unless the store of edition *key* states the schema version of this program."""
     try:
-        return fetch(connection, VERSION)[0]["schema_version"]
+        version = fetch(connection, VERSION)[0]["schema_version"]
     except (duckdb.ProgrammingError, IndexError):
         raise StoreError(f"edition {key}: its database has no schema version; it was not made here") from None
-
-
-def check_version(version: int, key: str) -> None:
-    """Raises `StoreError` if this program can neither write nor migrate a store of schema *version*.
-
-    *key*: the edition, for the message.
-    """
-    if not EARLIEST_VERSION <= version <= SCHEMA_VERSION:
+    if version != SCHEMA_VERSION:
         todo = "update the program" if version > SCHEMA_VERSION else "refresh the edition in another --state"
         raise StoreError(
-            f"edition {key} has schema version {version}, this program writes {SCHEMA_VERSION} and migrates "
-            f"{EARLIEST_VERSION} and later; {todo}"
+            f"edition {key} has schema version {version}, this program reads and writes {SCHEMA_VERSION}; {todo}"
         )

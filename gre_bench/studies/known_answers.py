@@ -18,7 +18,7 @@ from gre_bench.core.metrics import METRICS as CATALOG
 from gre_bench.core.records import Case
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.lm.protocol import EvaluationLM
-from gre_bench.metrics.logprobs import LogprobMetric
+from gre_bench.metrics.scoring import LogprobMetric
 from gre_bench.studies.learning_curves import learning_curve, lessons, taught
 from gre_bench.studies.simulations import findings
 from gre_bench.studies.simulations.trial import Trial, run_trial

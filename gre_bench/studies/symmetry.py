@@ -17,9 +17,9 @@ from gre_bench.pipeline.reading import import_sources
 from gre_bench.pipeline.runs.job import Job, recorded
 from gre_bench.pipeline.runs.workers import Workers
 from gre_bench.pipeline.scoring import counts, reasons_of, score
-from gre_bench.stats.symmetry import PairLogprobs, symmetry
+from gre_bench.stats.correlation import PairLogprobs, symmetry
 from gre_bench.store import Store
-from gre_bench.store.queries.score import PAIR_LOGPROBS, PairLogprobsRow
+from gre_bench.store.queries import PAIR_LOGPROBS, PairLogprobsRow
 from gre_bench.tasks.protocol import Steps
 
 METRIC = "gem"

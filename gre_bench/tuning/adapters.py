@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained.cache import located, named
+from gre_bench.core.pretrained import located, named
 from gre_bench.lm.adapter_folder import WEIGHTS, read_adapter
 from gre_bench.lm.weights import Quantisation, Weights, blamed, lacks_nf4, open_weights
 from gre_bench.tuning.checkpoint import writing

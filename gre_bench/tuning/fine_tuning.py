@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import LMError, SourceError
-from gre_bench.core.pretrained.cache import named
+from gre_bench.core.pretrained import named
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.lm.weights import Weights, blamed
 from gre_bench.tuning import picture, record

@@ -17,7 +17,7 @@ from typing import Literal
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained.cache import located
+from gre_bench.core.pretrained import located
 from gre_bench.core.records import Chat, Paper
 
 OverLong = Literal["refuse", "truncate"]

@@ -1,18 +1,6 @@
 -- name: leaderboard
 -- one row per candidate of the requested signatures: validated metrics first, best first, then those without a rank
-with planned as (
-    select signature_id, count(distinct paper_id) as papers
-    from plan
-    group by all
-)
-select l.*, p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
-from leaderboard l
-left join planned p using (signature_id)
-where l.signature_id in (select unnest($signature_ids::varchar[]))
-order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
-
--- name: whole_board
--- one row per candidate of the requested signatures, contaminated ones ranked too: as in leaderboard
+-- On the board 'all' contaminated candidates are ranked too, on the board 'clean' they are not: see boards.
 with planned as (
     select signature_id, count(distinct paper_id) as papers
     from plan
@@ -21,7 +9,7 @@ with planned as (
 select l.* exclude (board), p.papers as plan_papers, (select count(distinct paper_id) from sample) as sampled
 from boards l
 left join planned p using (signature_id)
-where l.board = 'all' and l.signature_id in (select unnest($signature_ids::varchar[]))
+where l.board = $board and l.signature_id in (select unnest($signature_ids::varchar[]))
 order by not starts_with(l.validation, 'validated'), l.metric, l.group_name nulls first, l.unranked is not null, l.mean desc nulls last, l.candidate;
 
 -- name: ranked
@@ -273,10 +261,7 @@ order by role, name;
 
 -- name: put_exposures
 -- sets whether candidates, evaluation LMs and writers may have learnt from the edition's reviews
-insert or replace into exposures (role, name, status, family, cutoff, released, learnt, papers, register)
-select unnest($role::varchar[]), unnest($name::varchar[]), unnest($status::varchar[]), unnest($family::varchar[]),
-       unnest($cutoff::date[]), unnest($released::date[]), unnest($learnt::integer[]), unnest($papers::integer[]),
-       unnest($register::varchar[]);
+insert or replace into exposures by name from incoming;
 
 -- name: clear_rank_statistics
 -- deletes the rank statistics of some signatures
@@ -284,18 +269,7 @@ delete from rank_statistics where signature_id in (select unnest($signature_ids:
 
 -- name: put_rank_statistics
 -- adds rank statistics
-insert or replace into rank_statistics (
-    board, signature_id, candidate_id, rank, rank_low, rank_high, likely_low, likely_high, next_candidate,
-    next_difference, next_low, next_high, next_p, tied, more_papers, difference_p_holm, above_p_holm, tests, problem,
-    run_id
-)
-select unnest($board::varchar[]), unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]),
-       unnest($rank::integer[]), unnest($rank_low::integer[]), unnest($rank_high::integer[]),
-       unnest($likely_low::integer[]), unnest($likely_high::integer[]), unnest($next_candidate::varchar[]),
-       unnest($next_difference::double[]), unnest($next_low::double[]), unnest($next_high::double[]),
-       unnest($next_p::double[]), unnest($tied::boolean[]), unnest($more_papers::integer[]),
-       unnest($difference_p_holm::double[]), unnest($above_p_holm::double[]), unnest($tests::integer[]), unnest($problem::varchar[]),
-       unnest($run_id::varchar[]);
+insert or replace into rank_statistics by name from incoming;
 
 -- name: human_differences
 -- one row per candidate and paper of one signature: how far its mean score is above the human baseline's, pair by pair
@@ -314,29 +288,15 @@ delete from differences where signature_id in (select unnest($signature_ids::var
 
 -- name: put_differences
 -- sets the tests of the differences to the human baseline
-insert or replace into differences (signature_id, candidate_id, p, papers, run_id)
-select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($p::double[]),
-       unnest($papers::integer[]), unnest($run_id::varchar[]);
+insert or replace into differences by name from incoming;
 
 -- name: put_profiles
 -- sets lengths and costs of candidates under a signature
-insert or replace into profiles (
-    signature_id, candidate_id, words, human_words, at_length, at_length_low, at_length_high, asked, unusable, judged,
-    unparsable, lines, strays, median_lines, human_lines, covered, prompt_tokens, reply_tokens, usd, conflict, run_id
-)
-select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($words::double[]),
-       unnest($human_words::double[]), unnest($at_length::double[]), unnest($at_length_low::double[]),
-       unnest($at_length_high::double[]), unnest($asked::integer[]), unnest($unusable::integer[]),
-       unnest($judged::integer[]), unnest($unparsable::integer[]), unnest($lines::integer[]),
-       unnest($strays::integer[]), unnest($median_lines::double[]), unnest($human_lines::double[]),
-       unnest($covered::double[]), unnest($prompt_tokens::bigint[]), unnest($reply_tokens::bigint[]),
-       unnest($usd::double[]), unnest($conflict::varchar[]), unnest($run_id::varchar[]);
+insert or replace into profiles by name from incoming;
 
 -- name: put_lengths
 -- sets the lengths of the candidates' texts under a signature
-insert or replace into lengths (signature_id, candidate_id, shortest, longest, run_id)
-select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($shortest::integer[]),
-       unnest($longest::integer[]), unnest($run_id::varchar[]);
+insert or replace into lengths by name from incoming;
 
 -- name: clear_chance
 -- deletes how far candidates score above chance under some signatures
@@ -344,9 +304,4 @@ delete from chance where signature_id in (select unnest($signature_ids::varchar[
 
 -- name: put_chance
 -- sets how far the candidates of one signature score above chance
-insert or replace into chance (
-    signature_id, candidate_id, chance, above, above_low, above_high, above_p, papers, swaps, run_id
-)
-select unnest($signature_id::varchar[]), unnest($candidate_id::varchar[]), unnest($chance::double[]),
-       unnest($above::double[]), unnest($above_low::double[]), unnest($above_high::double[]),
-       unnest($above_p::double[]), unnest($papers::integer[]), unnest($swaps::integer[]), unnest($run_id::varchar[]);
+insert or replace into chance by name from incoming;

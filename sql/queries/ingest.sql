@@ -6,9 +6,7 @@ order by paper_id;
 
 -- name: add_papers
 -- adds or fills in papers
-insert or replace into papers (paper_id, title, abstract, text, source_row)
-select paper_id, title, abstract, text, source_row
-from incoming;
+insert or replace into papers by name from incoming;
 
 -- name: reviews
 -- one row per known review
@@ -18,9 +16,7 @@ order by review_id;
 
 -- name: add_reviews
 -- adds or fills in reviews
-insert or replace into reviews (review_id, paper_id, candidate, text, slot, rating, grade)
-select review_id, paper_id, candidate, text, slot, rating, grade
-from incoming;
+insert or replace into reviews by name from incoming;
 
 -- name: snapshot
 -- at most one row: the snapshot imported last
@@ -38,20 +34,15 @@ insert or replace into snapshots (digest, path, imported_at) values (
 
 -- name: add_paper_sources
 -- adds or replaces the source of each paper's PDF
-insert or replace into paper_sources (paper_id, pdf_sha256, pdf_problem, pdf_version_status, licence)
-select unnest($paper_id::varchar[]), unnest($pdf_sha256::varchar[]), unnest($pdf_problem::varchar[]),
-       unnest($pdf_version_status::varchar[]), unnest($licence::varchar[]);
+insert or replace into paper_sources by name from incoming;
 
 -- name: add_paper_strata
 -- adds or replaces the strata of papers
-insert or replace into paper_strata (paper_id, stratum, value)
-select unnest($paper_id::varchar[]), unnest($stratum::varchar[]), unnest($value::varchar[]);
+insert or replace into paper_strata by name from incoming;
 
 -- name: add_review_versions
 -- adds or replaces the version of each review that counts
-insert or replace into review_versions (review_id, versions, version_id, written_at, rule, licence)
-select unnest($review_id::varchar[]), unnest($versions::integer[]), unnest($version_id::varchar[]),
-       unnest($written_at::timestamptz[]), unnest($rule::varchar[]), unnest($licence::varchar[]);
+insert or replace into review_versions by name from incoming;
 
 -- name: texts
 -- one row per paper whose text was read from a snapshot
@@ -61,9 +52,7 @@ order by paper_id;
 
 -- name: add_texts
 -- adds texts read from a snapshot
-insert or replace into texts (paper_id, origin, sha256, status, pages, abstract, text, notes)
-select unnest($paper_id::varchar[]), unnest($origin::varchar[]), unnest($sha256::varchar[]), unnest($status::varchar[]),
-       unnest($pages::integer[]), unnest($abstract::varchar[]), unnest($text::varchar[]), unnest($notes::varchar[][]);
+insert or replace into texts by name from incoming;
 
 -- name: text_states
 -- one row per paper whose text was read from a snapshot: the outcome of the reading, papers without text first
@@ -100,9 +89,7 @@ order by paper_id, page, words desc, fate;
 
 -- name: add_text_words
 -- adds the fates of the words of each page
-insert into text_words (paper_id, page, fate, words)
-select paper_id, page, fate, words
-from incoming;
+insert into text_words by name from incoming;
 
 -- name: forget_text_words
 -- deletes the fates of the words of some papers, which were read again
@@ -122,8 +109,7 @@ select distinct parse_filename(file) as file, sha256, kind from imports order by
 
 -- name: add_licences
 -- adds or replaces the licence of papers or reviews, as stated at their import
-insert or replace into licences (kind, item, licence)
-select unnest($kind::varchar[]), unnest($item::varchar[]), unnest($licence::varchar[]);
+insert or replace into licences by name from incoming;
 
 -- name: forget_licences
 -- deletes the licence of papers or reviews, which an import calls unknown

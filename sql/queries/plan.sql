@@ -24,9 +24,7 @@ order by position, place;
 
 -- name: add_sample
 -- adds the roles of the sampled papers' human reviews
-insert into sample (paper_id, position, role, place, review_id)
-select unnest($paper_id::varchar[]), unnest($position::integer[]), unnest($role::varchar[]),
-       unnest($place::integer[]), unnest($review_id::varchar[]);
+insert into sample by name from incoming;
 
 -- name: forget_sample
 -- deletes the sample
@@ -41,18 +39,13 @@ order by candidate_id;
 
 -- name: add_candidates
 -- adds candidates that are not yet known
-insert or ignore into candidates (candidate_id, kind, model, prompt, guideline, change)
-select unnest($candidate_id::varchar[]), unnest($kind::varchar[]), unnest($model::varchar[]),
-       unnest($prompt::varchar[]), unnest($guideline::varchar[]), unnest($change::varchar[]);
+insert or ignore into candidates by name from incoming;
 
 -- name: group_candidates
 -- sets a candidate's group and its note for readers
 update candidates
 set group_name = given.group_name, note = given.note
-from (
-    select unnest($candidate_id::varchar[]) as candidate_id, unnest($group_name::varchar[]) as group_name,
-           unnest($note::varchar[]) as note
-) given
+from incoming given
 where candidates.candidate_id = given.candidate_id
   and (candidates.group_name is distinct from given.group_name or candidates.note is distinct from given.note);
 
@@ -120,13 +113,7 @@ delete from reviews where candidate = getvariable('candidate');
 
 -- name: add_signatures
 -- adds signatures that are not yet known
-insert or ignore into signatures
-select unnest($signature_id::varchar[]), unnest($metric::varchar[]), unnest($prompt_sha256::varchar[]),
-       unnest($evaluation_lm::varchar[]), unnest($lm_digest::varchar[]), unnest($dtype::varchar[]),
-       unnest($quantisation::varchar[]), unnest($attention::varchar[]), unnest($template_digest::varchar[]),
-       unnest($writer::varchar[]), unnest($synopsis_writer::varchar[]), unnest($form::varchar[]),
-       unnest($text_cut::varchar[]), unnest($ascii_fold::boolean[]), unnest($engine_version::varchar[]),
-       unnest($chance::varchar[]);
+insert or ignore into signatures by name from incoming;
 
 -- name: current_signatures
 -- one row per signature that the last refresh planned (the last run of any kind, if none did): the default of a leaderboard
@@ -181,15 +168,11 @@ having count(distinct signature_id) = len($signature_ids::varchar[]);
 
 -- name: add_plan
 -- adds or replaces planned pairs
-insert or replace into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
-select signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id
-from incoming;
+insert or replace into plan by name from incoming;
 
 -- name: add_plan_beside
 -- adds or replaces planned pairs; pairs of a refresh stay marked as its own, which a leaderboard needs
-insert into plan (signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id)
-select signature_id, paper_id, candidate_id, reference_id, state, reason, detail, run_id
-from incoming
+insert into plan by name from incoming
 on conflict do update set state = excluded.state, reason = excluded.reason, detail = excluded.detail;
 
 -- name: clear_plan
@@ -205,9 +188,7 @@ where signature_id = $signature_id
 
 -- name: put_moved
 -- sets the review of another paper with which a candidate's chance is scored
-insert or replace into moved (writer, candidate_id, paper_id, review_id, swap)
-select unnest($writer::varchar[]), unnest($candidate_id::varchar[]), unnest($paper_id::varchar[]),
-       unnest($review_id::varchar[]), unnest($swap::varchar[]);
+insert or replace into moved by name from incoming;
 
 -- name: forget_moved_scores
 -- deletes scores by chance whose review of another paper is no longer the set one
@@ -216,10 +197,7 @@ where (signature_id, candidate_id, paper_id) in (
     select (s.signature_id, m.candidate_id, m.paper_id)
     from moved m
     join signatures s on s.chance <> 'none' and s.writer = m.writer
-    join (
-        select unnest($writer::varchar[]) as writer, unnest($candidate_id::varchar[]) as candidate_id,
-               unnest($paper_id::varchar[]) as paper_id, unnest($review_id::varchar[]) as review_id
-    ) n on n.writer = m.writer and n.candidate_id = m.candidate_id and n.paper_id = m.paper_id
+    join incoming n on n.writer = m.writer and n.candidate_id = m.candidate_id and n.paper_id = m.paper_id
     where m.review_id <> n.review_id
 );
 
@@ -228,8 +206,7 @@ where (signature_id, candidate_id, paper_id) in (
 delete from scores
 where problem is not null
   and (signature_id, paper_id, candidate_id, reference_id) in (
-      select (unnest($signature_id::varchar[]), unnest($paper_id::varchar[]), unnest($candidate_id::varchar[]),
-              unnest($reference_id::varchar[]))
+      select (signature_id, paper_id, candidate_id, reference_id) from incoming
   );
 
 -- name: waiting_texts

@@ -16,10 +16,6 @@ select view_name
 from duckdb_views()
 where not internal and database_name <> 'memory' and not list_contains($own::varchar[], view_name);
 
--- name: set_version
--- the store is now of this schema version
-update meta set schema_version = $schema_version;
-
 -- name: start_meta
 -- the one row that says what a new store is
 insert into meta (schema_version, edition, created_at) values ($schema_version, $edition, $created_at);

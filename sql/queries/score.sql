@@ -13,30 +13,19 @@ where lm_id = $lm_id and prediction in (select unnest($predictions::varchar[]));
 
 -- name: add_spans
 -- adds token log-probabilities; none of them may be stored yet
-insert into spans (lm_id, prediction, total, ids, logprobs, escaped)
-select lm_id, prediction, total, ids, logprobs, escaped
-from incoming;
+insert into spans by name from incoming;
 
 -- name: add_new_spans
 -- adds token log-probabilities that are not yet known
-insert or ignore into spans (lm_id, prediction, total, ids, logprobs, escaped)
-select lm_id, prediction, total, ids, logprobs, escaped
-from incoming;
+insert or ignore into spans by name from incoming;
 
 -- name: add_scores
 -- adds finished pairs
-insert into scores (
-    signature_id, paper_id, candidate_id, reference_id, value, problem, problem_message, broken, predictions, run_id
-)
-select signature_id, paper_id, candidate_id, reference_id, value, problem, problem_message, broken, predictions, run_id
-from incoming;
+insert into scores by name from incoming;
 
 -- name: add_problems
 -- adds transient problems
-insert into problems (run_id, signature_id, paper_id, candidate_id, reference_id, problem, message, happened_at)
-select unnest($run_id::varchar[]), unnest($signature_id::varchar[]), unnest($paper_id::varchar[]),
-       unnest($candidate_id::varchar[]), unnest($reference_id::varchar[]), unnest($problem::varchar[]),
-       unnest($message::varchar[]), unnest($happened_at::timestamptz[]);
+insert into problems by name from incoming;
 
 -- name: missing
 -- one row per pair that is due and neither scored nor finally failed
@@ -45,7 +34,7 @@ from pairs
 where state = 'missing' and signature_id in (select unnest($signature_ids::varchar[]));
 
 -- name: progress
--- one row per signature: the planned pairs of a board by state, without those of validations and graded reviews
+-- one row per signature: the planned pairs by state, of the requested candidates; if null, of those of the boards
 select
     p.signature_id,
     s.metric,
@@ -57,28 +46,15 @@ select
 from pairs p
 join signatures s using (signature_id)
 join candidates c using (candidate_id)
-where p.signature_id in (select unnest($signature_ids::varchar[])) and c.kind not in ('change', 'graded')
-group by p.signature_id, s.metric
-order by s.metric;
-
--- name: progress_of
--- one row per signature: the planned pairs of the requested candidates, by state
-select
-    p.signature_id,
-    s.metric,
-    count(*) as planned,
-    count(*) filter (p.state = 'scored') as scored,
-    count(*) filter (p.state = 'failed') as failed,
-    count(*) filter (p.state = 'excluded') as excluded,
-    count(*) filter (p.state = 'missing') as missing
-from pairs p
-join signatures s using (signature_id)
-where p.signature_id in (select unnest($signature_ids::varchar[])) and p.candidate_id in (select unnest($candidates::varchar[]))
+where p.signature_id in (select unnest($signature_ids::varchar[])) and (
+    ($candidates is null and c.kind not in ('change', 'graded')) or c.candidate_id in (select unnest($candidates::varchar[]))
+)
 group by p.signature_id, s.metric
 order by s.metric;
 
 -- name: reasons
--- one row per metric, state and reason among a board's pairs without a score, with the message of one of them
+-- one row per metric, state and reason among the pairs without a score, of the requested candidates or, if null, of those
+-- of the boards; with the message of one pair
 select
     s.metric,
     p.state,
@@ -89,24 +65,9 @@ select
 from pairs p
 join signatures s using (signature_id)
 join candidates c using (candidate_id)
-where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
-  and c.kind not in ('change', 'graded')
-group by s.metric, p.state, p.reason, p.broken
-order by s.metric, p.state, pairs desc;
-
--- name: reasons_of
--- one row per metric, state and reason among the requested candidates' pairs without a score, with one message
-select
-    s.metric,
-    p.state,
-    coalesce(p.reason, 'not tried yet') as reason,
-    p.broken,
-    count(*) as pairs,
-    coalesce(min(p.message), '') as example
-from pairs p
-join signatures s using (signature_id)
-where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[]))
-  and p.candidate_id in (select unnest($candidates::varchar[]))
+where p.state <> 'scored' and p.signature_id in (select unnest($signature_ids::varchar[])) and (
+    ($candidates is null and c.kind not in ('change', 'graded')) or c.candidate_id in (select unnest($candidates::varchar[]))
+)
 group by s.metric, p.state, p.reason, p.broken
 order by s.metric, p.state, pairs desc;
 

@@ -6,9 +6,7 @@ order by review_id, writer;
 
 -- name: add_judgments
 -- adds judgments
-insert into judgments (review_id, writer, text, lines, strays)
-select review_id, writer, text, lines, strays
-from incoming;
+insert into judgments by name from incoming;
 
 -- name: described_judgments
 -- one row per candidate of the given reviews: how many have judgments, the median of lines, and the share of words kept
@@ -60,8 +58,7 @@ where kind = $kind and writer = $writer;
 
 -- name: add_synopses
 -- adds synopses
-insert or replace into synopses (paper_id, kind, writer, text)
-select unnest($paper_id::varchar[]), unnest($kind::varchar[]), unnest($writer::varchar[]), unnest($text::varchar[]);
+insert or replace into synopses by name from incoming;
 
 -- name: asked_for
 -- one row per candidate and writer that was to write its reviews; a review's item ends with the candidate
@@ -71,13 +68,7 @@ where task = 'review';
 
 -- name: add_replies
 -- records the outcomes of requested texts
-insert or replace into replies (
-    task, item, writer, outcome, detail, final, thinking, prompt_tokens, reply_tokens, archived, run_id
-)
-select unnest($task::varchar[]), unnest($item::varchar[]), unnest($writer::varchar[]), unnest($outcome::varchar[]),
-       unnest($detail::varchar[]), unnest($final::boolean[]), unnest($thinking::integer[]),
-       unnest($prompt_tokens::integer[]), unnest($reply_tokens::integer[]), unnest($archived::boolean[]),
-       unnest($run_id::varchar[]);
+insert or replace into replies by name from incoming;
 
 -- name: unwritten
 -- one row per text of a task that a writer was asked for in vain

@@ -28,8 +28,7 @@ from gre_bench.core.settings import Settings
 from gre_bench.pipeline.ranking import store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
-from gre_bench.store.queries.board import CLEAN_GAP, LEADERBOARD
-from gre_bench.store.queries.study import SEPARATION
+from gre_bench.store.queries import CLEAN_GAP, LEADERBOARD, SEPARATION
 
 BENCH = Edition("BENCH", 2026)
 SIGNED = {

@@ -28,7 +28,7 @@ from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.flows.tune_evaluation_lm import papers_of
 from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.chance import Placed, moves
+from gre_bench.metrics.cases import Placed, moves
 from gre_bench.stats.auc import separation
 
 KINDS = ("same", "other", "moved", "deleted", "generic")

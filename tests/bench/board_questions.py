@@ -22,8 +22,7 @@ from gre_bench.ranking.rank_statistics import Pairs
 from gre_bench.stats.effects import holm
 from gre_bench.stats.length import adjusted, human_length, length_controlled
 from gre_bench.store import Store
-from gre_bench.store.queries.board import BOARD_LENGTHS
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import BOARD_LENGTHS, CURRENT_SIGNATURES
 
 SPLITS = 200
 POWER = 0.8

@@ -17,8 +17,7 @@ import numpy as np
 from scipy import stats as scipy_stats
 
 from gre_bench.stats import clustered_interval, flat_interval, paired_test, separation
-from gre_bench.stats.comparison import compare
-from gre_bench.stats.correlation import correlate, partial, within_groups
+from gre_bench.stats.correlation import compare, correlate, partial, within_groups
 from gre_bench.stats.effects import effect
 from gre_bench.stats.length import length_controlled
 from gre_bench.stats.ranks import rank_intervals

@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gre_bench.changes.deletion import MISSING, blanked, completed, deleted
-from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.pieces import ICLR_2023, cut, parts, texts
+from gre_bench.changes.material import ICLR_2023, ChangeInput, cut, parts, texts
 from gre_bench.core.errors import ReplyError
 from tests.changes.toy import BLANKED, BLANKED_AS_PRINTED, DELETED, SPACED, TOY
 

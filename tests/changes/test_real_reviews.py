@@ -8,8 +8,7 @@ import pandas
 import pytest
 
 from gre_bench.changes.catalog import apply, check
-from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.pieces import Splitter
+from gre_bench.changes.material import ChangeInput, Splitter
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.writer import RuleTextWriter
 

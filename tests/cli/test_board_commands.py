@@ -19,7 +19,7 @@ from gre_bench.cli.views.board_details import FEWEST_PAPERS, _at_length
 from gre_bench.cli.views.board_formats import Format, write
 from gre_bench.core.errors import SettingsError
 from gre_bench.store import Store, now
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from tests.cli.calling import shown
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use

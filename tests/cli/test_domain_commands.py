@@ -10,8 +10,7 @@ import pytest
 from gre_bench.cli import app
 from gre_bench.cli.views import screen
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import REVIEWS
-from gre_bench.store.queries.writing import SYNOPSES
+from gre_bench.store.queries import REVIEWS, SYNOPSES
 from tests.conftest import ROOT, SHARED
 
 YELP = (str(ROOT / "data" / "sample_yelp" / "business.json"), str(ROOT / "data" / "sample_yelp" / "reviews.json"))

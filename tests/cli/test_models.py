@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.core.pretrained import entries as registry_of
-from gre_bench.core.pretrained.cache import VARIABLE
+from gre_bench.core import pretrained
+from gre_bench.core.pretrained import VARIABLE
 from tests.cli.calling import call
 from tests.lm.pretrained_wheels import SENTENCES, registry, wheel, zipped
 
@@ -19,7 +19,7 @@ DONE, BAD_INPUT = 0, 2
 def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The wheel of the one known model, and an empty cache."""
     path, entry = wheel(tmp_path / "wheels", "tiny", "made_up/model.zip", zipped(SENTENCES))
-    monkeypatch.setattr(registry_of, "FILE", registry(tmp_path / "pretrained.toml", entry))
+    monkeypatch.setattr(pretrained, "FILE", registry(tmp_path / "pretrained.toml", entry))
     monkeypatch.setenv(VARIABLE, str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     return path

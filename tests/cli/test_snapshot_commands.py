@@ -19,8 +19,7 @@ from gre_bench.ingest.openreview.request_budget import RequestBudget
 from gre_bench.ingest.snapshot.snapshot import Snapshot
 from gre_bench.preflight.plan_ahead import plan_ahead
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import TEXTS
-from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.store.queries import SAMPLE, TEXTS
 from tests.flows.fetching import ACCOUNT, fetched, served, settings
 
 DONE, BAD_INPUT, INCOMPLETE = 0, 2, 3

@@ -92,12 +92,10 @@ def test_a_malformed_edition_key_is_refused(key):
         settings.edition_parts(key)
 
 
-def test_a_setting_that_was_removed_is_ignored_where_an_earlier_run_left_it_unset():
+def test_a_recorded_setting_that_does_not_exist_is_refused():
     stored = settings.load(None).model_dump(mode="json")
-    stored["evaluation_lm"]["mixture"] = None
     assert settings.load_over(stored) == settings.load(None)
-    assert stored["evaluation_lm"]["mixture"] is None
-    stored["evaluation_lm"]["mixture"] = "mixture.json"
+    stored["evaluation_lm"]["mixture"] = None
     with pytest.raises(SettingsError, match="unknown setting evaluation_lm.mixture"):
         settings.load_over(stored)
 

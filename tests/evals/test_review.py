@@ -21,8 +21,7 @@ from inspect_ai.scorer import SampleScore, Score
 from gre_bench import stats
 from gre_bench.core.records import Paper, Sampling
 from gre_bench.evals.board import open_board
-from gre_bench.evals.review import review
-from gre_bench.evals.scorers import gem, mean, stderr
+from gre_bench.evals.review import gem, mean, review, stderr
 from gre_bench.ingest.records.inspect_logs import read_logs
 from gre_bench.ingest.records.merge_index import UNFINISHED, Imported
 from gre_bench.store import Store
@@ -252,8 +251,7 @@ def test_inspect_finds_the_task_by_the_entry_point():
 @pytest.mark.slow
 @pytest.mark.pretrained
 def test_smollm2_reviews_through_the_provider_of_hugging_face(by_rule, tmp_path):
-    from gre_bench.core.pretrained.cache import held
-    from gre_bench.core.pretrained.entries import entry_of
+    from gre_bench.core.pretrained import entry_of, held
 
     name = needed("smollm2-135m", "torch", "transformers")
     folder = held(entry_of(name)).folder

@@ -7,9 +7,7 @@ from typing import Any
 
 from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
-from gre_bench.store.queries.score import PROGRESS
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
 from tests.flows.refreshing import EDITION, assert_same, query, tables
 
 ENDED = {"scored", "excluded", "failed"}

@@ -14,8 +14,7 @@ import pytest
 from gre_bench.prompts import library
 from gre_bench.release import manifest
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.faults.invariants import assert_accounted, assert_readable, assert_undisturbed
 from tests.faults.killing import GIVEN, by_lm, commanded, ended, said, started
 from tests.flows.refreshing import EDITION, query, tables

@@ -21,8 +21,7 @@ from gre_bench.pipeline import reading
 from gre_bench.pipeline.runs import job, progress
 from gre_bench.store import Store
 from gre_bench.store import edition as stores
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
-from gre_bench.store.queries.runs import LAST_SETTINGS
+from gre_bench.store.queries import CURRENT_SIGNATURES, LAST_SETTINGS
 from tests.conftest import ROOT
 from tests.faults.invariants import assert_undisturbed
 from tests.flows.refreshing import DEMO, EDITION, query, run, tables, use

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gre_bench.cli.views.board_formats import Format, write
-from gre_bench.core import tables
+from gre_bench.core import terminal
 from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.results.error_sheet import sheet
 from gre_bench.examiners.results.outcomes import ExaminerResult
@@ -106,7 +106,7 @@ def test_no_cell_of_a_markdown_table_is_markup_or_another_column(writer, tmp_pat
 
 def test_nothing_else_writes_cells(trial):
     trial("hostile cells: a writer of its own", "all files of cells are made in one module")
-    own = Path(tables.__file__)
+    own = Path(terminal.__file__)
     for folder in ("gre_bench", "flows", "tasks"):
         for path in (ROOT / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")

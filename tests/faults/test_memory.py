@@ -19,7 +19,7 @@ from gre_bench.pipeline.runs.job import Job
 from gre_bench.release import site
 from gre_bench.release.figures.drawing import Drawings
 from gre_bench.reports.publishing import publish_edition
-from gre_bench.store import Store, connecting
+from gre_bench.store import Store, database
 from gre_bench.tasks import steps
 from tests.conftest import SIXTEEN
 from tests.faults.commands import DEMO
@@ -210,7 +210,7 @@ def test_memory_that_runs_out_in_the_database_is_no_damage_and_costs_no_commit(
 ) -> None:
     shutil.copytree(made_up, tmp_path / "state", symlinks=True)
     with monkeypatch.context() as patch:
-        patch.setattr(connecting, "_CLOSED", connecting._CLOSED | {"memory_limit": limit, "temp_directory": ""})
+        patch.setattr(database, "_CLOSED", database._CLOSED | {"memory_limit": limit, "temp_directory": ""})
         code, _, err = said(*OF_EDITIONS[asked], "--state", tmp_path / "state")
     trial(f"out of memory: DuckDB, {asked}", "one line that calls nothing damaged; the commit in the log is kept")
     assert code in (0, 1) and "Traceback" not in err, err

@@ -13,10 +13,10 @@ from gre_bench.core.settings import EvaluationLMSettings, ScoringSettings, Valid
 from gre_bench.flows.year import YearJob, make_board, plainly, year_job
 from gre_bench.ingest.openreview import fetch_steps
 from gre_bench.lm.catalog import open_lm
-from gre_bench.metrics.signing import signature
+from gre_bench.metrics.scoring import signature
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.validation_records import write_validation_record
-from gre_bench.stats.verdicts import Verdict
+from gre_bench.stats.effects import Verdict
 from gre_bench.tasks import steps
 from gre_bench.writing.rules.writer import RuleTextWriter
 from tests.flows.fetching import ACCOUNT, QUICK

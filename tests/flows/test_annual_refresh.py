@@ -19,7 +19,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.preflight.dry_run import estimate
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.writing.spend_log import spend_log_of
 from tests.flows.refreshing import (

@@ -20,8 +20,7 @@ from gre_bench.ingest.openreview.loopback.server import Loopback
 from gre_bench.ingest.records.notes import read_notes
 from gre_bench.ingest.records.venues import venue_of
 from gre_bench.pipeline.runs.job import Job
-from gre_bench.store.queries.ingest import REVIEWS, SNAPSHOT, TEXTS
-from gre_bench.store.queries.plan import SAMPLE
+from gre_bench.store.queries import REVIEWS, SAMPLE, SNAPSHOT, TEXTS
 from gre_bench.tasks import steps
 from tests.conftest import SHARED
 from tests.flows import fetching

@@ -6,8 +6,7 @@ import pytest
 
 from gre_bench.pipeline.ranking import group_of
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, reviews_by, run, use
 from tests.scripted_lms import OverlapLM

@@ -11,9 +11,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.library import render
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
-from gre_bench.store.queries.study import SEPARATION
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, SEPARATION
 from gre_bench.tasks import steps
 from tests.conftest import ROOT
 from tests.flows.refreshing import query

@@ -17,8 +17,7 @@ from gre_bench.core.errors import BudgetReached
 from gre_bench.flows.annual_refresh import annual_refresh
 from gre_bench.pipeline.runs.endings import summary_of
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from gre_bench.tasks.release import artifact_rows
 from tests.conftest import ROOT
 from tests.flows.refreshing import EDITION, add_reviews, assert_same, demo, reviews_by, run, tables, use

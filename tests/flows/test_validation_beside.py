@@ -17,7 +17,7 @@ from gre_bench.metrics.cases import Entry, Lack, Response, plan
 from gre_bench.pipeline.changes import changed_judgments
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.studies.symmetry import check_symmetry
 from gre_bench.tasks import steps
 from tests.flows.refreshing import EDITION, demo, query, use, with_papers_read

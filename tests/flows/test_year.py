@@ -24,9 +24,9 @@ from gre_bench.pipeline.validation_records import validation_record
 from gre_bench.release.signing import signing_key
 from gre_bench.reports.history import history
 from gre_bench.reports.verifying import verify_release
-from gre_bench.stats.verdicts import Verdict
+from gre_bench.stats.effects import Verdict
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.flows.fetching import served

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.core.pretrained.cache import cache
+from gre_bench.core.pretrained import cache
 from gre_bench.flows.year import make_board, plainly
 from gre_bench.release.manifest import verify
 from gre_bench.reports.history import history

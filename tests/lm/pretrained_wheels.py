@@ -8,7 +8,7 @@ import json
 import zipfile
 from pathlib import Path
 
-from gre_bench.core.pretrained.entries import Pretrained
+from gre_bench.core.pretrained import Pretrained
 
 SENTENCES = {
     "modules.json": json.dumps(

@@ -8,8 +8,7 @@ import time
 import pytest
 
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.pretrained.cache import held
-from gre_bench.core.pretrained.entries import entry_of
+from gre_bench.core.pretrained import entry_of, held
 from gre_bench.core.records import Prediction
 from gre_bench.core.settings import load
 from gre_bench.ingest.records.notes import read_notes

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import NO_REFERENCE, Paper, Problem, Score
-from gre_bench.metrics.agreement_cases import GradedItem, ReviewScore, plan_agreement, review_scores
+from gre_bench.metrics.agreement import GradedItem, ReviewScore, plan_agreement, review_scores
 from gre_bench.metrics.cases import Response
 
 GEM, LENGTH = METRICS["gem"], METRICS["length"]

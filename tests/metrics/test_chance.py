@@ -14,11 +14,9 @@ from gre_bench.core import controls
 from gre_bench.core.metrics import METRICS, recipe_of
 from gre_bench.core.records import HUMAN, Candidate, LMIdentity, Paper
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.agreement_cases import GradedItem, candidate_of, moved_reviews, plan_agreement
-from gre_bench.metrics.cases import Entry, Response, plan
-from gre_bench.metrics.chance import BLOCK, Placed, moved_responses, moves
-from gre_bench.metrics.logprobs import LogprobMetric, terms
-from gre_bench.metrics.signing import signature
+from gre_bench.metrics.agreement import GradedItem, candidate_of, moved_reviews, plan_agreement
+from gre_bench.metrics.cases import BLOCK, Entry, Placed, Response, moved_responses, moves, plan
+from gre_bench.metrics.scoring import LogprobMetric, signature, terms
 from tests.scripted_lms import OverlapLM
 
 

@@ -13,9 +13,9 @@ from gre_bench.core.errors import SpanError
 from gre_bench.core.metrics import METRICS
 from gre_bench.core.records import Case, Prediction, SpanLogprob
 from gre_bench.core.settings import ScoringSettings
-from gre_bench.metrics.logprobs import RAW_CUT, LogprobMetric, ask, needed
-from gre_bench.metrics.logprobs import terms as terms_of
-from gre_bench.metrics.signing import signature as signature_of
+from gre_bench.metrics.scoring import RAW_CUT, LogprobMetric, ask, needed
+from gre_bench.metrics.scoring import signature as signature_of
+from gre_bench.metrics.scoring import terms as terms_of
 from tests.scripted_lms import FaultyLM, OverlapLM
 
 SETTINGS = ScoringSettings()

@@ -18,7 +18,7 @@ from gre_bench.stats import clustered_interval
 from gre_bench.stats.effects import holm
 from gre_bench.stats.pair_tests import pair_tests
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.conftest import SIXTEEN

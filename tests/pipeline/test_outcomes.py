@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from gre_bench.cli.app import app
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.store import Store
-from gre_bench.store.queries.writing import OUTCOMES
+from gre_bench.store.queries import OUTCOMES
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.flows.refreshing import EDITION, use, with_papers_read

@@ -17,7 +17,7 @@ from gre_bench.flows.annual_refresh import refresh
 from gre_bench.pipeline import removal
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.store import TABLES, Store
-from gre_bench.store.queries.plan import KNOWN_CANDIDATES
+from gre_bench.store.queries import KNOWN_CANDIDATES
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.flows.refreshing import (

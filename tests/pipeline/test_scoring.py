@@ -10,7 +10,7 @@ from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.scoring import commit
 from gre_bench.store import Store
-from gre_bench.store.queries.score import SPANS_OF
+from gre_bench.store.queries import SPANS_OF
 
 
 @pytest.fixture

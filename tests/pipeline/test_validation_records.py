@@ -13,7 +13,7 @@ from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import ScoringSettings, ValidationSettings
 from gre_bench.flows.annual_refresh import refresh
 from gre_bench.flows.validate_metrics import validate
-from gre_bench.metrics.signing import signature
+from gre_bench.metrics.scoring import signature
 from gre_bench.pipeline import validation_records
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.runs.job import Job

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.ranking.comparison import beside, consistency, with_benchmarks
-from gre_bench.ranking.published import Figure, load, printed_consistency
+from gre_bench.ranking.published import Figure, beside, consistency, load, printed_consistency, with_benchmarks
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from gre_bench.pipeline.ranking import store_exposures, store_rank_statistics
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.store import Store, now
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES
 
 EDITION = "ICLR-2025"
 FREE = ("A paper under a free licence",)

@@ -19,8 +19,7 @@ from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.reports.remaking import make_again
 from gre_bench.store import Store, fetch
-from gre_bench.store.queries.board import ANCHORED, CLEAN_GAP, LEADERBOARD, STRATA, WHOLE_BOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import ANCHORED, CLEAN_GAP, CURRENT_SIGNATURES, LEADERBOARD, STRATA
 from gre_bench.tasks import steps
 from tests.cli.calling import call
 from tests.conftest import ROOT
@@ -40,7 +39,8 @@ def test_twenty_readings_of_a_board_with_one_to_four_threads_are_equal_to_the_la
     for number in range(20):
         with duckdb.connect(str(store.read_file), read_only=True, config={"threads": 1 + number % 4}) as connection:
             boards = [
-                fetch(connection, query, signature_ids=ids) for query in (LEADERBOARD, WHOLE_BOARD, STRATA, CLEAN_GAP)
+                fetch(connection, query, signature_ids=ids, **named)
+                for query, named in ((LEADERBOARD, {}), (LEADERBOARD, {"board": "all"}), (STRATA, {}), (CLEAN_GAP, {}))
             ]
             readings.add(repr([*boards, fetch(connection, ANCHORED, signature_ids=ids, anchors=["human"])]))
     assert len(readings) == 1

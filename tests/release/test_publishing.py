@@ -22,9 +22,7 @@ from gre_bench.reports import publishing
 from gre_bench.reports.publishing import publication_of, publish_edition
 from gre_bench.stats.effects import holm
 from gre_bench.store import TABLES, frozen
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
-from gre_bench.store.queries.score import PROGRESS
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD, PROGRESS
 from tests.release.made_up import EDITION, FREE, make, release_store_of, store_of
 
 

@@ -11,7 +11,7 @@ import pytest
 from gre_bench.core.errors import GreBenchError, SettingsError
 from gre_bench.reports.why import why
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import PLANNED_SIGNATURES
+from gre_bench.store.queries import PLANNED_SIGNATURES
 from gre_bench.tasks import steps
 from tests.cli.calling import shown
 from tests.flows.refreshing import EDITION, add_reviews, query, reviews_by, run, use

@@ -14,7 +14,7 @@ from gre_bench.flows.validate_metrics import validate
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.why import why
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import PLANNED_SIGNATURES
+from gre_bench.store.queries import PLANNED_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.writing import http_writer
 from tests.conftest import ROOT

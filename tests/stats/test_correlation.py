@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from gre_bench.stats.association import association, within
-from gre_bench.stats.comparison import compare, williams
-from gre_bench.stats.correlation import correlate, partial, within_groups
+from gre_bench.stats.correlation import compare, correlate, partial, williams, within_groups
 
 SCIPY = {"pearson": scipy_stats.pearsonr, "spearman": scipy_stats.spearmanr, "kendall": scipy_stats.kendalltau}
 KINDS = list(SCIPY)

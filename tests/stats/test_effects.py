@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 
 from gre_bench.stats.effects import effect, holm
-from gre_bench.stats.resampling import weights
+from gre_bench.stats.samples import weights
 
 # Student's sleep data: the d of these two columns is printed as -0.8321811 by R's effsize (pooled, unequal variances or not).
 SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]

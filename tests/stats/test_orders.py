@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from gre_bench.stats.orders import agreement, leads, orders, ranks
 from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.ranks import agreement, leads, orders, ranks
 
 
 def simulation(seed: int = 0, papers: int = 40, number: int = 6):

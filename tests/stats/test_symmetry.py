@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from gre_bench.stats.symmetry import PairLogprobs, symmetry
+from gre_bench.stats.correlation import PairLogprobs, symmetry
 
 
 def pairs_of(random: np.random.Generator, papers: int, error: float) -> list[PairLogprobs]:

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from gre_bench.stats.effects import Effect, holm
-from gre_bench.stats.verdicts import degradation_verdict, manipulation_verdict, overall, paper_rule
+from gre_bench.stats.effects import Effect, degradation_verdict, holm, manipulation_verdict, overall, paper_rule
 
 # table | metric | d (low, high) for each change, as printed. Tables 13 and 14 repeat rows of 3 and 4, which are left out.
 DEGRADATIONS = """

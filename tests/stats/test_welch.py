@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gre_bench.stats.welch import Moment, change
+from gre_bench.stats.intervals import Moment, change
 
 
 def moment(values) -> Moment:

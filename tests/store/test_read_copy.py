@@ -16,7 +16,7 @@ from gre_bench.release.database import opened
 from gre_bench.release.release_store import ReleaseStore
 from gre_bench.reports.publishing import publish_edition
 from gre_bench.store import Store
-from gre_bench.store.queries.ingest import PAPERS
+from gre_bench.store.queries import PAPERS
 from gre_bench.store.read_copy import CopyForReaders, kept_open
 from tests.faults.commands import assert_one_line, command
 from tests.flows.refreshing import EDITION, refreshed

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
-from importlib import import_module
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import duckdb
 import pytest
 
-from gre_bench.core.resources import resource
-from gre_bench.store import Store
+from gre_bench.store import Store, queries
 from gre_bench.store.queries import Query
 from gre_bench.store.schema import define
 from gre_bench.store.statements import statements
@@ -24,10 +22,7 @@ TYPES = {
     "DATE": date, "TIMESTAMP WITH TIME ZONE": datetime, "VARCHAR[]": list[str], "INTEGER[]": list[int],
     "FLOAT[]": list[float],
 }  # fmt: skip
-ROOMS = {
-    file.stem: import_module(f"gre_bench.store.queries.{file.stem}") for file in resource("sql", "queries").glob("*")
-}
-TYPED = {query.name: query for room in ROOMS.values() for query in vars(room).values() if isinstance(query, Query)}
+TYPED = {query.name: query for query in vars(queries).values() if isinstance(query, Query)}
 """What the program reads by, with the type of its rows."""
 QUERIES = {
     name: text
@@ -77,7 +72,14 @@ def sample(tmp_path_factory):
                 ("lm_id", "spans", "lm_id"), ("writer", "judgments", "writer"),
             )
         }  # fmt: skip
-        first |= {"candidate_id": "human", "candidate": "human", "kind": "assw", "task": "review", "source": "review"}
+        first |= {
+            "candidate_id": "human",
+            "candidate": "human",
+            "kind": "assw",
+            "task": "review",
+            "source": "review",
+            "board": "clean",
+        }
         lists = {
             name: [row[0] for row in connection.execute(f"select distinct {column} from {table}").fetchall()]
             for name, table, column in (
@@ -89,13 +91,9 @@ def sample(tmp_path_factory):
         yield connection, first, lists
 
 
-def test_every_query_that_gives_rows_has_a_type_in_the_module_of_its_file():
+def test_every_query_that_gives_rows_has_a_type_and_a_constant_of_its_name():
     assert set(QUERIES) == set(TYPED)
-    for stem, room in ROOMS.items():
-        named = re.findall(r"^-- name: (\w+)", resource("sql", "queries", f"{stem}.sql").read_text(), re.MULTILINE)
-        own = {name: query for name, query in vars(room).items() if isinstance(query, Query)}
-        assert {query.name for query in own.values()} <= set(named)
-        assert all(name == query.name.upper() for name, query in own.items())
+    assert all(vars(queries)[name.upper()] is query for name, query in TYPED.items())
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,13 +11,13 @@ import pytest
 from gre_bench.core.errors import StoreError
 from gre_bench.core.resources import resource
 from gre_bench.release.database import RECORDS, REDACTED, WHOLE
-from gre_bench.store import TABLES, VIEWS
+from gre_bench.store import TABLES, VIEWS, queries
 from gre_bench.store.queries import Query
 from gre_bench.store.statements import read_statements, statement, statements
 from tests.conftest import ROOT
 
 MOST_FILES = 40
-KINDS = ("schema", "views", "queries", "pages", "release", "migrations")
+KINDS = ("schema", "views", "queries", "pages", "release")
 COUNTS = {
     "words", "p.pairs", "u.pairs", "u.papers", "pairs", "j.lines + j.strays", "j.strays", "prompt_tokens", "reply_tokens"
 }  # fmt: skip
@@ -125,18 +124,13 @@ def constants(node: ast.AST) -> set[str]:
 
 
 def declared() -> dict[str, str]:
-    """The name of the query behind each constant of ``store/queries``."""
-    return {
-        name: value.name
-        for file in (ROOT / "gre_bench" / "store" / "queries").glob("[a-z]*.py")
-        for name, value in vars(import_module(f"gre_bench.store.queries.{file.stem}")).items()
-        if isinstance(value, Query)
-    }
+    """The name of the query behind each constant of `gre_bench.store.queries`."""
+    return {name: value.name for name, value in vars(queries).items() if isinstance(value, Query)}
 
 
 def named_in_code() -> tuple[set[str], set[str]]:
     """Names whose rows are asked for, and names that may stand in a step of `Store.write`."""
-    queries = declared()
+    constants_of = declared()
     read, steps = set(), set()
     for path in (path for folder in ("gre_bench", "flows", "tasks") for path in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -149,8 +143,8 @@ def named_in_code() -> tuple[set[str], set[str]]:
                     steps |= constants(query)
                 case ast.Tuple(elts=[ast.Constant(value=str(name)), _]):
                     steps.add(name)
-                case ast.ImportFrom(module=str(module)) if module.startswith("gre_bench.store.queries"):
-                    read |= {queries[alias.name] for alias in node.names if alias.name in queries}
+                case ast.ImportFrom(module="gre_bench.store.queries"):
+                    read |= {constants_of[alias.name] for alias in node.names if alias.name in constants_of}
     return read - {"content-length"}, steps
 
 

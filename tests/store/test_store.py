@@ -17,8 +17,7 @@ import pytest
 from gre_bench.core.errors import Clash, LockedError, SettingsError, StoreError
 from gre_bench.core.records import Edition
 from gre_bench.store import NEW_FILE, SCHEMA_VERSION, TABLES, Store, find_editions, now, statement
-from gre_bench.store.queries.ingest import PAPERS
-from gre_bench.store.queries.score import SPANS_OF
+from gre_bench.store.queries import PAPERS, SPANS_OF
 
 EDITION = Edition("TEST", 2026)
 SIGNATURE = {
@@ -172,12 +171,32 @@ def test_an_unknown_edition_is_named_with_the_known_ones(store, tmp_path):
     assert find_editions(tmp_path) == ["TEST-2026"]
 
 
-def test_a_store_of_another_schema_version_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("version", "todo"),
+    [(SCHEMA_VERSION + 1, "update the program"), (SCHEMA_VERSION - 1, "refresh the edition in another --state")],
+)
+def test_a_store_of_another_schema_version_is_refused_and_left_alone(tmp_path, version, todo):
     store = Store(tmp_path, EDITION)
-    with store.lock("test"), store.transaction() as run:
-        run.execute("update meta set schema_version = 99")
-    with pytest.raises(StoreError, match="schema version 99"), store.lock("test"):
+    with store.lock("test"):
         pass
+    with duckdb.connect(str(store.file)) as run:
+        run.execute("update meta set schema_version = $1", [version])
+        run.execute("drop table licences")
+    before = store.file.read_bytes()
+    with pytest.raises(StoreError, match=f"schema version {version}, .*{todo}") as caught, store.lock("test"):
+        pass
+    assert "\n" not in str(caught.value)
+    assert store.file.read_bytes() == before
+
+
+def test_a_new_store_is_of_this_version_and_nothing_is_kept_beside(tmp_path):
+    store = Store(tmp_path, "NEW-2026")
+    with store.lock("test"), store.transaction() as run:
+        assert run.sql("select schema_version, created_at <= $now from meta", params={"now": now()}).fetchall() == [
+            (SCHEMA_VERSION, True)
+        ]
+        assert {name for (name,) in run.sql("select table_name from duckdb_tables()").fetchall()} == set(TABLES)
+    assert sorted(path.name for path in store.folder.iterdir()) == ["edition.duckdb", "edition.lock"]
 
 
 @pytest.mark.parametrize("content", [b"not a database" * 1000, b""])

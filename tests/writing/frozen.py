@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import get_args
 
 from gre_bench.changes.catalog import CHANGES, Level, WriterTask, apply
-from gre_bench.changes.material import ChangeInput
-from gre_bench.changes.pieces import ICLR_2023, Splitter
+from gre_bench.changes.material import ICLR_2023, ChangeInput, Splitter
 from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.judgments import OPENINGS, Form, prepared
 from gre_bench.core.records import Paper, Written, digest

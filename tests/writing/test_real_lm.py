@@ -10,7 +10,7 @@ import re
 
 import pytest
 
-from gre_bench.core.pretrained.cache import cache
+from gre_bench.core.pretrained import cache
 from gre_bench.writing.catalog import WriterContext
 from tests.lm.test_pretrained_real import needed
 from tests.servers.transformers_server import transformers_command, transformers_server

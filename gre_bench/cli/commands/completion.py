@@ -32,7 +32,7 @@ def metrics(ctx: Any, args: list[str], incomplete: str) -> list[str]:
 
 def pretrained(ctx: Any, args: list[str], incomplete: str) -> list[tuple[str, str]]:
     """Returns (name, title) of each model that can be downloaded."""
-    from gre_bench.core.pretrained.entries import entries
+    from gre_bench.core.pretrained import entries
 
     return [(name, entry.title) for name, entry in entries().items()]
 

@@ -21,7 +21,7 @@ from gre_bench.core.resources import resource
 from gre_bench.core.settings import BudgetSettings, Settings
 from gre_bench.reports.signatures import the_edition
 from gre_bench.store import Store, no_edition
-from gre_bench.store.queries.runs import LAST_SETTINGS
+from gre_bench.store.queries import LAST_SETTINGS
 
 DONE, FAULT, BAD_INPUT, INCOMPLETE = 0, 1, 2, 3
 OUTCOMES = {"done": DONE, "incomplete": INCOMPLETE, "fault": FAULT}

@@ -14,9 +14,18 @@ from gre_bench.core.terminal import counted
 from gre_bench.ranking.exposure import learnt_line
 from gre_bench.stats.intervals import few_papers
 from gre_bench.store import Row, Store
-from gre_bench.store.queries.board import EXPOSURES, LEADERBOARD, CleanGapRow, ExposureRow, LeaderboardRow
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, SignatureRow, UncoveredRow
-from gre_bench.store.queries.study import SEPARATION, SeparationRow
+from gre_bench.store.queries import (
+    CURRENT_SIGNATURES,
+    EXPOSURES,
+    LEADERBOARD,
+    SEPARATION,
+    CleanGapRow,
+    ExposureRow,
+    LeaderboardRow,
+    SeparationRow,
+    SignatureRow,
+    UncoveredRow,
+)
 
 NGRAM_LIMITS = (
     "cache-ngram is a small count model: its scores compare with each other only, not with GEM by an 8B model. It "

@@ -9,8 +9,7 @@ from rich.table import Table
 
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
-from gre_bench.store.queries.board import LeaderboardRow
-from gre_bench.store.queries.writing import JudgedExampleRow, OutcomesRow
+from gre_bench.store.queries import JudgedExampleRow, LeaderboardRow, OutcomesRow
 
 SEEN = {"none": "", "clean": "no", "contaminated": "maybe", "unknown": "unknown"}
 FEWEST_PAPERS = 20

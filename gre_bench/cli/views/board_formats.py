@@ -11,7 +11,7 @@ from typing import Any
 
 from gre_bench.cli.views.screen import print_json, say
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.tables import csv_table, markdown_cell, markdown_table
+from gre_bench.core.terminal import csv_table, markdown_cell, markdown_table
 from gre_bench.store import Row
 
 

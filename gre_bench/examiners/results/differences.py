@@ -1,7 +1,7 @@
 """Tests whether one rater comes closer to the human scores than another.
 
 Each rater is compared with the best examiner, and with the length of the texts as a score. A comparison uses the texts
-that both raters have graded (`gre_bench.stats.comparison`). Holm's correction is made twice: over the comparisons with
+that both raters have graded (`gre_bench.stats.correlation`). Holm's correction is made twice: over the comparisons with
 the best examiner, and over the comparisons with length. The best examiner is chosen on the same texts, which favours it
 slightly.
 """
@@ -14,7 +14,7 @@ from typing import Literal
 
 from gre_bench.examiners.results.column import Column
 from gre_bench.examiners.results.outcomes import ExaminerResult
-from gre_bench.stats.comparison import compare
+from gre_bench.stats.correlation import compare
 from gre_bench.stats.effects import holm
 
 LENGTH = "length"

@@ -194,5 +194,4 @@ def _entry(entry: object, where: str) -> Venue:
         return Venue.model_validate(entry)
     except ValidationError as error:
         name = f" ({entry.get('venue')} {entry.get('year')})" if isinstance(entry, dict) else ""
-        faults = (f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
-        raise SettingsError(f"{where}{name}: " + "; ".join(fault.removeprefix(": ") for fault in faults)) from None
+        raise SettingsError(f"{where}{name}: {'; '.join(strict.faults(error))}") from None

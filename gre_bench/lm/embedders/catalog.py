@@ -10,7 +10,7 @@ from numpy import float32
 from numpy.typing import NDArray
 
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.pretrained.cache import located, refuse_changed
+from gre_bench.core.pretrained import located, refuse_changed
 from gre_bench.core.records import LMIdentity
 from gre_bench.core.settings import EmbedderSettings
 

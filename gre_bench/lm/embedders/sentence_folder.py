@@ -9,6 +9,7 @@ from typing import Any
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.core.incoming import read_bytes
+from gre_bench.core.pretrained import hint
 from gre_bench.core.pretrained.cache import hint
 from gre_bench.core.records import digest
 from gre_bench.core.strict import load_json

@@ -14,7 +14,7 @@ from contextlib import redirect_stderr
 from pathlib import Path, PurePosixPath
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError
-from gre_bench.core.pretrained.entries import Pretrained
+from gre_bench.core.pretrained import Pretrained
 from gre_bench.lm import weights
 from gre_bench.lm.embedders import sentence_folder
 from gre_bench.lm.pretrained.wheel import copy

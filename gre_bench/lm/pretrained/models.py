@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from gre_bench.core.errors import LMError, LockedError, SettingsError, fault_of_the_machine
-from gre_bench.core.pretrained.cache import VARIABLE, Held, cache, held, write_sums
-from gre_bench.core.pretrained.entries import Pretrained
+from gre_bench.core.pretrained import VARIABLE, Held, Pretrained, cache, held, write_sums
 from gre_bench.lm.pretrained import conversion
 from gre_bench.lm.pretrained import wheel as wheels
 

@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 
 from gre_bench.core.children import dying_with
 from gre_bench.core.errors import ServiceDown, SettingsError, SourceError
-from gre_bench.core.pretrained.entries import Pretrained
+from gre_bench.core.pretrained import Pretrained
 
 POLL_S = 0.2
 _PIECE = 1 << 20

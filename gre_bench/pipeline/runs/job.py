@@ -19,7 +19,7 @@ from gre_bench.pipeline.runs.run_log import RunLog
 from gre_bench.pipeline.runs.secrets import secrets_of
 from gre_bench.pipeline.runs.spending import RunClock, check, spend_log
 from gre_bench.store import Store, now
-from gre_bench.store.queries.runs import LAST_SETTINGS
+from gre_bench.store.queries import LAST_SETTINGS
 
 
 @dataclass(frozen=True, slots=True)

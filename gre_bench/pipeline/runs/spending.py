@@ -14,9 +14,7 @@ from gre_bench.core.errors import SettingsError, StoreError
 from gre_bench.core.settings import Bounds, BudgetSettings, load_over
 from gre_bench.store import Store
 from gre_bench.store.binding import QueryRow
-from gre_bench.store.queries import Query
-from gre_bench.store.queries.runs import LAST_SETTINGS
-from gre_bench.store.queries.writing import OUTCOMES, TEXT_OUTCOMES
+from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Query
 from gre_bench.writing.budget import remaining, stop_at
 from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
 

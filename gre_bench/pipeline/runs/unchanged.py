@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import GreBenchError
-from gre_bench.core.pretrained.cache import located
+from gre_bench.core.pretrained import located
 from gre_bench.core.resources import PACKAGE
 from gre_bench.core.settings import Settings
 from gre_bench.store import Store
 from gre_bench.store.files import putting
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES, UNCOVERED
-from gre_bench.store.queries.score import PROGRESS, REASONS
+from gre_bench.store.queries import CURRENT_SIGNATURES, PROGRESS, REASONS, UNCOVERED
 
 if TYPE_CHECKING:
     from gre_bench.pipeline.runs.job import Job

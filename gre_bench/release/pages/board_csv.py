@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import fields
 
-from gre_bench.core.tables import csv_table
+from gre_bench.core.terminal import csv_table
 from gre_bench.release.pages.board import Board, Entry
 
 _LEFT_OUT = {"flags", "href"}
@@ -15,7 +15,7 @@ _COLUMNS = tuple(field.name for field in fields(Entry) if field.name not in _LEF
 def as_csv(board: Board) -> str:
     """Returns *board* as CSV: one row per candidate, one column per field, in full precision; unknown values are empty.
 
-    Its cells are those of `gre_bench.core.tables.csv_cell`.
+    Its cells are those of `gre_bench.core.terminal.csv_cell`.
     """
     about = (board.metric, board.unit, board.signature_id)
     rows = ([*about, *(getattr(entry, name) for name in _COLUMNS)] for entry in board.entries)

@@ -10,7 +10,7 @@ from typing import Any
 from gre_bench.catalogs.models import known_as
 from gre_bench.catalogs.models import load as load_models
 from gre_bench.core.errors import SettingsError
-from gre_bench.ranking import comparison, published
+from gre_bench.ranking import published
 from gre_bench.ranking.exposure import entry_of
 from gre_bench.reports.comparisons.benchmarks import read_benchmarks
 from gre_bench.reports.comparisons.sides import Side
@@ -24,7 +24,7 @@ def ranked(first: Side, second: Side) -> dict[str, Any]:
     If exactly one board is a published table, the result also lists both boards' scores side by side. Raises
     `SettingsError` if the two boards have no metric in common.
     """
-    rows = comparison.consistency(first.figures, second.figures)
+    rows = published.consistency(first.figures, second.figures)
     metrics = [row.metric for row in rows]
     if not rows:
         raise SettingsError(f"{first.name} and {second.name} have no metric in common")
@@ -34,7 +34,7 @@ def ranked(first: Side, second: Side) -> dict[str, Any]:
         result["differ_in"] = _differences(first.signatures.get(metrics[0], {}), second.signatures.get(metrics[0], {}))
     if (first.signatures is None) != (second.signatures is None):
         figures = ([figure for figure in side.figures if figure.metric in metrics] for side in (first, second))
-        beside = [asdict(row) for row in comparison.beside(*figures)]
+        beside = [asdict(row) for row in published.beside(*figures)]
         if not _same_lms(*((first, second) if first.signatures is None else (second, first)), metrics):
             # Scores of different signatures: their ranks can be compared, but their differences mean nothing.
             no_difference = {"difference": None, "overlap": None, "within": None}
@@ -81,7 +81,7 @@ def correlated(sides: Sequence[Side], benchmarks: Path) -> dict[str, Any]:
     return {
         "benchmarks": [
             {**asdict(row), "printed": table5.get((row.metric, row.benchmark.lower().replace("-", "_")))}
-            for row in comparison.with_benchmarks(sides[0].figures, values)
+            for row in published.with_benchmarks(sides[0].figures, values)
         ],
         "blank_entries": blank,
         "models_not_on_the_board": unknown,

@@ -12,9 +12,14 @@ from gre_bench.pipeline.ranking import specific_of
 from gre_bench.reports.signatures import shown_signatures, the_candidate
 from gre_bench.stats.pair_tests import PairTest, in_one_family, pair_tests
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD, LeaderboardRow
-from gre_bench.store.queries.plan import PLANNED_SIGNATURES, SignatureRow
-from gre_bench.store.queries.score import CANDIDATE_PAIRS, CandidatePairRow
+from gre_bench.store.queries import (
+    CANDIDATE_PAIRS,
+    LEADERBOARD,
+    PLANNED_SIGNATURES,
+    CandidatePairRow,
+    LeaderboardRow,
+    SignatureRow,
+)
 
 SHOWN_PAPERS = 3
 

@@ -18,11 +18,10 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import did_you_mean, whole
 from gre_bench.core.records import HUMAN
 from gre_bench.ranking.rank_statistics import ALPHA, SEED
-from gre_bench.stats.orders import agreement, leads, orders, ranks
 from gre_bench.stats.pair_tests import pair_tests
+from gre_bench.stats.ranks import agreement, leads, orders, ranks
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import CANDIDATES, PLANNED_SIGNATURES, SignatureRow
-from gre_bench.store.queries.score import BOARD_PAIRS, BoardPairRow
+from gre_bench.store.queries import BOARD_PAIRS, CANDIDATES, PLANNED_SIGNATURES, BoardPairRow, SignatureRow
 
 LM = ("evaluation_lm", "lm_digest", "dtype", "quantisation", "attention", "template_digest", "engine_version")
 """Fields of a signature that identify the evaluation LM; in all others the two should agree."""

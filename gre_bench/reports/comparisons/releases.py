@@ -21,10 +21,10 @@ from gre_bench.release.database import opened, rows
 from gre_bench.release.differences import changed_pairs, provenance_differences, table_differences
 from gre_bench.reports.release_rows import release_folder
 from gre_bench.stats.effects import holm
+from gre_bench.stats.intervals import Moment, change
 from gre_bench.stats.ranks import consistency
-from gre_bench.stats.welch import Moment, change
 from gre_bench.store import Row, fetch
-from gre_bench.store.queries.board import ANCHORED, LEADERBOARD
+from gre_bench.store.queries import ANCHORED, LEADERBOARD
 
 _STATES = ("only_first", "only_second", "other_state", "other_score")
 

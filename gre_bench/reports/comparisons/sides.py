@@ -18,9 +18,7 @@ from gre_bench.core.strict import load_json
 from gre_bench.ranking import published
 from gre_bench.ranking.published import Figure
 from gre_bench.store import Store, no_edition
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
-from gre_bench.store.queries.study import EFFECTS
+from gre_bench.store.queries import CURRENT_SIGNATURES, EFFECTS, LEADERBOARD
 
 Kind = Literal["board", "effects"]
 _ITEM, _VALUE = ("item", "change", "candidate", "model"), ("value", "d", "mean")

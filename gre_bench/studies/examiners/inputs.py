@@ -13,7 +13,7 @@ from gre_bench.examiners.wordings import Item
 from gre_bench.ingest.datasets.graded_texts import GradedText, read_graded_texts
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.store import Store, no_edition
-from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS, PaperRow, PaperTextRow
+from gre_bench.store.queries import PAPERS, REVIEWS, TEXTS, PaperRow, PaperTextRow
 
 
 @dataclass(frozen=True, slots=True)

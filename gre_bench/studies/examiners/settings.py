@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.pretrained.cache import placed
+from gre_bench.core.pretrained import placed
 from gre_bench.core.resources import EXPERIMENT, settings_file
 from gre_bench.core.settings import BudgetSettings, EmbedderSettings, EvaluationLMSettings
 from gre_bench.examiners.examiner import ItemKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gre_bench.core.tables import markdown_cell, markdown_table
+from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.examiners.results.differences import Difference
 from gre_bench.examiners.results.outcomes import Estimate, ExaminerResult
 from gre_bench.examiners.results.tables import NumberCell, Table

@@ -18,7 +18,7 @@ from gre_bench.ingest.records.tables import papers_from
 from gre_bench.pipeline.intake import file_sha256
 from gre_bench.prompts.conditions import RUBRIC, Condition, condition
 from gre_bench.store import Store, no_edition
-from gre_bench.store.queries.ingest import PAPERS, REVIEWS, TEXTS
+from gre_bench.store.queries import PAPERS, REVIEWS, TEXTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
 from gre_bench.core.tables import csv_table
+from gre_bench.core.terminal import csv_table
 from gre_bench.guidelines.outcomes import NO_HUMAN, ConditionResult, compared, human_means, outcomes, yardstick
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.guidelines.tables import layout

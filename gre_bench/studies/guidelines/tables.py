@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from gre_bench.core.tables import markdown_cell, markdown_table
+from gre_bench.core.terminal import markdown_cell, markdown_table
 from gre_bench.guidelines.outcomes import ConditionResult, Yardstick
 from gre_bench.guidelines.ratings import HIGHEST, LOWEST
 from gre_bench.guidelines.tables import RmseCell, RmseRow, Table

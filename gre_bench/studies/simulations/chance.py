@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from gre_bench.metrics.chance import Placed, moves
+from gre_bench.metrics.cases import Placed, moves
 from gre_bench.stats import clustered_test
 from gre_bench.studies.simulations.answers import expected_score
 from gre_bench.studies.simulations.papers import REFERENCES, Numbers, Papers, sample_papers

@@ -16,8 +16,7 @@ from random import Random
 import pytest
 
 from gre_bench.store import Store
-from gre_bench.store.queries.board import LEADERBOARD
-from gre_bench.store.queries.plan import CURRENT_SIGNATURES
+from gre_bench.store.queries import CURRENT_SIGNATURES, LEADERBOARD
 from tests.conftest import ROOT
 from tests.flows.refreshing import DEMO, EDITION, assert_same, tables
 from tests.forks import CONTEXT

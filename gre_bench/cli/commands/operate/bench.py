@@ -15,7 +15,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError
-from gre_bench.core.pretrained.cache import located, placed
+from gre_bench.core.pretrained import located, placed
 from gre_bench.lm.weights import Attention, Device, DType, Quantisation
 
 Shape = Literal["60m", "llama-3.1-8b"]

@@ -18,8 +18,7 @@ from gre_bench.cli.commands.operate import bench, tune
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.fitted import Column, show
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.core.pretrained.cache import cache, held
-from gre_bench.core.pretrained.entries import SETTINGS, Pretrained, entries, entry_of
+from gre_bench.core.pretrained import SETTINGS, Pretrained, cache, entries, entry_of, held
 
 app = Commands("Download, train and time evaluation LMs and embedders.")
 app.add_typer(tune.app, name="tune")

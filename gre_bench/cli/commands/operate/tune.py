@@ -11,7 +11,7 @@ from gre_bench.cli.commands import options
 from gre_bench.cli.commands.groups import Commands
 from gre_bench.cli.commands.operate import tune_options
 from gre_bench.cli.views import screen
-from gre_bench.core.pretrained.cache import placed
+from gre_bench.core.pretrained import placed
 from gre_bench.core.terminal import counted
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect, perform
 

