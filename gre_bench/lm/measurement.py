@@ -2,6 +2,8 @@
 
 The speed of a shared machine drifts, so the methods take turns: each round times every method once. Ratios compare
 times of the same round, and reports state the median over the rounds.
+
+A model with random weights is as slow as a trained model of the same shape.
 """
 
 from __future__ import annotations
@@ -10,28 +12,57 @@ import logging
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
-from gre_bench.lm.engine import work
-from gre_bench.lm.engine.batches import Batches
-from gre_bench.lm.engine.catalog import engine_for
-from gre_bench.lm.engine.harness import harness_logprobs
-from gre_bench.lm.engine.one_by_one import OneByOne
-from gre_bench.lm.engine.protocol import Engine
+from gre_bench.lm.engine.packs import TokenTrie
+from gre_bench.lm.engine.protocol import Batches, Engine, OneByOne
+from gre_bench.lm.engine.trie import engine_for
 from gre_bench.lm.protocol import EvaluationLM, checked
-from gre_bench.lm.span import ChatTemplate
-from gre_bench.lm.weights import Weights
+from gre_bench.lm.span import ChatTemplate, Conversation
+from gre_bench.lm.weights import Attention, Device, DType, Weights, blamed, chosen_device, refuse_unknown
 from gre_bench.prompts.library import render
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 REFERENCE = "one-by-one"
 HARNESS_BATCH = 8
+MEMINFO = Path("/proc/meminfo")
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "60m": {
+        "hidden_size": 512,
+        "intermediate_size": 1536,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 8,
+        "max_position_embeddings": 8192,
+    },
+    "llama-3.1-8b": {
+        "hidden_size": 4096,
+        "intermediate_size": 14336,
+        "num_hidden_layers": 32,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "max_position_embeddings": 131072,
+        "vocab_size": 128256,
+    },
+}
+_CONTROL = ("<|im_start|>", "<|im_end|>")
+_CHATML = """
+{%- for message in messages -%}
+    {{- "<|im_start|>" + message.role + "\\n" + message.content + "<|im_end|>\\n" -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- "<|im_start|>assistant\\n" -}}{%- endif -%}"""
 
 Papers = Sequence[Sequence[Prediction]]
 """The predictions of each paper."""
@@ -55,6 +86,51 @@ class Timing:
     cpu: list[float] | None = field(default_factory=list)
     peak_memory: int | None = None
     totals: Totals = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of a model on some conversations.
+
+    - *tokens*: the number of tokens that the model reads.
+    - *rows*: the number of tokens to which the model's output head is applied, because their next token is scored.
+    - *pairs*: the number of pairs of a token and a token that it attends to, itself included.
+
+    One forward pass of a dense transformer takes this number of multiply-adds:
+
+        tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
+    """
+
+    tokens: int
+    rows: int
+    pairs: int
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.tokens + other.tokens, self.rows + other.rows, self.pairs + other.pairs)
+
+    def multiply_adds(self, config: Any) -> float:
+        """Returns the number of multiply-adds that a dense model with the transformers *config* needs for this work."""
+        heads = config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // heads
+        keys = getattr(config, "num_key_value_heads", None) or heads
+        attention = config.hidden_size * size * (2 * heads + 2 * keys)
+        layer = attention + 3 * config.hidden_size * config.intermediate_size
+        layers = config.num_hidden_layers
+        head = config.hidden_size * config.vocab_size
+        return float(self.tokens * layer * layers + self.rows * head + self.pairs * 2 * heads * size * layers)
+
+
+def work_alone(conversations: Sequence[Conversation]) -> Work:
+    """Returns the work if each of *conversations* is computed by itself."""
+    lengths = [conversation.last for conversation in conversations]
+    rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
+    return Work(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
+
+
+def work_shared(conversations: Sequence[Conversation]) -> Work:
+    """Returns the work if each prefix that several of *conversations* share is computed only once."""
+    trie = TokenTrie(conversations)
+    return Work(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))
 
 
 def methods(
@@ -130,10 +206,10 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*.
     """
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
-    alone = shared = work.Work(0, 0, 0)
+    alone = shared = Work(0, 0, 0)
     for paper in papers:
         conversations = list(dict.fromkeys(template.encode(render(prediction)) for prediction in paper))
-        alone, shared = alone + work.alone(conversations), shared + work.shared(conversations)
+        alone, shared = alone + work_alone(conversations), shared + work_shared(conversations)
     config = weights.model.config.get_text_config()
     reference = timings[REFERENCE]
     summary = {}
@@ -156,6 +232,37 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
             ),
         }
     return summary
+
+
+def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], batch: int) -> list[float]:
+    """Returns log P(span | tokens before the span) of each of *conversations* in nats, by lm-evaluation-harness.
+
+    The harness is an independent check of the engines' numbers and speed. Its class `HFLM` runs whole conversations in
+    padded batches, and sums the log-probabilities of each span in float32.
+
+    *batch* is the number of conversations in one forward pass. A conversation longer than the model's context is run in
+    full, never cut. Raises `LMError` if lm_eval is not installed.
+    """
+    try:
+        from lm_eval.models.huggingface import HFLM
+    except ImportError as error:
+        raise LMError(f"lm_eval is not installed ({error}): pip install 'gre-bench[harness]'") from error
+    if not conversations:
+        return []
+    longest = max(len(conversation.ids) for conversation in conversations)
+    harness = HFLM(
+        pretrained=weights.model,
+        tokenizer=weights.tokenizer,
+        backend="causal",
+        batch_size=batch,
+        softmax_dtype="float32",
+        # The harness silently cuts the beginning of a conversation above this length.
+        max_length=longest,
+    )
+    requests = [
+        (("", ""), list(item.ids[: item.first]), list(item.ids[item.first : item.last + 1])) for item in conversations
+    ]
+    return [float(total) for total, _ in harness._loglikelihood_tokens(requests, disable_tqdm=True)]
 
 
 def use_threads(count: int) -> None:
@@ -185,6 +292,78 @@ def matmul_peak(weights: Weights, size: int | None = None) -> float:
         _finish(weights)
         best = max(best, 4 * size**3 / (time.perf_counter() - began))
     return best
+
+
+def random_weights(
+    shape: str,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    device: Device = "auto",
+    dtype: DType = "float32",
+    attention: Attention = "sdpa",
+) -> Weights:
+    """Returns a Llama model with random weights, together with *tokenizer*; *shape* is a key of `SHAPES`.
+
+    Raises `LMError` if this machine cannot hold or run the model.
+    """
+    if shape not in SHAPES:
+        raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
+    refuse_unknown(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    device = chosen_device(device, f"random model {shape}")
+    config = LlamaConfig(**{"vocab_size": len(tokenizer), "attn_implementation": attention, **SHAPES[shape]})
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, dtype))
+    try:
+        if device == "cpu":
+            with torch.device("meta"):
+                wanted = sum(weight.nbytes for weight in LlamaForCausalLM(config).parameters())
+            _look_for_memory(shape, wanted)
+        with blamed(Path(shape), "the random model cannot be made"), torch.random.fork_rng(), torch.device(device):
+            torch.manual_seed(0)
+            model = LlamaForCausalLM(config).eval()
+    finally:
+        torch.set_default_dtype(usual)
+    return Weights(Path(f"random-{shape}"), model, tokenizer, f"random {shape}", dtype, attention, "none")
+
+
+def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
+    """Trains a byte-level BPE tokenizer on *texts* and returns it with a ChatML chat template.
+
+    *size* is the most tokens in its vocabulary.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    learnt = Tokenizer(models.BPE())
+    learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    learnt.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    learnt.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=size, special_tokens=list(_CONTROL), initial_alphabet=alphabet, show_progress=False
+        ),
+    )
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
+    tokenizer.chat_template = _CHATML
+    return tokenizer
+
+
+def _look_for_memory(shape: str, wanted: int) -> None:
+    """Raises `LMError` if this machine has less than *wanted* bytes of free memory; checks on Linux only."""
+    try:
+        lines = MEMINFO.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        if line.startswith("MemAvailable:") and (left := int(line.split()[1]) * 1024) < wanted:
+            raise LMError(
+                f"random model {shape}: its weights take {wanted / 2**30:.1f} GiB and this machine has "
+                f"{left / 2**30:.1f} GiB left; use a GPU, a smaller dtype or another shape"
+            )
 
 
 def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> float | None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gre_bench.core.records import Case, Problem, Score
-from gre_bench.lm.embedders.catalog import Embedder
+from gre_bench.lm.embedders import Embedder
 
 _BREAK = re.compile(r"(?<=[.!?])\s+")
 

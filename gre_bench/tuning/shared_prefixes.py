@@ -27,7 +27,7 @@ from gre_bench.lm.span import Conversation
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from gre_bench.tuning.batches import Example
+    from gre_bench.tuning.pairs import Example
 
 NAME = "trie-training"
 """The name of this attention in transformers."""
@@ -48,6 +48,11 @@ class Stretch:
     stop: int
     above: tuple[tuple[int, int], ...]
 
+    @property
+    def ranges(self) -> tuple[tuple[int, int], ...]:
+        """The ranges of tokens to which the stretch attends."""
+        return (*self.above, (self.start, self.stop))
+
 
 @contextmanager
 def sharing(model: nn.Module) -> Iterator[None]:
@@ -57,11 +62,10 @@ def sharing(model: nn.Module) -> Iterator[None]:
     """
     from transformers import AttentionInterface
 
-    base = _base(model)
-    if base.config.model_type not in ARCHITECTURES:
-        raise LMError(
-            f"training: the architecture {base.config.model_type} cannot share prefixes; set share_prefixes=false"
-        )
+    base = base_of(model)
+    kind = base.config.model_type
+    if kind not in ARCHITECTURES:
+        raise LMError(f"training: the architecture {kind} cannot share prefixes; set share_prefixes=false")
     AttentionInterface.register(NAME, _attend)
     before = base.config._attn_implementation
     base.set_attn_implementation(NAME)
@@ -79,18 +83,26 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, in nats.
 
     The learnt tokens are those that have a weight in the loss. In each example they must be the last tokens, and each
-    weight must be 1. Call this function within `sharing`.
+    weight must be 1; if not, raises `ValueError`. Call this function within `sharing`.
     """
     import torch
 
-    trie = TokenTrie([_conversation(example) for example in batch])
+    conversations = []
+    for example in batch:
+        first = next(index for index, weight in enumerate(example.weights) if weight and index)
+        if set(example.weights[first:]) != {1.0}:
+            raise ValueError(
+                "to share prefixes, the learnt tokens of an example must be its last ones, all of weight 1"
+            )
+        conversations.append(Conversation(example.ids, first, len(example.ids) - 1, 0))
+    trie = TokenTrie(conversations)
     pack = trie.pack(0, len(trie))
     device = next(model.parameters()).device
     layout = [
         Stretch(start, stop, tuple(link.keys for link in pack.links if link.queries[0] <= start < link.queries[1]))
         for start, stop in pack.own
     ]
-    base = _base(model)
+    base = base_of(model)
     hidden = base.get_decoder()(
         input_ids=torch.tensor(pack.ids, device=device)[None],
         position_ids=torch.tensor(pack.depths, device=device)[None], use_cache=False, layout=layout,
@@ -103,21 +115,11 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
         logits = head(hidden[rows]).float()
         logits = logits if cap is None else torch.tanh(logits / cap) * cap
         return torch.nn.functional.cross_entropy(logits[row_of], targets, reduction="sum")
-    return _head_loss()(hidden[rows], head.weight, row_of, targets)
+    return _applied(_head_loss(), hidden[rows], head.weight, row_of, targets)
 
 
-def _conversation(example: Example) -> Conversation:
-    """Returns *example* as a conversation whose span is the learnt tokens.
-
-    Raises `ValueError` unless the learnt tokens are the last ones of the example, each of weight 1.
-    """
-    first = next(index for index, weight in enumerate(example.weights) if weight and index)
-    if set(example.weights[first:]) != {1.0}:
-        raise ValueError("to share prefixes, the learnt tokens of an example must be its last ones, all of weight 1")
-    return Conversation(example.ids, first, len(example.ids) - 1, 0)
-
-
-def _base(model: Any) -> Any:
+def base_of(model: Any) -> Any:
+    """Returns the model inside the adapter of *model*, or *model* itself if it has no adapter."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
@@ -135,7 +137,15 @@ def _attend(
     if softcap is not None or (sliding_window is not None and sliding_window < query.shape[2]):
         raise LMError("training: soft caps and sliding windows cannot share prefixes; set share_prefixes=false")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return _attention()(query, key, value, layout, scale).transpose(1, 2), None
+    return _applied(_attention(), query, key, value, layout, scale).transpose(1, 2), None
+
+
+def _applied(function: Any, first: Tensor, *others: Any) -> Tensor:
+    """Returns the result of *function*, one with a gradient of its own, in the dtypes of its arguments."""
+    import torch
+
+    with torch.autocast(first.device.type, enabled=False):
+        return function.apply(first, *others)
 
 
 @cache
@@ -197,11 +207,7 @@ def _attention() -> Any:
                 _spread(slope_v, own, torch.bmm(weights.transpose(1, 2), outer))
             return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None
 
-    def function(*arguments: Any) -> Tensor:
-        with torch.autocast(arguments[0].device.type, enabled=False):
-            return Attention.apply(*arguments)
-
-    return function
+    return Attention
 
 
 def _seen(each: Tensor, own: Stretch) -> Tensor:
@@ -211,8 +217,7 @@ def _seen(each: Tensor, own: Stretch) -> Tensor:
     """
     import torch
 
-    ranges = (*own.above, (own.start, own.stop))
-    return torch.cat([each[0, :, start:stop] for start, stop in ranges], 1)
+    return torch.cat([each[0, :, start:stop] for start, stop in own.ranges], 1)
 
 
 def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
@@ -222,7 +227,7 @@ def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
     tokens.
     """
     done = 0
-    for start, stop in (*own.above, (own.start, own.stop)):
+    for start, stop in own.ranges:
         total[0, :, start:stop] += slope[:, done : done + stop - start]
         done += stop - start
 
@@ -263,8 +268,4 @@ def _head_loss() -> Any:
             (slopes,) = ctx.saved_tensors
             return slopes * above.to(slopes.dtype), None, None, None
 
-    def function(*arguments: Any) -> Tensor:
-        with torch.autocast(arguments[0].device.type, enabled=False):
-            return HeadLoss.apply(*arguments)
-
-    return function
+    return HeadLoss

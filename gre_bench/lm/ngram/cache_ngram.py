@@ -21,6 +21,8 @@ known texts can be compared without further normalisation.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,14 +33,13 @@ import numpy as np
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
-from gre_bench.lm.ngram.backoff import NEWLINE_ID, UNKNOWN, Backoff, Contexts
-from gre_bench.lm.ngram.copying import Copies, continued, earlier
-from gre_bench.lm.ngram.folder import read_files
+from gre_bench.lm.ngram.backoff import NEWLINE_ID, UNKNOWN, Backoff, Contexts, Copies, continued, earlier
 from gre_bench.lm.ngram.known_text import FEATURES, KnownText, Reading
-from gre_bench.lm.ngram.segmentation import Alphabet, Form, is_word, split
-from gre_bench.lm.ngram.spelling import Speller
+from gre_bench.lm.ngram.segmentation import Alphabet, Form, Speller, alphabet_of_python, is_word, split
 
 ENGINE_VERSION = "cache-ngram-1"
+FORMAT = 1
+CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safetensors"
 _KEPT_TEXTS = 64
 
 
@@ -84,7 +85,11 @@ class Known:
 class CacheNgram:
     """The evaluation LM `cache-ngram`; open one with `load`.
 
-    The parameters mean the same as the fields of `NgramFiles`.
+    - *config*: the settings and weights of the model.
+    - *vocabulary*: the words; a word's id is its index.
+    - *arrays*: the arrays of counts and probabilities, by name.
+    - *alphabet*: the number of Unicode characters of each kind.
+    - *digest*: SHA-256 over the files of the model.
     """
 
     def __init__(
@@ -116,12 +121,36 @@ class CacheNgram:
 
         Raises `LMError` if a file is missing, damaged or of another format.
         """
-        files = read_files(folder)
+        from safetensors import SafetensorError
+        from safetensors.numpy import load as load_arrays
+
+        way_out = "restore the folder or train it again"
         try:
-            return cls(files.config, files.vocabulary, files.arrays, files.alphabet, files.digest, name)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            files = {name: (folder / name).read_bytes() for name in (CONFIG, VOCABULARY, WEIGHTS)}
+            config = json.loads(files[CONFIG])
+            if config["format"] != FORMAT:
+                raise LMError(
+                    f"the evaluation LM in {folder} has format {config['format']!r}, this version reads {FORMAT}: "
+                    "train it again with `gre-bench models tune cache-ngram`"
+                )
+            for name_of_file in (VOCABULARY, WEIGHTS):
+                if hashlib.sha256(files[name_of_file]).hexdigest() != config["sha256"][name_of_file]:
+                    raise ValueError(f"{name_of_file} is not the file that was saved")
+            alphabet = Alphabet(**config["alphabet"])
+            if alphabet.unicode != unicodedata.unidata_version:
+                alphabet = alphabet_of_python()
+            digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in files.values())).hexdigest()
+            vocabulary, arrays = json.loads(files[VOCABULARY]), load_arrays(files[WEIGHTS])
+            way_out = "train it again"
+            return cls(config, vocabulary, arrays, alphabet, digest, name)
+        except FileNotFoundError as error:
+            raise LMError(
+                f"no evaluation LM in {folder}: {Path(error.filename).name} is missing; "
+                "restore the folder or train one with `gre-bench models tune cache-ngram`"
+            ) from error
+        except (OSError, ValueError, KeyError, TypeError, IndexError, AttributeError, SafetensorError) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): train it again") from error
+            raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): {way_out}") from error
 
     @property
     def identity(self) -> LMIdentity:
@@ -271,3 +300,24 @@ def _remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
             memory.pop(next(iter(memory)))
         memory[text] = read(text)
     return memory[text]
+
+
+def write_files(
+    folder: Path, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Writes the three files of a model to *folder*.
+
+    The folder is made if it does not exist. Other files in the folder stay as they are.
+    """
+    from safetensors.numpy import save as save_arrays
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        VOCABULARY: (json.dumps(vocabulary, ensure_ascii=False, indent=0) + "\n").encode(),
+        WEIGHTS: save_arrays({name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}),
+    }
+    sha256 = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    whole = {**config, "format": FORMAT, "sha256": sha256}
+    files[CONFIG] = (json.dumps(whole, ensure_ascii=False, indent=2) + "\n").encode()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)

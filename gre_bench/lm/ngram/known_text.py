@@ -24,44 +24,13 @@ KNOTS = np.array([0.3, 1.0, 1.75, 2.5, 3.25, 4.0, 4.75, 5.4])
 """Knots of the piecewise-linear effect of the inverse document frequency, in nats."""
 FEATURES = (
     *(f"same_{knot}" for knot in KNOTS),
-    "count",
-    "count_idf",
-    "length",
-    "stem",
-    "stem_idf",
-    "topic_same",
-    "topic_other",
-    "lift",
+    *("count", "count_idf", "length", "stem", "stem_idf", "topic_same", "topic_other", "lift"),
 )
 _TYPICAL_WORDS = 60  # different words in ordinary judgments
 _ENDINGS = (
-    "izations",
-    "ization",
-    "ations",
-    "ation",
-    "ingly",
-    "ments",
-    "ment",
-    "ness",
-    "ities",
-    "ity",
-    "ively",
-    "ive",
-    "ions",
-    "ion",
-    "ings",
-    "ing",
-    "edly",
-    "ied",
-    "ies",
-    "ed",
-    "es",
-    "ly",
-    "al",
-    "s",
-    "e",
-    "y",
-)
+    "izations", "ization", "ations", "ation", "ingly", "ments", "ment", "ness", "ities", "ity", "ively", "ive", "ions",
+    "ion", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "al", "s", "e", "y",
+)  # fmt: skip
 _STEM = 4
 
 
