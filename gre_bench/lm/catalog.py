@@ -156,7 +156,9 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
     if the ids do not fit the text. If this machine has no tokenizer for the LM, `pieces_of` itself returns None.
     """
     if settings.backend == "cache-ngram":
-        return _words
+        from gre_bench.lm.ngram.segmentation import pieces_of_words
+
+        return pieces_of_words
     folder = _folder_of(settings)
     try:
         folder = folder and located(folder, "lm")
@@ -170,26 +172,10 @@ def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
         from tokenizers import Tokenizer
     except ImportError:
         return None
-    return _decoded(Tokenizer.from_file(str(folder / "tokenizer.json")).decode)
-
-
-def _words(text: str, ids: Sequence[int]) -> list[str] | None:
-    from gre_bench.lm.ngram.segmentation import split
-
-    spelled = split(text)
-    if len(spelled.written) != len(ids):
-        return None
-    return [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
-
-
-def _decoded(decode: Callable[..., str]) -> Pieces:
-    """Returns a function that splits a reply into the text of each token, by means of *decode*.
-
-    *decode* is the tokenizer's function from token ids to text. A token's text is what the token adds to the decoded
-    reply. The text is empty for a token that ends in the middle of a character.
-    """
+    decode = Tokenizer.from_file(str(folder / "tokenizer.json")).decode
 
     def pieces(_text: str, ids: Sequence[int]) -> list[str]:
+        # A token's text is what it adds to the decoded reply: nothing for one that ends in the middle of a character.
         pieces_so_far, before = [], ""
         for end in range(1, len(ids) + 1):
             whole = decode(list(ids[:end]), skip_special_tokens=True)

@@ -14,6 +14,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import version
 from itertools import pairwise
@@ -144,10 +145,7 @@ class SentenceEmbedder:
 
     @classmethod
     def open(cls, folder: str | Path, device: Device = "auto") -> SentenceEmbedder:
-        """Opens the model in *folder* in float32.
-
-        Raises `LMError` with a message that says what is wrong with the folder.
-        """
+        """Opens the model in *folder* in float32; raises `LMError` with what is wrong with the folder."""
         folder = Path(folder)
         folders = modules(folder)
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -214,10 +212,9 @@ class SentenceEmbedder:
 
 
 def _absent(model: SentenceTransformer, folders: Sequence[Path], weights: dict[str, Any]) -> list[str]:
-    """Returns the names of weights that *model* needs and its files lack.
+    """Returns the names of weights that *model* needs and the files in the *folders* of its modules lack.
 
-    transformers fills such weights with random numbers and only warns. *folders* holds the folder of each module of the
-    model. *weights* holds the options with which the weights are loaded.
+    transformers fills such weights with random numbers and only warns. *weights*: the options of loading.
     """
     absent: list[str] = []
     for module, folder in zip(model, folders, strict=True):
@@ -274,51 +271,40 @@ def _module(folder: Path, module: dict[str, Any]) -> Path:
         raise LMError(f"embedder {folder}: its module {kind} can run code and is refused; accepted: {known}")
     if not module_folder.resolve().is_relative_to(folder.resolve()) or not module_folder.is_dir():
         raise LMError(f"embedder {folder}: modules.json names the folder {module_folder}, which is not there")
-    sound, other = (
-        any(module_folder.glob("*.safetensors")),
-        any(any(module_folder.glob(kind)) for kind in _OTHER_WEIGHTS),
-    )
+    sound = any(module_folder.glob("*.safetensors"))
+    other = any(any(module_folder.glob(pattern)) for pattern in _OTHER_WEIGHTS)
     if not sound and (other or name in ("Transformer", "StaticEmbedding", "Dense")):
         raise LMError(f"embedder {module_folder}: no *.safetensors; other weight formats can run code and are refused")
     if (module_folder / "adapter_config.json").is_file():
         raise LMError(f"embedder {module_folder}: it is an adapter; merge it into its base and give that folder")
     if name == "Transformer" and (file := _file_that_needs_code(folder, module_folder)):
         raise LMError(f"embedder {folder}: it needs custom code (auto_map in {file}), which is refused")
-    if name == "Dense" and not _of_torch(_json(folder, module_folder / "config.json")):
-        raise LMError(f"embedder {module_folder}: its activation function is not one of torch, and is refused")
+    if name == "Dense":
+        # sentence-transformers silently replaces an activation function that is not one of torch by tanh.
+        config = _json(folder, module_folder / "config.json")
+        function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
+        if not (isinstance(function, str) and function.startswith("torch.")):
+            raise LMError(f"embedder {module_folder}: its activation function is not one of torch, and is refused")
     return module_folder
 
 
 def _file_that_needs_code(folder: Path, module_folder: Path) -> str | None:
     """Returns the name of a file that asks for custom code for the model or its tokenizer; None if no file does.
 
-    *module_folder* is the folder of the model's transformer within *folder*. Without this check, transformers would
-    refuse custom code of a model in a long message. For a tokenizer with custom code, it would silently use another
-    tokenizer.
+    Without this check, transformers would refuse custom code of a model in a long message. For a tokenizer with custom
+    code, it would silently use another tokenizer.
     """
+    known: Container[str] = ()
+    with suppress(ImportError):
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # pyright: ignore[reportPrivateImportUsage]
+
+        known = CONFIG_MAPPING_NAMES
     config = _json(folder, module_folder / "config.json")
-    if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in _known_models():
+    if isinstance(config, dict) and "auto_map" in config and str(config.get("model_type")) not in known:
         return "config.json"
     tokenizer = module_folder / "tokenizer_config.json"
     settings = _json(folder, tokenizer) if tokenizer.is_file() else {}
     return tokenizer.name if isinstance(settings, dict) and "auto_map" in settings else None
-
-
-def _known_models() -> Container[str]:
-    try:
-        from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES  # pyright: ignore[reportPrivateImportUsage]
-    except ImportError:
-        return ()
-    return CONFIG_MAPPING_NAMES
-
-
-def _of_torch(config: Any) -> bool:
-    """Whether *config*, a module's configuration, names an activation function of torch.
-
-    sentence-transformers silently replaces all other activation functions by tanh.
-    """
-    function = config.get("activation_function", "torch.") if isinstance(config, dict) else None
-    return isinstance(function, str) and function.startswith("torch.")
 
 
 def _json(folder: Path, path: Path) -> Any:

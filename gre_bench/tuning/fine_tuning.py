@@ -92,11 +92,10 @@ def fine_tune(
 
 
 def open_base(folder: Path, settings: TuningSettings) -> Weights:
-    """Opens the model in *folder* for training.
+    """Opens the model in *folder*, or the pretrained model of that name, for training.
 
-    *folder* may also be the name of a pretrained model in the cache. If the whole model is trained, it is opened in
-    float32. The base of an adapter is opened in 4 bits or in the dtype of *settings*. Raises `LMError` if the model
-    cannot be opened or trained.
+    If the whole model is trained, it is opened in float32. The base of an adapter is opened in 4 bits or in the dtype
+    of *settings*. Raises `LMError` if the model cannot be opened or trained.
     """
     folder = located(folder, "lm")
     if read_adapter(folder) is not None:
@@ -229,8 +228,7 @@ def _lessons(
 ) -> tuple[Lessons, Lessons]:
     """Returns the training examples of *papers* and the held-out examples of *kept*.
 
-    Raises `SourceError` if *papers* or *kept* has no usable paper, and `LMError` if tokenizer and model do not fit
-    together.
+    Raises `SourceError` if either has no usable paper, and `LMError` if tokenizer and model do not fit together.
     """
     with blamed(weights.folder, "its chats cannot be written"):
         template = ChatTemplate.from_tokenizer(weights.tokenizer)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.core.errors import LockedError, SettingsError, SourceError
+from gre_bench.lm.weights import flush
 
 if TYPE_CHECKING:
     from torch import nn
@@ -75,12 +76,7 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a run has come.
-
-    - *epoch*: the index of the current pass over the data, from 0.
-    - *done*: the number of steps done in that epoch.
-    - *points*: the history of the run, one point for each step.
-    """
+    """How far a run has come: *done* steps of the pass *epoch* (from 0) over the data, and its history so far."""
 
     epoch: int = 0
     done: int = 0
@@ -155,7 +151,7 @@ def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
     *request*: the settings and data of the training. Raises `SettingsError`, which names the differences, if the record
-    has others. Raises `SettingsError` also if the record cannot be read or the folder holds other files.
+    has others, and also if the record cannot be read or the folder holds other files.
     """
     path = folder / FILE
     if path.is_file():
@@ -240,11 +236,7 @@ def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimize
         (unfinished / "state.json").write_text(json.dumps(state), encoding="utf-8")
         # Flushed before the renaming: a power cut leaves either the old checkpoint or the complete new one.
         for path in [*unfinished.iterdir(), unfinished]:
-            handle = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(handle)
-            finally:
-                os.close(handle)
+            flush(path)
         os.replace(unfinished, done)
         for old in parent.glob("step-*"):
             if old != done:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,23 +34,8 @@ NAME = "trie-training"
 _ROWS = 128
 """Rows that pass the head at once; their logits fit the processor's cache."""
 
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Consecutive tokens of a trie, from *start* up to but not including *stop*.
-
-    They attend causally to each other and to all tokens *above*. *above*: ranges (start, stop) of earlier tokens of the
-    trie.
-    """
-
-    start: int
-    stop: int
-    above: tuple[tuple[int, int], ...]
-
-    @property
-    def ranges(self) -> tuple[tuple[int, int], ...]:
-        """The ranges of tokens to which the stretch attends."""
-        return (*self.above, (self.start, self.stop))
+Layout = Sequence[tuple[tuple[int, int], list[tuple[int, int]]]]
+"""Ranges of tokens of a trie, each with the ranges of tokens to which it attends: itself, causally, last."""
 
 
 @contextmanager
@@ -98,10 +82,7 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     trie = TokenTrie(conversations)
     pack = trie.pack(0, len(trie))
     device = next(model.parameters()).device
-    layout = [
-        Stretch(start, stop, tuple(link.keys for link in pack.links if link.queries[0] <= start < link.queries[1]))
-        for start, stop in pack.own
-    ]
+    layout = list(zip(pack.own, pack.seen(), strict=True))
     base = base_of(model)
     hidden = base.get_decoder()(
         input_ids=torch.tensor(pack.ids, device=device)[None],
@@ -126,7 +107,7 @@ def base_of(model: Any) -> Any:
 def _attend(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: None, *,
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
-    layout: Sequence[Stretch] | None = None, **_: Any,
+    layout: Layout | None = None, **_: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
     """Computes the attention of one layer; transformers calls it in place of its own attention functions.
 
@@ -153,7 +134,7 @@ def _attention() -> Any:
     import torch
 
     class Attention(torch.autograd.Function):
-        """Computes the attention of each stretch to its own keys and to the keys above it, by plain products.
+        """Computes the attention of each range of tokens to the ranges that it sees, by plain products.
 
         Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
         weights are stored in the dtype of the queries. The gradient follows the flash attention paper (Dao et al. 2022,
@@ -161,23 +142,21 @@ def _attention() -> Any:
         """
 
         @staticmethod
-        def forward(
-            ctx: Any, query: Tensor, key: Tensor, value: Tensor, layout: Sequence[Stretch], scale: float
-        ) -> Tensor:
+        def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, layout: Layout, scale: float) -> Tensor:
             heads, groups = key.shape[1], query.shape[1] // key.shape[1]
             size = query.shape[3]
             out = torch.empty_like(query)
             kept = []
             grouped, written = (each[0].unflatten(0, (heads, groups)) for each in (query, out))
-            for own in layout:
-                count = own.stop - own.start
-                keys, values = _seen(key, own), _seen(value, own)
-                queries = grouped[:, :, own.start : own.stop].reshape(heads, groups * count, size)
+            for (start, stop), seen in layout:
+                count = stop - start
+                keys, values = _seen(key, seen), _seen(value, seen)
+                queries = grouped[:, :, start:stop].reshape(heads, groups * count, size)
                 scores = torch.bmm(queries, keys.transpose(1, 2)).float().mul_(scale)
                 future = torch.ones(count, count, dtype=torch.bool, device=query.device).triu_(1)
                 scores.unflatten(1, (groups, count))[..., -count:].masked_fill_(future, -math.inf)
                 weights = torch.softmax(scores, -1).to(query.dtype)
-                written[:, :, own.start : own.stop] = torch.bmm(weights, values).unflatten(1, (groups, count))
+                written[:, :, start:stop] = torch.bmm(weights, values).unflatten(1, (groups, count))
                 kept.append(weights)
             ctx.save_for_backward(query, key, value, out, *kept)
             ctx.layout, ctx.scale = layout, scale
@@ -192,10 +171,9 @@ def _attention() -> Any:
             slope_k, slope_v = (torch.zeros_like(each, dtype=torch.float32) for each in (key, value))
             inner = (slope.float() * out.float()).sum(-1)[0].unflatten(0, (heads, groups))
             grouped, slopes, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
-            for own, weights in zip(ctx.layout, kept, strict=True):
-                count = own.stop - own.start
-                segment = slice(own.start, own.stop)
-                keys, values = _seen(key, own), _seen(value, own)
+            for ((start, stop), seen), weights in zip(ctx.layout, kept, strict=True):
+                count, segment = stop - start, slice(start, stop)
+                keys, values = _seen(key, seen), _seen(value, seen)
                 queries, outer = (
                     each[:, :, segment].reshape(heads, groups * count, size) for each in (grouped, slopes)
                 )
@@ -203,31 +181,24 @@ def _attention() -> Any:
                 by_weight.sub_(inner[:, :, segment].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
                 by_score = by_weight.to(query.dtype)
                 written[:, :, segment] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
-                _spread(slope_k, own, torch.bmm(by_score.transpose(1, 2), queries))
-                _spread(slope_v, own, torch.bmm(weights.transpose(1, 2), outer))
+                _spread(slope_k, seen, torch.bmm(by_score.transpose(1, 2), queries))
+                _spread(slope_v, seen, torch.bmm(weights.transpose(1, 2), outer))
             return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None
 
     return Attention
 
 
-def _seen(each: Tensor, own: Stretch) -> Tensor:
-    """Returns the keys to which the stretch *own* attends, or their values: shape (key heads, keys, size).
-
-    *each*: the keys or the values of all tokens.
-    """
+def _seen(each: Tensor, ranges: Sequence[tuple[int, int]]) -> Tensor:
+    """Returns the keys (or values) in *ranges* of those of all tokens, *each*: shape (key heads, keys, size)."""
     import torch
 
-    return torch.cat([each[0, :, start:stop] for start, stop in own.ranges], 1)
+    return torch.cat([each[0, :, start:stop] for start, stop in ranges], 1)
 
 
-def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
-    """Adds *slope* to *total* at the positions to which the stretch *own* attends.
-
-    *slope*: the gradient for the keys, or for the values, at these positions. *total*: the gradient for those of all
-    tokens.
-    """
+def _spread(total: Tensor, ranges: Sequence[tuple[int, int]], slope: Tensor) -> None:
+    """Adds *slope*, the gradient for the keys (or values) in *ranges*, to *total*, that for those of all tokens."""
     done = 0
-    for start, stop in own.ranges:
+    for start, stop in ranges:
         total[0, :, start:stop] += slope[:, done : done + stop - start]
         done += stop - start
 

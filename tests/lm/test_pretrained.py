@@ -476,9 +476,8 @@ def test_a_folder_that_exists_wins_over_a_known_name():
 
 
 def test_a_name_that_is_not_here_says_what_to_run():
-    from gre_bench.lm.embedders.catalog import open_embedder
-
     from gre_bench.lm.catalog import open_lm
+    from gre_bench.lm.embedders import open_embedder
 
     chosen = load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=smollm2-135m",
                          "embedder.backend=sentence-transformers", "embedder.folder=minilm-l6-v2"))  # fmt: skip
@@ -605,9 +604,7 @@ def test_the_digest_covers_every_file_that_a_loader_opens(known_lm, place, tmp_p
 
 def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     pytest.importorskip("peft")
-    from gre_bench.lm.adapter_folder import read_adapter
-
-    from gre_bench.lm.weights import open_weights
+    from gre_bench.lm.weights import open_weights, read_adapter
     from gre_bench.tuning.fine_tuning import open_base, save, trainable
     from gre_bench.tuning.settings import load as tuning
 

@@ -81,88 +81,18 @@ def out_of_memory(conversation: Conversation) -> SpanError:
     return SpanError("out_of_memory", message, final=False)
 
 
-class OneByOne:
-    """An `Engine` that runs each conversation in a forward pass of its own: simple, slow and right.
-
-    Other engines are checked against this one.
-    """
-
-    version = "one-by-one-1"
+class _Plain:
+    """An engine that reads every conversation in full."""
 
     def __init__(self, weights: Weights):
         self._model = weights.model
         self._keeps = "logits_to_keep" in inspect.signature(weights.model.forward).parameters
-        self.plan = f"one text on {weights.model.device.type}"
 
-    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probabilities as `Engine` says."""
-        return [within_memory(self._forward, each) or out_of_memory(each) for each in conversations]
-
-    def _forward(self, conversation: Conversation) -> list[float]:
-        """Returns the log-probability of each token of the span in nats, in float32 whatever the weights' dtype.
+    def _forward(self, batch: Sequence[Conversation]) -> list[list[float]]:
+        """Returns the log-probability of each token of each span in nats, in float32 whatever the weights' dtype.
 
         The model reads all tokens except the last, because no scored token follows the last one.
         """
-        import torch
-
-        ids = torch.tensor([conversation.ids], device=self._model.device)
-        wanted = conversation.last - conversation.first + 1
-        keep = {"logits_to_keep": wanted} if self._keeps else {}
-        with torch.inference_mode():
-            read = ids[:, :-1]
-            logits = self._model(read, attention_mask=torch.ones_like(read), use_cache=False, **keep).logits
-            rows = torch.log_softmax(logits[0, -wanted:], dim=-1, dtype=torch.float32)
-            return rows.gather(1, ids[0, -wanted:, None])[:, 0].tolist()
-
-
-class Batches:
-    """An `Engine` that runs batches, padded on the right, for models that the trie engine cannot run.
-
-    *budget* is the most tokens in a batch, padding included; None means `ON_CPU` or `ON_GPU`. A conversation longer
-    than the budget forms a batch alone. A batch that runs out of memory is halved.
-    """
-
-    version = "batches-1"
-
-    def __init__(self, weights: Weights, budget: int | None = None):
-        self._model = weights.model
-        self._budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
-        self._keeps = "logits_to_keep" in inspect.signature(weights.model.forward).parameters
-        self.plan = f"{self._budget} tokens on {weights.model.device.type}"
-        self.remarks: list[str] = []
-
-    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probabilities as `Engine` says."""
-        answers: dict[int, Logprobs] = {}
-        due = self._batches(conversations)[::-1]
-        while due:
-            batch = due.pop()
-            values = within_memory(self._forward, [conversations[number] for number in batch])
-            if values is not None:
-                answers |= dict(zip(batch, values, strict=True))
-            elif len(batch) > 1:
-                self.remarks.append("a batch did not fit the memory and was halved; a smaller token budget avoids it")
-                due += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
-            else:
-                answers[batch[0]] = out_of_memory(conversations[batch[0]])
-        return [answers[number] for number in range(len(conversations))]
-
-    def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
-        """Groups *conversations* into batches within the token budget, longest conversations first.
-
-        Returns each batch as a list of indices of *conversations*.
-        """
-        vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
-        batches: list[list[int]] = []
-        for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
-            tokens = conversations[batches[-1][0]].last * (len(batches[-1]) + 1) if batches else 0
-            if batches and tokens <= self._budget and tokens * vocabulary <= _LOGITS:
-                batches[-1].append(number)
-            else:
-                batches.append([number])
-        return batches
-
-    def _forward(self, batch: Sequence[Conversation]) -> list[list[float]]:
         import torch
 
         longest = max(conversation.last for conversation in batch)
@@ -184,3 +114,65 @@ class Batches:
                 wanted = torch.tensor(conversation.ids[conversation.first :], device=device)
                 answers.append(rows.gather(1, wanted[:, None])[:, 0])
         return [answer.tolist() for answer in answers]
+
+
+class OneByOne(_Plain):
+    """An `Engine` that runs each conversation in a forward pass of its own: simple, slow and right.
+
+    Other engines are checked against this one.
+    """
+
+    version = "one-by-one-1"
+
+    def __init__(self, weights: Weights):
+        super().__init__(weights)
+        self.plan = f"one text on {weights.model.device.type}"
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """Returns the log-probabilities as `Engine` says."""
+        computed = ((each, within_memory(self._forward, [each])) for each in conversations)
+        return [values[0] if values else out_of_memory(each) for each, values in computed]
+
+
+class Batches(_Plain):
+    """An `Engine` that runs batches, padded on the right, for models that the trie engine cannot run.
+
+    *budget* is the most tokens in a batch, padding included; None means `ON_CPU` or `ON_GPU`. A conversation longer
+    than the budget forms a batch alone. A batch that runs out of memory is halved.
+    """
+
+    version = "batches-1"
+
+    def __init__(self, weights: Weights, budget: int | None = None):
+        super().__init__(weights)
+        self._budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
+        self.plan = f"{self._budget} tokens on {weights.model.device.type}"
+        self.remarks: list[str] = []
+
+    def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
+        """Returns the log-probabilities as `Engine` says."""
+        answers: dict[int, Logprobs] = {}
+        due = self._batches(conversations)[::-1]
+        while due:
+            batch = due.pop()
+            values = within_memory(self._forward, [conversations[number] for number in batch])
+            if values is not None:
+                answers |= dict(zip(batch, values, strict=True))
+            elif len(batch) > 1:
+                self.remarks.append("a batch did not fit the memory and was halved; a smaller token budget avoids it")
+                due += [batch[len(batch) // 2 :], batch[: len(batch) // 2]]
+            else:
+                answers[batch[0]] = out_of_memory(conversations[batch[0]])
+        return [answers[number] for number in range(len(conversations))]
+
+    def _batches(self, conversations: Sequence[Conversation]) -> list[list[int]]:
+        """Groups the indices of *conversations* into batches within the token budget, longest conversations first."""
+        vocabulary = self._model.get_output_embeddings().weight.shape[0]  # pyright: ignore[reportOptionalMemberAccess]
+        batches: list[list[int]] = []
+        for number in sorted(range(len(conversations)), key=lambda number: -conversations[number].last):
+            tokens = conversations[batches[-1][0]].last * (len(batches[-1]) + 1) if batches else 0
+            if batches and tokens <= self._budget and tokens * vocabulary <= _LOGITS:
+                batches[-1].append(number)
+            else:
+                batches.append([number])
+        return batches

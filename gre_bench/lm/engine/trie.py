@@ -109,10 +109,7 @@ class Trie:
         ]
 
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
-        """Runs *pack*; returns its targets' log-probabilities, and the keys and values that the next pack needs.
-
-        *kept* holds the keys and values of each layer that earlier packs kept.
-        """
+        """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs."""
         import torch
 
         device = self._model.device
@@ -127,10 +124,9 @@ class Trie:
             return self._picked(hidden, pack), layout.left
 
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """Returns the log-probability of each target of *pack* in nats.
+        """Returns the log-probability of each target of *pack*, given the last hidden states of its tokens, in nats.
 
-        *hidden* holds the last hidden states of the pack's tokens. The output head is applied once to each token that
-        predicts a target, in chunks of tokens.
+        The output head is applied once to each token that predicts a target, in chunks of tokens.
         """
         import torch
 
@@ -148,9 +144,8 @@ class Trie:
             logits = logits.float()
             # float32 is finer near zero; large logits would cost the difference its last digits.
             logits -= logits.amax(-1, keepdim=True)
-            first, last = torch.searchsorted(
-                indices, torch.tensor([start, start + size], device=hidden.device)
-            ).tolist()
+            edges = torch.tensor([start, start + size], device=hidden.device)
+            first, last = torch.searchsorted(indices, edges).tolist()
             chosen_rows = indices[first:last] - start
             chosen = logits[chosen_rows, targets[first:last]]
             values[first:last] = chosen - logits.exp_().sum(-1).log_()[chosen_rows]
@@ -192,11 +187,10 @@ def engine_for(
 
 
 def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
-    """Checks whether *engine* returns the same log-probabilities as `OneByOne`, which runs one conversation at a time.
+    """Compares the log-probabilities of *engine* with those of `OneByOne` on four conversations.
 
-    Both engines score four conversations. Returns None if no log-probability differs by more than `ALLOWED`, and
-    otherwise a phrase that states the largest difference. Returns None too if the model's own numbers are not finite.
-    Raises `SpanError` if a conversation cannot be scored at all.
+    Returns a phrase that states the largest difference; None if it is within `ALLOWED`, or if the model's own numbers
+    are not finite. Raises `SpanError` if a conversation cannot be scored at all.
     """
     predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
     conversations = [template.encode(render(prediction)) for prediction in predictions]
@@ -218,9 +212,9 @@ def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> s
 
 
 def _rotary_kinds(parameters: object) -> set[str]:
-    """Returns the kinds of rotary positions in *parameters*, the ``rope_parameters`` of a transformers config.
+    """Returns the kinds of rotary positions in the ``rope_parameters`` of a transformers config.
 
-    *parameters* is one table with the key ``rope_type``, or a dict of such tables, one for each kind of layer.
+    They are one table with the key ``rope_type``, or a dict of such tables, one for each kind of layer.
     """
     if not isinstance(parameters, dict):
         return set()

@@ -70,12 +70,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The effect of a known text on the probabilities of replies.
-
-    - *factors*: the factor of each word of the vocabulary in the reweighted trigram model.
-    - *norms*: the norms of the trigram model with these factors (`Backoff.norms`).
-    - *copies*: the probabilities of copying words from the known text.
-    """
+    """The effect of a known text: the factor of each word, the norms with these factors, and the copies from it."""
 
     factors: np.ndarray
     norms: tuple[float, np.ndarray, np.ndarray]
@@ -103,7 +98,7 @@ class CacheNgram:
     ):
         self.config, self.vocabulary = dict(config), vocabulary
         self.arrays, self.alphabet = dict(arrays), alphabet
-        self._identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
+        self.identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
         self._ids = {word: number for number, word in enumerate(vocabulary)}
         self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
         self._form, self._speller = Form(arrays, alphabet), Speller(config["characters"], arrays, alphabet)
@@ -152,15 +147,6 @@ class CacheNgram:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
             raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): {way_out}") from error
 
-    @property
-    def identity(self) -> LMIdentity:
-        """The part of a signature that identifies this LM.
-
-        The identity holds the LM's name, the digest of its files, and the versions of this code and of Python's Unicode
-        tables.
-        """
-        return self._identity
-
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """Returns log P(reply | synopsis, first review) of each prediction in nats, in the order of *predictions*.
 
@@ -182,10 +168,7 @@ class CacheNgram:
         return answers
 
     def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
-        """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end.
-
-        *known* is the effect of the known text; None means that there is no known text.
-        """
+        """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end."""
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:
             terms, escapes = self.conditional_terms(reply, known)
@@ -203,16 +186,9 @@ class CacheNgram:
         unknown = self.backoff.chances(np.full(len(reading.ids), UNKNOWN), contexts)
         trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.chances(reading.ids, contexts))
         terms, escapes = self.marginal_terms(reading, trigram, unknown)
-        return Reply(
-            reading,
-            contexts,
-            self._form.logprobs(spelled),
-            spelling,
-            trigram,
-            unknown,
-            self.marginal_weights @ terms,
-            self.marginal_weights @ escapes,
-        )
+        marginal, marginal_unknown = self.marginal_weights @ terms, self.marginal_weights @ escapes
+        form = self._form.logprobs(spelled)
+        return Reply(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
     def read_known(self, text: str) -> Known | None:
         """Reads the known *text* and returns its effect on replies; None if *text* holds no word to copy.
@@ -232,24 +208,18 @@ class CacheNgram:
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
-        Returns two arrays of shape (terms, tokens of *text*): P(the token's word) and P(unknown word) according to each
-        term. *trigram* and *unknown* mean the same as in `Reply`.
+        Returns two arrays of shape (terms, tokens of *text*): P(the token's word) and P(unknown word) by each term.
+        *trigram* and *unknown* mean the same as in `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Computes the terms of the module's formula for P(token | so far, known), without the weights λ.
-
-        Returns two arrays of shape (terms, tokens of *reply*): according to each term, P(the token's word) and
-        P(a word outside the vocabulary).
-        """
+        """Computes the terms of P(token | so far, known), without the weights λ, as `marginal_terms` does."""
         norms = self.backoff.norms_at(known.norms, reply.contexts)
-        reweighted = (
-            reply.trigram * known.factors[reply.text.ids] / norms,
-            reply.unknown * known.factors[UNKNOWN] / norms,
-        )
+        factors = known.factors
+        reweighted = reply.trigram * factors[reply.text.ids] / norms, reply.unknown * factors[UNKNOWN] / norms
         copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
         nothing = np.zeros(len(norms))
         alone = reply.marginal, reply.marginal_unknown
@@ -267,10 +237,7 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability of the spelling of each of *words* in nats.
-
-        *words* may hold words and punctuation marks. All punctuation marks are equally likely.
-        """
+        """Returns the log-probability of the spelling of each of *words* in nats; all punctuation marks are equal."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:
@@ -282,12 +249,9 @@ class CacheNgram:
 def _with_fallback(
     whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stacks the probabilities of several sources; where a source has nothing to copy, a fallback takes its place.
+    """Stacks P(the token's word) and P(unknown word) of several sources: two arrays of shape (sources, tokens).
 
-    Each of *sources* is a pair of arrays with one value for each token: P(the token's word) and P(unknown word). A NaN
-    in the first array means that the source has nothing to copy. There, the fallback's values *whole* and *unknown*
-    replace the source's values. Returns the stacked first arrays and the stacked second arrays, both of shape (sources,
-    tokens).
+    Where the first is NaN, the source has nothing to copy, and *whole* and *unknown* take its place.
     """
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])
@@ -305,10 +269,7 @@ def _remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
 def write_files(
     folder: Path, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray]
 ) -> None:
-    """Writes the three files of a model to *folder*.
-
-    The folder is made if it does not exist. Other files in the folder stay as they are.
-    """
+    """Writes the three files of a model to *folder*, which is made if absent; other files there stay as they are."""
     from safetensors.numpy import save as save_arrays
 
     folder.mkdir(parents=True, exist_ok=True)

@@ -51,8 +51,7 @@ class Reading:
 class KnownText:
     """Computes the features (see the module) of each word of *vocabulary* for a known text.
 
-    *arrays* holds document frequencies, topics and how strongly reviews of one paper share a word. These were counted
-    over *papers* papers.
+    *arrays* holds document frequencies, topics and lifts, counted over *papers* papers.
     """
 
     def __init__(self, vocabulary: list[str], arrays: Mapping[str, np.ndarray], papers: int):
@@ -73,10 +72,7 @@ class KnownText:
         self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
 
     def features(self, text: Reading) -> np.ndarray:
-        """Returns the features of each word of the vocabulary for the known *text*: shape (vocabulary, `FEATURES`).
-
-        The factor of a word in the trigram model is the exponential of the weighted sum of its features.
-        """
+        """Returns the features of each word of the vocabulary for the known *text*: shape (vocabulary, `FEATURES`)."""
         ids, counts = np.unique(text.ids, return_counts=True)
         counts, ids = counts[self.words[ids]], ids[self.words[ids]]
         columns = np.zeros((len(FEATURES), len(self.words)))
@@ -86,7 +82,10 @@ class KnownText:
         rest[0, ids] = np.log(counts)
         rest[1, ids] = np.log(counts) * self.idf[ids] / 4
         rest[2, ids] = np.log(max(len(ids), 1) / _TYPICAL_WORDS)
-        rest[3] = self._shares_stem(ids, text.unknown) & ~same
+        shared = np.zeros(len(self._stem_numbers), dtype=bool)
+        shared[self._stems[ids]] = True
+        shared[[self._stem_numbers[root] for root in map(stem, text.unknown) if root in self._stem_numbers]] = True
+        rest[3] = shared[self._stems] & self.words & ~same
         rest[4] = rest[3] * self.idf / 4
         rest[7, ids] = self._lift[ids]
         topical = ids[(self._topical_row[ids] >= 0) & (self.idf[ids] > 0)]
@@ -98,26 +97,14 @@ class KnownText:
         return columns.T
 
     def copy_weights(self, text: Reading) -> np.ndarray:
-        """Returns the weight of each token of *text* for copying: its inverse document frequency in nats.
-
-        Marks, newlines and the end get 0.
-        """
+        """Returns the weight of each token of *text* for copying: a word's inverse document frequency in nats, or 0."""
         words = self.words[text.ids]
         words[text.ids == 0] = [is_word(word) for word in text.unknown]
         return np.where(words, np.where(text.ids == 0, self.unseen_idf, self.idf[text.ids]), 0.0)
 
-    def _shares_stem(self, ids: np.ndarray, unknown: list[str]) -> np.ndarray:
-        shared = np.zeros(len(self._stem_numbers), dtype=bool)
-        shared[self._stems[ids]] = True
-        shared[[self._stem_numbers[root] for root in map(stem, unknown) if root in self._stem_numbers]] = True
-        return shared[self._stems] & self.words
-
 
 def stem(word: str) -> str:
-    """Returns *word* without the longest ending that can be removed so that at least four characters remain.
-
-    The endings come from a fixed list. A word without such an ending is returned as it is.
-    """
+    """Returns *word* without the longest of `_ENDINGS` that can be removed so that at least four characters remain."""
     for ending in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _STEM:
             return word[: -len(ending)]
@@ -127,7 +114,7 @@ def stem(word: str) -> str:
 def _hats(values: np.ndarray) -> np.ndarray:
     """Returns the piecewise-linear basis over `KNOTS` at *values*: shape (values, knots).
 
-    A row has an entry for each knot. The entries of the two knots around the value sum to 1; all others are 0.
+    The entries of the two knots around the value sum to 1; all others are 0.
     """
     values = np.clip(values, KNOTS[0], KNOTS[-1])
     left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)

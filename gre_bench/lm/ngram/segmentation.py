@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -37,9 +37,7 @@ _LOG_HALF = float(np.log(0.5))
 class Alphabet:
     """The number of characters of each kind in version *unicode* of Unicode.
 
-    - *word*: characters of words; A-Z count as a-z.
-    - *space*: white space without the newline.
-    - *mark*: all other visible characters.
+    They are characters of words (A-Z count as a-z), white space without the newline, and all other visible characters.
     """
 
     word: int
@@ -59,12 +57,7 @@ def alphabet_of_python() -> Alphabet:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A text split into tokens; each list has one entry for each token.
-
-    - *words*: the tokens with A-Z folded to lower case.
-    - *gaps*: the white space before each token.
-    - *written*: the tokens as they stand in the text.
-    """
+    """A text split into tokens: with A-Z folded to lower case, the white space before each, and each as written."""
 
     words: list[str]
     gaps: list[str]
@@ -83,6 +76,13 @@ def split(text: str) -> Spelled:
 def join(spelled: Spelled) -> str:
     """Returns the text that was split into *spelled*."""
     return "".join(gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True))
+
+
+def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
+    """Returns the tokens of *text*, each with its gap; None if *ids*, one for each token, are not as many."""
+    spelled = split(text)
+    pieces = [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
+    return pieces if len(pieces) == len(ids) else None
 
 
 def is_word(token: str) -> bool:
@@ -109,10 +109,10 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 class Form:
-    """Computes the log-probabilities of gaps and capitals.
+    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
 
-    A gap is the white space between two tokens; its probability depends on the kinds of both tokens. The probability of
-    a token's capitals depends on the kind of the token before. *counts* comes from `form_counts`.
+    The probability of a gap depends on the kinds of both tokens around it. That of a token's capitals depends on the
+    kind of the token before.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -127,11 +127,10 @@ class Form:
         return self._of_gaps(spelled, before, after) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each gap in nats.
+        """Returns the log-probability of each gap between tokens of the kinds *before* and *after*, in nats.
 
-        *before* and *after* hold the kinds of the tokens before and after each gap. The model makes a gap in one of
-        three ways: empty, one space, or a random string of white space whose length is geometric with parameter 1/2.
-        The probabilities of all ways that give the same gap are added.
+        The model makes a gap in one of three ways: empty, one space, or a random string of white space whose length is
+        geometric with parameter 1/2. The probabilities of all ways that give the same gap are added.
         """
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
@@ -141,11 +140,10 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each token's capitals in nats.
+        """Returns the log-probability of each token's capitals after a token of the kind *before*, in nats.
 
-        *before* holds the kind of the token before each token. The model makes capitals in one of four ways: lower,
-        Capital, UPPER, or a random pattern with probability 1/2 for each letter. The probabilities of all ways that
-        give the same capitals are added.
+        The model makes capitals in one of four ways: lower, Capital, UPPER, or a random pattern with probability 1/2
+        for each letter. The probabilities of all ways that give the same capitals are added.
         """
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
@@ -157,8 +155,7 @@ class Form:
 def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Returns two arrays with one entry for each token: the kind of the token before it, and its own kind.
 
-    The kind of the token before is line start (0), word (1) or mark (2). The token's own kind is newline (0), word (1),
-    mark (2) or end (3).
+    The kinds are line start or newline (0), word (1), mark (2) and, of the token itself, end (3).
     """
     after = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
     before = np.concatenate(([_LINE], after[:-1]))
@@ -185,10 +182,9 @@ def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Speller:
-    """Computes P(word) as the product of the probabilities of its characters and of the end that follows them.
+    """Computes P(word) as the product of the probabilities of its characters, at least one, and of the end after them.
 
-    A word has at least one character. *characters* and *counts* come from `spelling_counts`. *alphabet* gives the
-    number of characters that words can contain.
+    *characters* and *counts* come from `spelling_counts`.
     """
 
     def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -234,10 +230,7 @@ class Speller:
 
 
 def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
-    """Counts the character n-grams of *words* for a `Speller`.
-
-    Returns the distinct characters of *words* as a sorted string, and the arrays of counts by name.
-    """
+    """Counts the character n-grams of *words*; returns their distinct characters, sorted, and the counts by name."""
     words = list(words)
     characters = "".join(sorted(set("".join(words))))
     ids = {character: index + 2 for index, character in enumerate(characters)}
@@ -255,10 +248,7 @@ def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
 
 
 def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Returns the value of each key in *wanted*; 0 for a key that is not in *keys*.
-
-    *keys* must be sorted. ``values[i]`` is the value of ``keys[i]``.
-    """
+    """Returns the value of each key in *wanted*, ``values[i]`` for ``keys[i]``, and 0 for others; *keys* are sorted."""
     if not len(keys):
         return np.zeros(len(wanted))
     index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
