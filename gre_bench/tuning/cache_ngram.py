@@ -22,8 +22,7 @@ import numpy as np
 
 from gre_bench.core.errors import SourceError
 from gre_bench.lm.ngram.backoff import backoff_counts
-from gre_bench.lm.ngram.cache_ngram import CacheNgram, Known, Reply, write_files
-from gre_bench.lm.ngram.known_text import FEATURES
+from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram, Known, Reply, write_files
 from gre_bench.lm.ngram.segmentation import (
     END,
     NEWLINE,

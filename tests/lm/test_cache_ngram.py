@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.lm.ngram.backoff import Copies, continued, earlier
-from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.lm.ngram.known_text import stem
+from gre_bench.lm.ngram.cache_ngram import CacheNgram, stem
 from gre_bench.lm.ngram.segmentation import (
     Alphabet,
     Form,
