@@ -24,8 +24,8 @@ from gre_bench.pipeline.runs.studies import bounded
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
 from gre_bench.tuning import record
-from gre_bench.tuning.checkpoint import writing
 from gre_bench.tuning.pairs import SYNOPSES, JudgedPaper, Metric
+from gre_bench.tuning.record import writing
 from gre_bench.tuning.settings import TuningSettings
 from gre_bench.writing.catalog import WriterContext, register_of_writer, study_account
 

@@ -20,7 +20,7 @@ from gre_bench.core.known_names import did_you_mean
 from gre_bench.core.pretrained import entries, named
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
 from gre_bench.lm import catalog
-from gre_bench.lm.pieces import Pieces, pieces_of
+from gre_bench.lm.catalog import Pieces, pieces_of
 from gre_bench.lm.protocol import EvaluationLM, checked
 from gre_bench.reports.one_candidate import one_candidate
 from gre_bench.reports.release_rows import release_boards, release_folder, release_pairs

@@ -14,7 +14,7 @@ from gre_bench.guidelines.asking import ParsedReply
 from gre_bench.guidelines.ratings import Rating
 from gre_bench.guidelines.review_points import FieldedReview
 from gre_bench.lm.catalog import open_lm
-from gre_bench.lm.chats import chat_lm
+from gre_bench.lm.protocol import chat_lm
 from gre_bench.prompts.conditions import Condition
 from gre_bench.tasks.policy import WRITING
 from gre_bench.writing.catalog import WriterContext

@@ -50,7 +50,7 @@ def sign_metrics(
 def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> LMIdentity:
     """Returns the identity of the backend that the metric *recipe* uses instead of an evaluation LM."""
     if recipe.asks == "embedder":
-        from gre_bench.lm.embedders.catalog import open_embedder
+        from gre_bench.lm.embedders import open_embedder
 
         return open_embedder(backends.embedder).identity
     if recipe.name.startswith(EXAMINER):
@@ -71,7 +71,7 @@ def _identity(recipe: Recipe, backends: Backends, scoring: ScoringSettings) -> L
 def _opened(recipe: Recipe, signature_id: str, backends: Backends, scoring: ScoringSettings) -> Metric:
     """Opens the metric that *recipe* describes; the metric must be one that uses no evaluation LM."""
     if recipe.asks == "embedder":
-        from gre_bench.lm.embedders.catalog import open_embedder
+        from gre_bench.lm.embedders import open_embedder
         from gre_bench.metrics.bertscore import BertScore
 
         return BertScore(open_embedder(backends.embedder), signature_id, tokens=recipe.name == "bertscore_tokens")

@@ -15,7 +15,7 @@ from gre_bench.examiners.examiner import Examiner
 from gre_bench.examiners.grading import Grade, grade, samplings
 from gre_bench.examiners.weighing import grade_by_endpoint, grade_by_lm
 from gre_bench.examiners.wordings import Item
-from gre_bench.lm.chats import ChatLM
+from gre_bench.lm.protocol import ChatLM
 
 Grader = Callable[[Sequence[Item]], list[Grade]]
 

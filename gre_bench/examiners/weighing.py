@@ -18,8 +18,7 @@ from gre_bench.examiners.grading import Grade, filtered, redundant, samplings
 from gre_bench.examiners.scales import Scale
 from gre_bench.examiners.top_logprobs import Seen
 from gre_bench.examiners.wordings import Item, chats, filter_chat
-from gre_bench.lm.chats import ChatLM
-from gre_bench.lm.protocol import checked
+from gre_bench.lm.protocol import ChatLM, checked
 
 YES_NO = ("Yes", "No")
 TOGETHER = 2048

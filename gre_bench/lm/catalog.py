@@ -1,8 +1,11 @@
-"""Opens the evaluation LMs by the name of their backend. To add a backend, add one line to `BACKENDS`."""
+"""Opens the evaluation LMs by the name of their backend. To add a backend, add one line to `BACKENDS`.
+
+Also says of an LM that is not opened what it was learnt from, and splits its replies into the text of each token.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,9 +14,10 @@ from gre_bench.core.learnt_from import FILE as REGISTER
 from gre_bench.core.learnt_from import INCLUDED, Register, read_register
 from gre_bench.core.pretrained import located, named
 from gre_bench.core.settings import EvaluationLMSettings
-from gre_bench.lm.adapter_folder import BASE, RECORD, read_adapter
-from gre_bench.lm.adapter_folder import CONFIG as ADAPTER
 from gre_bench.lm.protocol import EvaluationLM
+from gre_bench.lm.weights import ADAPTER, BASE, RECORD, check_files, read_adapter
+
+Pieces = Callable[[str, Sequence[int]], list[str] | None]
 
 OWN = {"cache-ngram": "cache-ngram-2", "gem-smollm2": "gem-smollm2"}
 """Backend → the name of its weights that come with the program. Weights that were learnt anew get a new name."""
@@ -64,7 +68,7 @@ def _vllm(settings: EvaluationLMSettings) -> EvaluationLM:
 
 
 def _gem_smollm2(settings: EvaluationLMSettings) -> EvaluationLM:
-    folder = settings.folder or _GEM_SMOLLM2
+    folder = _folder_of(settings)
     dtype = settings.dtype if "dtype" in settings.model_fields_set else "bfloat16"
     return _transformers(settings.model_copy(update={"folder": folder, "dtype": dtype}))
 
@@ -77,18 +81,19 @@ BACKENDS: dict[str, Callable[[EvaluationLMSettings], EvaluationLM]] = {
 }
 
 
+def _folder_of(settings: EvaluationLMSettings) -> Path | None:
+    """Returns the folder of *settings*, or that of the adapter that comes with the program; None for neither."""
+    return settings.folder or (_GEM_SMOLLM2 if settings.backend == "gem-smollm2" else None)
+
+
 def check_here(settings: EvaluationLMSettings) -> None:
     """Checks that the model of *settings* is on this machine, without loading it.
 
     Raises the same error as `open_lm` for an unknown backend or missing files. Other faults show when the model is
     opened.
     """
-    folder = _located(settings).folder
-    if settings.backend == "gem-smollm2":
-        folder = folder or _GEM_SMOLLM2
+    folder = _folder_of(_located(settings))
     if folder is not None and settings.backend in ("gem-smollm2", "transformers"):
-        from gre_bench.lm.weights import check_files
-
         check_files(folder)
 
 
@@ -110,7 +115,7 @@ def register_of(settings: EvaluationLMSettings) -> Register | None:
 
 def base_of(settings: EvaluationLMSettings) -> str | None:
     """Returns the name of the pretrained model on which the adapter of *settings* was trained; None without adapter."""
-    folder = settings.folder or {"gem-smollm2": _GEM_SMOLLM2}.get(settings.backend)
+    folder = _folder_of(settings)
     try:
         adapter = read_adapter(folder) if folder else None
     except LMError:
@@ -142,3 +147,41 @@ def open_lm(settings: EvaluationLMSettings) -> EvaluationLM:
     """
     settings = _located(settings)
     return BACKENDS[settings.backend](settings)
+
+
+def pieces_of(settings: EvaluationLMSettings) -> Pieces | None:
+    """Returns a function that splits a reply of the LM in *settings* into the text of each token.
+
+    The function takes the reply's text and the ids of its tokens. The function returns one string for each id, or None
+    if the ids do not fit the text. If this machine has no tokenizer for the LM, `pieces_of` itself returns None.
+    """
+    if settings.backend == "cache-ngram":
+        from gre_bench.lm.ngram.segmentation import pieces_of_words
+
+        return pieces_of_words
+    folder = _folder_of(settings)
+    try:
+        folder = folder and located(folder, "lm")
+        if folder and not (folder / "tokenizer.json").is_file() and (adapter := read_adapter(folder)):
+            folder = adapter.base
+    except LMError:
+        return None
+    if folder is None or not (folder / "tokenizer.json").is_file():
+        return None
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        return None
+    decode = Tokenizer.from_file(str(folder / "tokenizer.json")).decode
+
+    def pieces(_text: str, ids: Sequence[int]) -> list[str]:
+        # A token's text is what it adds to the decoded reply: nothing for one that ends in the middle of a character.
+        pieces_so_far, before = [], ""
+        for end in range(1, len(ids) + 1):
+            whole = decode(list(ids[:end]), skip_special_tokens=True)
+            whole = before if whole.endswith("\ufffd") else whole
+            pieces_so_far.append(whole.removeprefix(before))
+            before = whole
+        return pieces_so_far
+
+    return pieces

@@ -2,6 +2,8 @@
 
 The speed of a shared machine drifts, so the methods take turns: each round times every method once. Ratios compare
 times of the same round, and reports state the median over the rounds.
+
+A model with random weights is as slow as a trained model of the same shape.
 """
 
 from __future__ import annotations
@@ -10,28 +12,48 @@ import logging
 import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.backends.transformers_lm import TransformersLM
-from gre_bench.lm.engine import work
-from gre_bench.lm.engine.batches import Batches
-from gre_bench.lm.engine.catalog import engine_for
-from gre_bench.lm.engine.harness import harness_logprobs
-from gre_bench.lm.engine.one_by_one import OneByOne
-from gre_bench.lm.engine.protocol import Engine
+from gre_bench.lm.engine.packs import TokenTrie
+from gre_bench.lm.engine.protocol import Batches, Engine, OneByOne
+from gre_bench.lm.engine.trie import engine_for
 from gre_bench.lm.protocol import EvaluationLM, checked
-from gre_bench.lm.span import ChatTemplate
-from gre_bench.lm.weights import Weights
+from gre_bench.lm.span import ChatTemplate, Conversation
+from gre_bench.lm.weights import Attention, Device, DType, Weights, blamed, chosen_device, refuse_unknown
 from gre_bench.prompts.library import render
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 REFERENCE = "one-by-one"
 HARNESS_BATCH = 8
+MEMINFO = Path("/proc/meminfo")
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "60m": {
+        "hidden_size": 512, "intermediate_size": 1536, "num_hidden_layers": 16, "num_attention_heads": 8,
+        "num_key_value_heads": 8, "max_position_embeddings": 8192,
+    },
+    "llama-3.1-8b": {
+        "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "max_position_embeddings": 131072, "vocab_size": 128256,
+    },
+}  # fmt: skip
+_CONTROL = ("<|im_start|>", "<|im_end|>")
+_CHATML = """
+{%- for message in messages -%}
+    {{- "<|im_start|>" + message.role + "\\n" + message.content + "<|im_end|>\\n" -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- "<|im_start|>assistant\\n" -}}{%- endif -%}"""
 
 Papers = Sequence[Sequence[Prediction]]
 """The predictions of each paper."""
@@ -57,14 +79,58 @@ class Timing:
     totals: Totals = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The work of a model on some conversations.
+
+    - *tokens*: the number of tokens that the model reads.
+    - *rows*: the number of tokens to which the model's output head is applied, because their next token is scored.
+    - *pairs*: the number of pairs of a token and a token that it attends to, itself included.
+
+    One forward pass of a dense transformer takes this number of multiply-adds:
+
+        tokens · weights of its layers + rows · weights of its head + pairs · 2 · heads · head size · layers
+    """
+
+    tokens: int
+    rows: int
+    pairs: int
+
+    def __add__(self, other: Work) -> Work:
+        return Work(self.tokens + other.tokens, self.rows + other.rows, self.pairs + other.pairs)
+
+    def multiply_adds(self, config: Any) -> float:
+        """Returns the number of multiply-adds that a dense model with the transformers *config* needs for this work."""
+        heads = config.num_attention_heads
+        size = getattr(config, "head_dim", None) or config.hidden_size // heads
+        keys = getattr(config, "num_key_value_heads", None) or heads
+        attention = config.hidden_size * size * (2 * heads + 2 * keys)
+        layer = attention + 3 * config.hidden_size * config.intermediate_size
+        layers = config.num_hidden_layers
+        head = config.hidden_size * config.vocab_size
+        return float(self.tokens * layer * layers + self.rows * head + self.pairs * 2 * heads * size * layers)
+
+
+def work_alone(conversations: Sequence[Conversation]) -> Work:
+    """Returns the work if each of *conversations* is computed by itself."""
+    lengths = [conversation.last for conversation in conversations]
+    rows = sum(conversation.last - conversation.first + 1 for conversation in conversations)
+    return Work(sum(lengths), rows, sum(length * (length + 1) // 2 for length in lengths))
+
+
+def work_shared(conversations: Sequence[Conversation]) -> Work:
+    """Returns the work if each prefix that several of *conversations* share is computed only once."""
+    trie = TokenTrie(conversations)
+    return Work(len(trie), len(np.unique(trie.rows)), int((trie.depths + 1).sum()))
+
+
 def methods(
     weights: Weights, budget: int | None = None, server: EvaluationLM | None = None
 ) -> tuple[dict[str, Method], list[str]]:
     """Returns the methods that this machine can run, by name, and a list of remarks.
 
     The methods are the engines, lm-evaluation-harness if it is installed, and the open vLLM backend *server* if given.
-    If the trie engine cannot run this model, a remark says why. *budget* is the most tokens in one forward pass of the
-    trie engine; None means the default.
+    If the trie engine, which takes the token *budget*, cannot run this model, a remark says why.
     """
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
     engines: list[Engine] = [OneByOne(weights), Batches(weights)]
@@ -108,7 +174,7 @@ def measured(
     for done in range(rounds):
         for name, method in by_name.items():
             timing = timings[name]
-            with _peak(weights, timing), _clock(weights, timing):
+            with _clock(weights, timing):
                 timing.totals = [total for paper in papers for total in method(paper)]
             on_round(done + 1, name)
     if "vllm" in timings:
@@ -117,7 +183,7 @@ def measured(
 
 
 def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: int, peak: float) -> dict[str, Any]:
-    """Returns a table of numbers for each method in *timings*, by the method's name.
+    """Returns a table of numbers for each method in *timings*.
 
     *pairs* is the number of pairs (paper, candidate, reference) scored in a round. *peak* is the most multiply-adds per
     second that this machine reaches. Some numbers compare the method with one conversation at a time:
@@ -130,10 +196,10 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     ``peak_fraction`` is the method's multiply-adds per second, divided by *peak*.
     """
     template = ChatTemplate.from_tokenizer(weights.tokenizer)
-    alone = shared = work.Work(0, 0, 0)
+    alone = shared = Work(0, 0, 0)
     for paper in papers:
         conversations = list(dict.fromkeys(template.encode(render(prediction)) for prediction in paper))
-        alone, shared = alone + work.alone(conversations), shared + work.shared(conversations)
+        alone, shared = alone + work_alone(conversations), shared + work_shared(conversations)
     config = weights.model.config.get_text_config()
     reference = timings[REFERENCE]
     summary = {}
@@ -158,6 +224,37 @@ def report(weights: Weights, papers: Papers, timings: dict[str, Timing], pairs: 
     return summary
 
 
+def harness_logprobs(weights: Weights, conversations: Sequence[Conversation], batch: int) -> list[float]:
+    """Returns log P(span | tokens before the span) of each of *conversations* in nats, by lm-evaluation-harness.
+
+    The harness is an independent check of the engines' numbers and speed. Its class `HFLM` runs whole conversations in
+    padded batches, and sums the log-probabilities of each span in float32.
+
+    *batch* is the number of conversations in one forward pass. A conversation longer than the model's context is run in
+    full, never cut. Raises `LMError` if lm_eval is not installed.
+    """
+    try:
+        from lm_eval.models.huggingface import HFLM
+    except ImportError as error:
+        raise LMError(f"lm_eval is not installed ({error}): pip install 'gre-bench[harness]'") from error
+    if not conversations:
+        return []
+    longest = max(len(conversation.ids) for conversation in conversations)
+    harness = HFLM(
+        pretrained=weights.model,
+        tokenizer=weights.tokenizer,
+        backend="causal",
+        batch_size=batch,
+        softmax_dtype="float32",
+        # The harness silently cuts the beginning of a conversation above this length.
+        max_length=longest,
+    )
+    requests = [
+        (("", ""), list(item.ids[: item.first]), list(item.ids[item.first : item.last + 1])) for item in conversations
+    ]
+    return [float(total) for total, _ in harness._loglikelihood_tokens(requests, disable_tqdm=True)]
+
+
 def use_threads(count: int) -> None:
     """Makes torch use *count* threads on the CPU."""
     import torch
@@ -166,10 +263,9 @@ def use_threads(count: int) -> None:
 
 
 def matmul_peak(weights: Weights, size: int | None = None) -> float:
-    """Measures the most multiply-adds per second of this machine, by products of square matrices in the model's dtype.
+    """Measures the most multiply-adds per second of this machine: the best of five, in the model's dtype.
 
-    Returns the best of five measurements. *size* is the number of rows of a matrix; None means a size that suits the
-    device.
+    The matrices multiplied are square, with *size* rows; None means a size that suits the device.
     """
     import torch
 
@@ -185,6 +281,69 @@ def matmul_peak(weights: Weights, size: int | None = None) -> float:
         _finish(weights)
         best = max(best, 4 * size**3 / (time.perf_counter() - began))
     return best
+
+
+def random_weights(
+    shape: str,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    device: Device = "auto",
+    dtype: DType = "float32",
+    attention: Attention = "sdpa",
+) -> Weights:
+    """Returns a Llama model with random weights, together with *tokenizer*; *shape* is a key of `SHAPES`.
+
+    Raises `LMError` if this machine cannot hold or run the model.
+    """
+    if shape not in SHAPES:
+        raise LMError(f"no shape {shape!r} for a random model; known: {', '.join(SHAPES)}")
+    refuse_unknown(f"random model {shape}", (device, Device), (dtype, DType), (attention, Attention))
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    device = chosen_device(device, f"random model {shape}")
+    config = LlamaConfig(**{"vocab_size": len(tokenizer), "attn_implementation": attention, **SHAPES[shape]})
+    usual = torch.get_default_dtype()
+    torch.set_default_dtype(getattr(torch, dtype))
+    try:
+        if device == "cpu":
+            with torch.device("meta"):
+                wanted = sum(weight.nbytes for weight in LlamaForCausalLM(config).parameters())
+            with suppress(OSError):  # only Linux tells
+                lines = (line.split() for line in MEMINFO.read_text().splitlines())
+                left = next((int(line[1]) * 1024 for line in lines if line[:1] == ["MemAvailable:"]), wanted)
+                if left < wanted:
+                    raise LMError(
+                        f"random model {shape}: its weights take {wanted / 2**30:.1f} GiB and this machine has "
+                        f"{left / 2**30:.1f} GiB left; use a GPU, a smaller dtype or another shape"
+                    )
+        with blamed(Path(shape), "the random model cannot be made"), torch.random.fork_rng(), torch.device(device):
+            torch.manual_seed(0)
+            model = LlamaForCausalLM(config).eval()
+    finally:
+        torch.set_default_dtype(usual)
+    return Weights(Path(f"random-{shape}"), model, tokenizer, f"random {shape}", dtype, attention, "none")
+
+
+def learnt_tokenizer(texts: Iterable[str], size: int = 4096) -> PreTrainedTokenizerBase:
+    """Trains a byte-level BPE tokenizer on *texts* and returns it with a ChatML chat template.
+
+    *size* is the most tokens in its vocabulary.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    learnt = Tokenizer(models.BPE())
+    learnt.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    learnt.decoder = decoders.ByteLevel()
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=size, special_tokens=list(_CONTROL), initial_alphabet=alphabet, show_progress=False
+    )
+    learnt.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=learnt, eos_token=_CONTROL[1], pad_token=_CONTROL[1])
+    tokenizer.chat_template = _CHATML
+    return tokenizer
 
 
 def _ratio(reference: Sequence[float] | None, other: Sequence[float] | None) -> float | None:
@@ -207,6 +366,21 @@ def _totals(lm: EvaluationLM) -> Method:
 
 @contextmanager
 def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
+    """Adds to *timing* the times of the block, and its peak memory in bytes, model weights included.
+
+    On a GPU this is GPU memory, otherwise the resident memory of this process. The memory is left out if the system
+    cannot reset the process's peak; only Linux can.
+    """
+    import torch
+
+    on_gpu = weights.model.device.type == "cuda"
+    most: int | None = None
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    else:
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
+            most = 0
     _finish(weights)
     wall, cpu = time.perf_counter(), time.process_time()
     yield
@@ -214,45 +388,13 @@ def _clock(weights: Weights, timing: Timing) -> Iterator[None]:
     timing.wall.append(time.perf_counter() - wall)
     if timing.cpu is not None:
         timing.cpu.append(time.process_time() - cpu)
-
-
-@contextmanager
-def _peak(weights: Weights, timing: Timing) -> Iterator[None]:
-    """Records in *timing* the peak memory within the block in bytes, model weights included.
-
-    On a GPU this is GPU memory, otherwise the resident memory of this process. Records nothing if the system cannot
-    reset the process's peak.
-    """
-    import torch
-
-    on_gpu = weights.model.device.type == "cuda"
     if on_gpu:
-        torch.cuda.reset_peak_memory_stats()
-    elif not _forget_peak():
-        yield
-        return
-    yield
-    most = torch.cuda.max_memory_allocated() if on_gpu else _process_peak()
-    timing.peak_memory = max(timing.peak_memory or 0, most)
-
-
-def _forget_peak() -> bool:
-    """Resets the recorded peak of this process's resident memory; returns whether that worked.
-
-    Only Linux allows it.
-    """
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True
-
-
-def _process_peak() -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+        most = torch.cuda.max_memory_allocated()
+    elif most is not None:
+        kib = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line[:6] == "VmHWM:"]
+        most = int(kib[0]) * 1024 if kib else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    if most is not None:
+        timing.peak_memory = max(timing.peak_memory or 0, most)
 
 
 def _finish(weights: Weights) -> None:

@@ -3,16 +3,19 @@
 An evaluation LM returns log P(reply | first review, synopsis) in nats for each prediction. If a prediction cannot be
 scored, its result is a `SpanError`, so one hostile text never affects other predictions. An exception means that the
 whole LM is unusable.
+
+An evaluation LM that runs a chat model renders each prediction to a chat first. Such an LM can therefore score any
+`Chat` that has a reply. The n-gram LM `cache-ngram` cannot, because it renders no chats.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
-from gre_bench.core.errors import SpanError
-from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
+from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob
 
 ALLOWED_EXCESS = 1e-6
 """A log-probability may exceed zero by rounding alone, in nats."""
@@ -29,6 +32,28 @@ class EvaluationLM(Protocol):
     def identity(self) -> LMIdentity: ...
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]: ...
+
+
+class ChatLM(Protocol):
+    """An evaluation LM that scores chats.
+
+    ``logprob`` returns log P(reply and end of turn | system and user message) of each chat in nats, in the order given.
+    """
+
+    @property
+    def identity(self) -> LMIdentity: ...
+
+    def logprob(self, predictions: Sequence[Prediction | Chat]) -> list[SpanLogprob | SpanError]: ...
+
+
+def chat_lm(lm: EvaluationLM | ChatLM) -> ChatLM:
+    """Returns *lm* as a `ChatLM`; raises `LMError` if *lm* cannot score chats."""
+    if not getattr(lm, "reads_chats", False):
+        raise LMError(
+            f"evaluation LM {lm.identity.name} scores judgments only: give a chat model "
+            "(evaluation_lm.backend = transformers or vllm)"
+        )
+    return cast(ChatLM, lm)
 
 
 def take_remarks(lm: EvaluationLM) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ class ChatTemplate:
         except ValueError as error:
             raise LMError(f"the tokenizer's chat template cannot be chosen: {_line(error)}") from error
         added = {token: str(entry) for token, entry in tokenizer.added_tokens_decoder.items()}
-        control = {token: sign.strip() for token, sign in added.items() if _controls(sign)}
+        # Runs of blanks and single characters are not control tokens.
+        control = {token: sign.strip() for token, sign in added.items() if len(sign.replace("▁", " ").strip()) > 1}
         pattern = re.compile("|".join(map(re.escape, sorted(set(control.values()))))) if control else None
         refusals = []
         for merged in (False, True):
@@ -99,10 +100,7 @@ class ChatTemplate:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that decides how a chat is written.
-
-        The digest covers the template's text, the date that templates see, and where the system text goes.
-        """
+        """SHA-256 of all that decides how a chat is written: template, date, and where the system text goes."""
         return digest([self.text, DATE, "system text in the user message" if self.merged else "system message"])
 
     def encode(self, chat: Chat) -> Conversation:
@@ -158,17 +156,14 @@ class ChatTemplate:
         return template
 
     def _written(self, system: str, user: str, reply: str | None = None) -> str:
-        """Returns the text of a chat as the template writes it.
+        """Returns the text of a chat as the template writes it; without *reply*, it ends after the generation prompt.
 
-        The text includes *reply* and the ending after it. If *reply* is None, the text stops after the generation
-        prompt. Raises `SpanError` if the template fails.
+        Raises `SpanError` if the template fails.
         """
-        if not system:
-            messages = [{"role": "user", "content": user}]
-        elif self.merged:
-            messages = [{"role": "user", "content": f"{system}\n\n{user}"}]
-        else:
-            messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        if system and self.merged:
+            system, user = "", f"{system}\n\n{user}"
+        messages = [{"role": "system", "content": system}] if system else []
+        messages.append({"role": "user", "content": user})
         if reply is not None:
             messages.append({"role": "assistant", "content": reply})
         # The fixed date's macro ends in a newline that Jinja swallows, so the template still starts on its own line.
@@ -182,10 +177,7 @@ class ChatTemplate:
             raise SpanError("bad_span", f"the chat template raises: {_line(error)}") from error
 
     def _escaped(self, *texts: str) -> tuple[list[str], int]:
-        """Breaks up each control token in *texts* by a space after the token's first character.
-
-        Returns the new texts and the number of control tokens broken up.
-        """
+        """Breaks up each control token in *texts* by a space after its first character; returns texts and number."""
         broken, total = [], 0
         for text in texts:
             # Repeated until none is left: breaking up one token may leave another that overlapped it.
@@ -195,23 +187,6 @@ class ChatTemplate:
                 total += count
             broken.append(text)
         return broken, total
-
-
-def encode(tokenizer: PreTrainedTokenizerBase, chat: Chat) -> Conversation:
-    """Returns the token ids and the span of *chat*.
-
-    To encode many chats, make one `ChatTemplate` and call its method `encode`. Raises `LMError` if no chat can be
-    scored with *tokenizer*, and `SpanError` if only this chat cannot be scored.
-    """
-    return ChatTemplate.from_tokenizer(tokenizer).encode(chat)
-
-
-def _controls(sign: str) -> bool:
-    """Whether an added token with the text *sign* is a control token.
-
-    Runs of blanks and single characters are not control tokens.
-    """
-    return len(sign.replace("▁", " ").strip()) > 1
 
 
 def _line(error: Exception) -> str:

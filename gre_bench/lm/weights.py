@@ -1,23 +1,25 @@
 """Opens a folder of weights: loads the model and its tokenizer and computes their digest.
 
-The folder holds a whole model, or an adapter that names the folder of its base model. Only local files are read, and
-weights only in the format safetensors. No code from the folder is run.
+The folder holds a whole model, or a LoRA adapter in the format of peft that names the folder of its base model. Only
+local files are read, and weights only in the format safetensors. No code from the folder is run.
 """
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
-from collections.abc import Iterator
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from gre_bench.core.errors import LMError
-from gre_bench.core.pretrained import hint, refuse_changed
+from gre_bench.core.errors import LMError, SourceError
+from gre_bench.core.incoming import read_bytes
+from gre_bench.core.pretrained import hint, located, placed, refuse_changed, sha256
 from gre_bench.core.records import digest
-from gre_bench.lm import adapter_folder
+from gre_bench.core.strict import load_json
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -26,6 +28,11 @@ Device = Literal["auto", "cpu", "cuda"]
 DType = Literal["float32", "bfloat16", "float16"]
 Attention = Literal["sdpa", "eager"]
 Quantisation = Literal["none", "nf4"]
+
+ADAPTER = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+RECORD = "training.json"
+BASE = "base_model_name_or_path"
 
 _DIGESTED = (
     *("config.json", "*.safetensors", "*.safetensors.index.json"),
@@ -38,9 +45,7 @@ _DIGESTED = (
 class Weights:
     """A model in evaluation mode on its device, with its tokenizer and the options it was opened with.
 
-    - *digest*: SHA-256 over the files that define the model.
-    - *attention*: the attention implementation of transformers.
-    - *quantisation*: the name of the quantisation method, or ``none``.
+    *digest* is the SHA-256 over the files that define the model.
     """
 
     folder: Path
@@ -55,6 +60,59 @@ class Weights:
     def context(self) -> int | None:
         """The longest conversation that the model was made for, in tokens; None if its config states none."""
         return getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+
+    @property
+    def rows(self) -> int:
+        """The number of token ids that the model has embeddings for."""
+        return self.model.get_input_embeddings().num_embeddings  # pyright: ignore[reportReturnType]
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A LoRA adapter in *folder*.
+
+    - *config*: the adapter's parsed configuration.
+    - *base*: the folder of the model that the adapter was trained on.
+    - *base_digest*: the digest of that model at training time; None if *folder* does not record it.
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+    base: Path
+    base_digest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Accelerator:
+    """A CUDA device, with its *free* memory and its total *memory* in bytes."""
+
+    name: str
+    free: int
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Torch:
+    """The installed torch.
+
+    - *cuda*: the CUDA version that torch was built for; None if it runs on the CPU only.
+    - *devices*: the CUDA devices that torch sees.
+    """
+
+    version: str
+    cuda: str | None
+    devices: tuple[Accelerator, ...]
+
+
+def torch_here() -> Torch | None:
+    """Returns the installed torch and its devices; None if torch is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    devices = [(torch.cuda.get_device_name(index), *torch.cuda.mem_get_info(index)) for index in range(count)]
+    return Torch(torch.__version__, torch.version.cuda, tuple(Accelerator(*device) for device in devices))
 
 
 def open_weights(
@@ -72,40 +130,34 @@ def open_weights(
     al. 2025. Raises `LMError` if a file is missing or the model cannot be opened.
     """
     folder = Path(folder)
-    adapter = adapter_folder.read_adapter(folder)
+    adapter = read_adapter(folder)
     base = adapter.base if adapter else folder
     _check_base(base)
     subject = f"evaluation LM {folder}"
     refuse_unknown(subject, (device, Device), (dtype, DType), (attention, Attention), (quantisation, Quantisation))
     try:
         import torch
-        from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+        from transformers import AutoModelForCausalLM, BitsAndBytesConfig
     except ImportError as error:
         raise LMError("torch and transformers are not installed: pip install 'gre-bench[lm]'") from error
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    elif device == "cuda" and not torch.cuda.is_available():
-        raise LMError(f"evaluation LM {folder}: no CUDA device is available; use device auto or cpu")
+    device = chosen_device(device, subject)
     packed = {}
     if quantisation == "nf4":
         if lack := lacks_nf4(device):
-            raise LMError(f"evaluation LM {folder}: quantisation nf4 needs {lack}; use quantisation none")
+            raise LMError(f"{subject}: quantisation nf4 needs {lack}; use quantisation none")
         packed["quantization_config"] = BitsAndBytesConfig(
             load_in_4bit=True,
             bnb_4bit_quant_type="nf4",
             bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=getattr(torch, dtype),
         )
-    local = {"local_files_only": True, "trust_remote_code": False}
-    with blamed(folder, "its tokenizer cannot be read"):
-        tokenizer = AutoTokenizer.from_pretrained(
-            str(folder if (folder / "tokenizer_config.json").is_file() else base), **local
-        )
+    tokenizer = read_tokenizer(folder if (folder / "tokenizer_config.json").is_file() else base, folder)
     with blamed(folder, "its weights cannot be loaded"), no_bars():
         model, loaded = AutoModelForCausalLM.from_pretrained(  # pyright: ignore[reportGeneralTypeIssues]
             str(base),
-            **local,
             **packed,
+            local_files_only=True,
+            trust_remote_code=False,
             use_safetensors=True,
             dtype=getattr(torch, dtype),
             attn_implementation=attention,
@@ -121,19 +173,33 @@ def open_weights(
     refuse_changed(base, base_digest)
     if adapter is not None:
         if adapter.base_digest not in (None, base_digest):
-            raise LMError(f"evaluation LM {folder}: its base {base} is not the one it was trained on; use that one")
+            raise LMError(f"{subject}: its base {base} is not the one it was trained on; use that one")
         with blamed(folder, "its adapter cannot be used"):
-            model = adapter_folder.apply(adapter, model, merge=not quantised)
-        model_digest = digest([base_digest, adapter.described, folder_digest(folder)])
-    named = quantisation if quantisation != "none" else _quantisation(quantised) if quantised else "none"
+            model = _adapted(adapter, model, merge=not quantised)
+        # The path of the base differs between machines.
+        described = {name: value for name, value in adapter.config.items() if name != BASE}
+        model_digest = digest([base_digest, described, folder_digest(folder)])
+    named = quantisation
+    if named == "none" and quantised:
+        table = quantised if isinstance(quantised, dict) else quantised.to_dict()
+        bits = 4 if table.get("load_in_4bit") else 8 if table.get("load_in_8bit") else table.get("bits")
+        named = f"{table.get('quant_method', 'unknown')}" + (f"-{bits}bit" if bits else "")
     return Weights(folder, model.eval(), tokenizer, model_digest, dtype, attention, named)
 
 
-def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
-    """Raises `LMError` about *subject* if one of the chosen values is unknown.
+def chosen_device(device: Device, subject: str) -> Literal["cpu", "cuda"]:
+    """Returns the device that *device* means on this machine; raises `LMError` about *subject* if there is none."""
+    import torch
 
-    Each of *chosen* is a pair: a value, and the `Literal` type that lists the known values.
-    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise LMError(f"{subject}: no CUDA device is available; use device auto or cpu")
+    if device != "auto":
+        return device
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def refuse_unknown(subject: str, *chosen: tuple[str, Any]) -> None:
+    """Raises `LMError` about *subject* if a value of *chosen*, pairs (value, `Literal` type), is not of its type."""
     for option, known in chosen:
         if option not in get_args(known):
             raise LMError(f"{subject}: {option!r} is none of {', '.join(get_args(known))}")
@@ -163,10 +229,9 @@ def lacks_nf4(device: str) -> str | None:
 
 @contextmanager
 def blamed(folder: Path, problem: str) -> Iterator[None]:
-    """Turns any exception of the block into an `LMError` of one line.
+    """Turns any exception of the block into an `LMError` of one line: *folder*, *problem* and the exception's message.
 
-    The line consists of *folder*, *problem* and the exception's message. *problem* is a phrase such as "its weights
-    cannot be loaded". Any exception is caught, because the loaders of transformers raise almost anything.
+    Any exception is caught, because the loaders of transformers raise almost anything.
     """
     try:
         yield
@@ -177,20 +242,93 @@ def blamed(folder: Path, problem: str) -> Iterator[None]:
 
 def folder_digest(folder: Path) -> str:
     """Returns the SHA-256 over the names and contents of the files that define the model in *folder*."""
-    files = sorted({path for pattern in _DIGESTED for path in folder.glob(pattern) if path.is_file()})
-    contents = []
-    for path in files:
-        with path.open("rb") as stream:
-            contents.append([path.relative_to(folder).as_posix(), hashlib.file_digest(stream, "sha256").hexdigest()])
-    return digest(contents)
+    return digest_of_files(folder, {path for pattern in _DIGESTED for path in folder.glob(pattern)})
+
+
+def digest_of_files(folder: Path, paths: Iterable[Path]) -> str:
+    """Returns the SHA-256 over the names and contents of the files among *paths*, all of them within *folder*."""
+    files = [path for path in sorted(paths) if path.is_file()]
+    return digest([[path.relative_to(folder).as_posix(), sha256(path)] for path in files])
+
+
+def flush(path: Path) -> None:
+    """Flushes the file or folder *path* to the disk, so that it survives a power cut."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_adapter(folder: Path) -> Adapter | None:
+    """Returns the adapter in *folder*; None if the folder holds no adapter.
+
+    The adapter's config names the base model, by a path or by the name of a pretrained model in the cache. A relative
+    path starts at *folder*. Raises `LMError` if the config, the weights, the base model or the training record are
+    missing or unusable.
+    """
+    if not (folder / ADAPTER).is_file():
+        return None
+    try:
+        config = load_json(read_bytes(folder / ADAPTER))
+        named, kind = config[BASE], config["peft_type"]
+    except (OSError, ValueError, KeyError, TypeError, SourceError) as error:
+        raise LMError(f"evaluation LM {folder}: {ADAPTER} cannot be read: {error!r}") from None
+    if kind != "LORA" or config.get("megatron_config"):
+        raise LMError(f"evaluation LM {folder}: the adapter's kind is {kind}; only plain LoRA adapters are supported")
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        problem = f"no {ADAPTER_WEIGHTS}; other weight formats can run code and are refused"
+        raise LMError(f"evaluation LM {folder}: {problem}")
+    base = located(placed(str(named or ""), folder), "lm")
+    if not named or not base.is_dir():
+        raise LMError(
+            f"evaluation LM {folder}: its base {named} is no folder on this machine; write the base's folder "
+            f"into {BASE} of {folder / ADAPTER}"
+        )
+    if (base / ADAPTER).is_file():
+        raise LMError(f"evaluation LM {folder}: its base {base} is an adapter itself; merge that first")
+    base_digest = None
+    if (folder / RECORD).is_file():
+        try:
+            base_digest = load_json(read_bytes(folder / RECORD))["base"]["digest"]
+        except (OSError, ValueError, KeyError, TypeError, SourceError) as error:
+            raise LMError(f"evaluation LM {folder}: its training record {RECORD} cannot be read: {error!r}") from None
+    return Adapter(folder, config, base, base_digest)
+
+
+def _adapted(adapter: Adapter, model: PreTrainedModel, *, merge: bool) -> PreTrainedModel:
+    """Returns *model* with *adapter*, if *merge* within its weights; raises `LMError` if the tensors do not fit."""
+    from peft import PeftModel, get_peft_model_state_dict
+    from safetensors import safe_open
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # absent tensors raise an error below; old names are harmless
+        adapted = PeftModel.from_pretrained(model, str(adapter.folder), is_trainable=False)
+    with safe_open(adapter.folder / ADAPTER_WEIGHTS, "pt") as file:
+        present = set(file.keys())
+    # With save_embedding_layers=False peft does not ask a model hub about the base.
+    expected = set(get_peft_model_state_dict(adapted, save_embedding_layers=False))
+    if absent := sorted(expected ^ present):
+        raise LMError(f"{ADAPTER_WEIGHTS} does not fit the base {adapter.base}, for example {absent[0]}")
+    return adapted.merge_and_unload(safe_merge=True) if merge else adapted.get_base_model()  # pyright: ignore[reportReturnType]
+
+
+def read_tokenizer(folder: Path, model: Path | None = None) -> PreTrainedTokenizerBase:
+    """Returns the tokenizer in *folder*, from local files only.
+
+    Raises `LMError` about the folder *model* (by default *folder*) if the tokenizer cannot be read.
+    """
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        raise LMError("transformers is not installed: pip install 'gre-bench[lm]'") from error
+    with blamed(model or folder, "its tokenizer cannot be read"):
+        return AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
 
 
 def check_files(folder: Path) -> None:
-    """Raises `LMError` if files that `open_weights` reads are missing; loads no weights.
-
-    If *folder* holds an adapter, its base model's folder is checked too.
-    """
-    adapter = adapter_folder.read_adapter(folder)
+    """Raises `LMError` if files that `open_weights` reads, those of an adapter's base included, are missing."""
+    adapter = read_adapter(folder)
     _check_base(adapter.base if adapter else folder)
 
 
@@ -203,9 +341,3 @@ def _check_base(folder: Path) -> None:
         raise LMError(f"evaluation LM {folder}: no config.json; the folder must be that of a transformers model")
     if not any(folder.glob("*.safetensors")):
         raise LMError(f"evaluation LM {folder}: no *.safetensors; other weight formats can run code and are refused")
-
-
-def _quantisation(config: object) -> str:
-    table = config if isinstance(config, dict) else config.to_dict()  # type: ignore[attr-defined]
-    bits = 4 if table.get("load_in_4bit") else 8 if table.get("load_in_8bit") else table.get("bits")
-    return f"{table.get('quant_method', 'unknown')}" + (f"-{bits}bit" if bits else "")

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gre_bench.core.records import Case, Problem, Score
+from gre_bench.lm.embedders import Embedder
 from gre_bench.lm.embedders.catalog import Embedder
 from gre_bench.metrics.scoring import scored
 

@@ -57,7 +57,7 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     Missing torch is a problem only if the evaluation LM or the embedder needs it. A missing GPU is a problem only if
     the settings name the device cuda.
     """
-    from gre_bench.lm.accelerators import torch_here
+    from gre_bench.lm.weights import torch_here
 
     lm, torch = settings.evaluation_lm, torch_here()
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"

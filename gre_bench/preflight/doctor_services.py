@@ -85,7 +85,7 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
             seconds = time.monotonic() - began
             yield Finding("evaluation LM", "ok", f"{lm.identity.name}, {seconds:.1f} s to open and to ask")
     if any(recipe.asks == "embedder" for recipe in recipes):
-        from gre_bench.lm.embedders.catalog import open_embedder
+        from gre_bench.lm.embedders import open_embedder
 
         vectors = open_embedder(settings.embedder).embed([LINE])
         yield Finding("embedder", "ok", f"{settings.embedder.backend}, vectors of {vectors.shape[-1]} dimensions")

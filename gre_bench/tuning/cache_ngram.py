@@ -1,8 +1,8 @@
 """Trains `cache-ngram`: the counts come from training papers, all weights from validation papers.
 
-Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation fits the weights
-of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both fits maximise the
-likelihood of the validation papers' reviews, each given another review of the same paper.
+Counts, topics and spellings come from the judgments of the training papers. Expectation maximisation (Dempster et al.
+1977) fits the weights of the sources. L-BFGS fits the weights of the features that reweight the trigram model. Both
+fits maximise the likelihood of the validation papers' reviews, each given another review of the same paper.
 
 The judgments may be by several writers. Then how common a word is, and how much oftener than by chance two reviews of
 a paper share it, is counted within each writer. Otherwise a word that one writer likes would look telling: a known text
@@ -12,7 +12,7 @@ by this writer would make all judgments by it likelier, whatever paper they are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, permutations
 from pathlib import Path
@@ -22,14 +22,23 @@ import numpy as np
 
 from gre_bench.core.errors import SourceError
 from gre_bench.lm.ngram.backoff import backoff_counts
-from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.lm.ngram.folder import write_files
-from gre_bench.lm.ngram.known_text import FEATURES
-from gre_bench.lm.ngram.segmentation import END, NEWLINE, Alphabet, alphabet_of_python, form_counts, is_word, split
-from gre_bench.lm.ngram.spelling import spelling_counts
-from gre_bench.tuning.cache_ngram_weights import Papers, fit_boosts, fit_sources, mean_logprob
-from gre_bench.tuning.checkpoint import writing
-from gre_bench.tuning.topics import shared_topics
+from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram, Known, Reply, write_files
+from gre_bench.lm.ngram.segmentation import (
+    END,
+    NEWLINE,
+    Alphabet,
+    alphabet_of_python,
+    form_counts,
+    is_word,
+    spelling_counts,
+    split,
+)
+from gre_bench.tuning.record import writing
+
+Papers = Sequence[Sequence[str]]
+"""The judgments of each review, for each paper."""
+_TOPIC_ROUNDS = 80
+_SMOOTHING = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +142,7 @@ def save(model: CacheNgram, folder: Path) -> None:
 def held_out(model: CacheNgram, papers: Papers, writers: Sequence[str] | None = None) -> HeldOut:
     """Returns the figures of *model* on *papers*, whose judgments are by *writers*; None: by one writer.
 
-    For the PMI between papers, paper i of the n papers of a writer is paired with paper i + n/2, counted in a circle.
+    For the PMI between papers, paper i of a writer's n papers is paired with paper i + n/2, counted in a circle.
     """
     of_writer: dict[str, list[int]] = {}
     for index, writer in enumerate(writers or [""] * len(papers)):
@@ -211,7 +220,7 @@ def _count(
     return config, vocabulary, arrays
 
 
-def _coded(paper: Iterable[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
+def _coded(paper: Sequence[Sequence[str]], ids: Mapping[str, int]) -> list[np.ndarray]:
     """Returns the words of each review of *paper* as integers; 0 stands for a word that is not in *ids*."""
     return [np.array([ids.get(word, 0) for word in words]) for words in paper]
 
@@ -226,11 +235,11 @@ def _largest_shares(counted: Sequence[Counter[str]], papers: Sequence[int], voca
 
 
 def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: float) -> np.ndarray:
-    """Returns for each word how much more often two reviews of one paper share the word than by chance, in nats.
+    """Returns for each of *size* words how much more often two reviews of one paper share it than by chance, in nats.
 
     The lift is log((observed pairs + *prior*) / (pairs expected by chance + *prior*)). A pair is two reviews of one
-    paper that both contain the word. What chance would give is counted within each of *writers*, and added up.
-    *writers*: the word ids of each review of each paper of each writer. *size*: the number of words.
+    paper that both contain the word. What chance would give is counted within each of *writers* (the word ids of each
+    review of each paper), and added up.
     """
     shared, chance = np.zeros(size), np.zeros(size)
     for papers in writers:
@@ -245,3 +254,158 @@ def _lift(writers: Sequence[Sequence[Sequence[np.ndarray]]], size: int, prior: f
             pairs += len(paper) * (len(paper) - 1)
         chance += pairs * (reviews_with / sum(map(len, papers))) ** 2
     return np.log((shared + prior) / (chance + prior)).astype(np.float32)
+
+
+def _with(model: CacheNgram, **changes: Any) -> CacheNgram:
+    return CacheNgram({**model.config, **changes}, model.vocabulary, model.arrays, model.alphabet)
+
+
+def _read(model: CacheNgram, papers: Papers) -> tuple[list[tuple[str, str]], dict[str, Reply], dict[str, Known | None]]:
+    """Returns all ordered pairs (known text, reply) of two reviews of one paper, and each review read as both."""
+    pairs = [pair for paper in papers for pair in permutations(paper, 2)]
+    replies = {text: model.read_reply(text) for paper in papers for text in paper}
+    return pairs, replies, {text: model.read_known(text) for text in replies}
+
+
+def fit_sources(model: CacheNgram, papers: Papers) -> CacheNgram:
+    """Returns *model* with the source weights that maximise the likelihood of *papers*.
+
+    First the marginal weights are fitted, on each review alone; then the conditional ones, on each given another.
+    """
+    replies = {text: model.read_reply(text) for paper in papers for text in paper}
+    terms = [
+        _chances(reply, *model.marginal_terms(reply.text, reply.trigram, reply.unknown)) for reply in replies.values()
+    ]
+    model = _with(model, marginal_weights=_maximise(np.concatenate(terms, axis=1)))
+    pairs, replies, known = _read(model, papers)
+    terms = [_chances(replies[y], *model.conditional_terms(replies[y], given)) for x, y in pairs if (given := known[x])]
+    return _with(model, conditional_weights=_maximise(np.concatenate(terms, axis=1)))
+
+
+def _chances(reply: Reply, whole: np.ndarray, unknown: np.ndarray) -> np.ndarray:
+    """Returns P(token) by each source, shape (sources, tokens); each column is scaled by a factor of its own.
+
+    *whole* and *unknown* are P(word) and P(unknown word) by each source.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.logaddexp(np.log(whole), np.log(unknown) + reply.spelling)
+    return np.exp(logs - logs.max(axis=0))
+
+
+def _maximise(chances: np.ndarray) -> list[float]:
+    """Returns the mixture weight of each source, fitted by expectation maximisation; each is at least about 1e-6.
+
+    *chances* holds the probability of each token by each source, shape (sources, tokens).
+    """
+    weights = np.full(len(chances), 1 / len(chances))
+    for _ in range(300):
+        shares = chances * weights[:, None]
+        moved = (shares / shares.sum(axis=0)).mean(axis=1)
+        done, weights = np.abs(moved - weights).max() < 1e-7, moved
+        if done:
+            break
+    weights = np.maximum(weights, 1e-6)
+    return (weights / weights.sum()).tolist()
+
+
+def mean_logprob(model: CacheNgram, papers: Papers) -> float:
+    """Returns the mean log-probability of a review given another of the same paper, over all ordered pairs, in nats."""
+    pairs, replies, known = _read(model, papers)
+    return sum(float(model.token_logprobs(replies[y], known[x]).sum()) for x, y in pairs) / len(pairs)
+
+
+def fit_boosts(model: CacheNgram, papers: Papers, penalty: float, steps: int) -> CacheNgram:
+    """Returns *model* with feature weights fitted to *papers* in at most *steps* of L-BFGS; source weights stay.
+
+    They maximise the likelihood of each review given another, less *penalty* times the sum of their squares. The
+    gradient for a feature is its observed minus its expected value.
+    """
+    from scipy.optimize import minimize
+
+    pairs, replies, known = _read(model, papers)
+    features = {text: model.known_text.features(model.read(text)).astype(np.float32) for text in replies}
+    copies = {(x, y): _other_sources(model, replies[y], given) for x, y in set(pairs) if (given := known[x])}
+    share = model.conditional_weights[1]
+
+    def loss(boosts: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = penalty * boosts @ boosts, 2 * penalty * boosts
+        reweighted: dict[str, tuple[np.ndarray, Any]] = {}
+        for x, y in pairs:
+            if (x, y) not in copies:
+                continue
+            if x not in reweighted:
+                factors = np.exp(features[x] @ boosts)
+                reweighted[x] = factors, model.backoff.norms(factors)
+            factors, norms = reweighted[x]
+            reply, (others, spelled) = replies[y], copies[x, y]
+            norm = model.backoff.norms_at(norms, reply.contexts)
+            whole = share * reply.trigram * factors[reply.text.ids] / norm
+            escape = share * spelled * factors[0] / norm
+            total = others + whole + escape
+            value -= float(np.log(total).sum()) / len(pairs)
+            seen = np.bincount(reply.text.ids, whole / total, model.backoff.size)
+            seen[0] += (escape / total).sum()
+            expected = factors * model.backoff.expected(reply.contexts, (whole + escape) / total / norm)
+            slope -= features[x].T @ (seen - expected) / len(pairs)
+        return float(value), slope
+
+    start = np.array([model.config["boosts"][feature] for feature in FEATURES])
+    fitted = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+    return _with(model, boosts=dict(zip(FEATURES, fitted.tolist(), strict=True)))
+
+
+def _other_sources(model: CacheNgram, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
+    """Returns two probabilities of each token of *reply* that do not depend on the feature weights.
+
+    The first is the weighted sum over all sources except the reweighted trigram model. The second is that of the token
+    as an unknown word: P(unknown word) by the plain trigram model times P(spelling).
+    """
+    spelling = np.exp(reply.spelling)
+    whole, escapes = model.conditional_terms(reply, known)
+    weights = model.conditional_weights * [1, 0, 1, 1]
+    return np.maximum(weights @ whole + weights @ escapes * spelling, 1e-300), reply.unknown * spelling
+
+
+def shared_topics(
+    papers: Sequence[Sequence[np.ndarray]], chosen: np.ndarray, topics: int, seed: int
+) -> dict[str, np.ndarray]:
+    """Learns topics shared by reviews of one paper: a word of one predicts words of another through a few topics.
+
+    The method is probabilistic latent semantic analysis (Hofmann 1999), fitted by expectation maximisation. It fits the
+    counts N(v, w) for words v ≠ w. N(v, w) is how often w occurs in a review while another review of the same paper
+    contains v. *papers* holds the word ids of each review of each paper, and *chosen* the ids of the words. *seed* is
+    that of the starting values. Returns four arrays:
+
+    - ``topical``: the chosen words, shape (words,);
+    - ``topics_of``: P(topic | a review contains the word), shape (words, topics), in half precision;
+    - ``words_of``: P(word | topic) / P(word), shape (topics, words), in half precision;
+    - ``topic_sizes``: P(topic), shape (topics,).
+    """
+    row_of = np.full(int(max(chosen.max(), max(ids.max() for paper in papers for ids in paper))) + 1, -1)
+    row_of[chosen] = np.arange(len(chosen))
+    together = np.zeros((len(chosen), len(chosen)), dtype=np.float32)
+    for paper in papers:
+        rows = [row_of[ids] for ids in paper]
+        for first, second in permutations([np.bincount(row[row >= 0], minlength=len(chosen)) for row in rows], 2):
+            in_second = np.flatnonzero(second)
+            together[np.ix_(np.flatnonzero(first), in_second)] += second[in_second]
+    np.fill_diagonal(together, 0)
+    random = np.random.default_rng(seed)
+    known = random.uniform(0.5, 1.5, (len(chosen), topics)).astype(np.float32)
+    predicted = random.uniform(0.5, 1.5, (topics, len(chosen))).astype(np.float32)
+    known, predicted = known / known.sum(axis=0), predicted / predicted.sum(axis=1, keepdims=True)
+    sizes = np.full(topics, 1 / topics, dtype=np.float32)
+    for _ in range(_TOPIC_ROUNDS):
+        joint = known * sizes
+        share = together / np.maximum(joint @ predicted, 1e-12)
+        known, predicted = joint * (share @ predicted.T), predicted * (joint.T @ share) + _SMOOTHING
+        mass = np.maximum(known.sum(axis=0), 1e-12)
+        known, sizes = known / mass, mass / mass.sum()
+        predicted = predicted / predicted.sum(axis=1, keepdims=True)
+    joint = known * sizes + 1e-12
+    return {
+        "topical": chosen.astype(np.int32),
+        "topics_of": (joint / joint.sum(axis=1, keepdims=True)).astype(np.float16),
+        "words_of": (predicted / (sizes @ predicted)).astype(np.float16),
+        "topic_sizes": sizes.astype(np.float32),
+    }

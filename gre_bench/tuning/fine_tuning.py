@@ -1,26 +1,41 @@
 """Fine-tunes an evaluation LM on judgments and writes the LM into a folder (Xu et al. 2025, appendix E).
 
+The result is an adapter (LoRA, Hu et al. 2022) or the whole model. Appendix E.1: rank 16, alpha 16, no dropout, on all
+matrices of attention and feed-forward layers, with the base in 4 bits. Where 4 bits are unavailable, the base keeps its
+full precision.
+
 After an interruption, the same call of `fine_tune` continues the training. Once the training is complete, the same call
 returns the training record.
 """
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
-from gre_bench.core.pretrained import named
+from gre_bench.core.pretrained import located, named
 from gre_bench.lm.span import ChatTemplate
-from gre_bench.lm.weights import Weights, blamed
-from gre_bench.tuning import picture, record
-from gre_bench.tuning.adapters import open_base, save, trainable
-from gre_bench.tuning.history import History
+from gre_bench.lm.weights import ADAPTER_WEIGHTS, Weights, blamed, lacks_nf4, open_weights, read_adapter
+from gre_bench.tuning import record
 from gre_bench.tuning.pairs import JudgedPaper, Lessons, Metric, lessons
+from gre_bench.tuning.record import History, writing
 from gre_bench.tuning.settings import TuningSettings
 from gre_bench.tuning.trainer import train
+
+if TYPE_CHECKING:
+    from torch import nn
+    from transformers import PreTrainedTokenizerBase
+
+PICTURE = "loss.svg"
+_MOST = 300
+"""The most points on the training curve; a longer curve is plotted as means of neighbouring points."""
+_FEW = 30
+"""The most held-out losses that get individual marks."""
+_COLOURS = {"training": "#c6d3e3", "training, smoothed": "#31639c", "held out": "#c2571a"}
 
 
 def fine_tune(
@@ -46,15 +61,162 @@ def fine_tune(
             return done
         learnt, held_out = _lessons(weights, papers, kept, metrics, settings)
         model = trainable(weights, settings)
-        options = asdict(settings.training)
-        rests_on = {name: value for name, value in request.items() if name not in options}
+        rests_on = {name: value for name, value in request.items() if name not in settings.of_the_loop}
         rests_on["quantisation"] = weights.quantisation
-        past = train(model, learnt.examples, settings.training, folder, held_out=held_out.examples, about=rests_on)
+        past = train(model, learnt.examples, settings, folder, held_out=held_out.examples, about=rests_on)
         save(model, weights.tokenizer, base, folder, settings.dtype)
-        picture.draw(past, folder, f"{base.resolve().name}: {settings.method} on {len(papers)} papers")
-        made = _record(weights, base, request, settings, learnt, held_out, past)
+        draw(past, folder, f"{base.resolve().name}: {settings.method} on {len(papers)} papers")
+        made = {
+            "method": settings.method,
+            "base": {
+                "folder": str(base if named(base) else base.resolve()),
+                "digest": weights.digest,
+                "dtype": weights.dtype,
+                "quantisation": weights.quantisation,
+            },
+            "asked": request,
+            "conversations": {"learnt": len(learnt.examples), "held out": len(held_out.examples)},
+            "excluded": {"learnt": dict(learnt.excluded), "held out": dict(held_out.excluded)},
+            "steps": past.steps,
+            "optimiser": past.optimiser,
+            "loss": {
+                "first step": past.training[0][1],
+                "last step": past.training[-1][1],
+                "held out before": past.held_out[0][1] if past.held_out else None,
+                "held out after": past.held_out[-1][1] if past.held_out else None,
+            },
+            "versions": record.versions(),
+        }
         record.write(made, folder)
         return made
+
+
+def open_base(folder: Path, settings: TuningSettings) -> Weights:
+    """Opens the model in *folder*, or the pretrained model of that name, for training.
+
+    If the whole model is trained, it is opened in float32. The base of an adapter is opened in 4 bits or in the dtype
+    of *settings*. Raises `LMError` if the model cannot be opened or trained.
+    """
+    folder = located(folder, "lm")
+    if read_adapter(folder) is not None:
+        raise LMError(f"evaluation LM {folder} is an adapter; give the folder of a whole model as the base")
+    whole = settings.method == "full"
+    quantisation = "none" if whole else settings.quantisation
+    if quantisation == "auto":
+        import torch
+
+        device = settings.device if settings.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        quantisation = "none" if lacks_nf4(device) else "nf4"
+    weights = open_weights(
+        folder,
+        device=settings.device,
+        dtype="float32" if whole else settings.dtype,
+        attention=settings.attention,
+        quantisation=quantisation,
+    )
+    if whole and weights.quantisation != "none":
+        raise LMError(f"evaluation LM {folder}: quantised weights cannot be trained as a whole; use method lora")
+    return weights
+
+
+def trainable(weights: Weights, settings: TuningSettings) -> nn.Module:
+    """Returns the model of *weights*, with an adapter added if *settings* ask for one.
+
+    Only the parameters that are trained require a gradient. Raises `LMError` if the model lacks the matrices that the
+    adapter needs, or if peft is not installed.
+    """
+    import torch
+
+    if settings.method == "full":
+        return weights.model.requires_grad_(True)
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError as error:
+        raise LMError("peft is not installed: pip install 'gre-bench[lm]'") from error
+    model = weights.model.requires_grad_(False)
+    _refuse_tied(weights, settings.lora_targets)
+    config = LoraConfig(
+        task_type="CAUSAL_LM",
+        r=settings.lora_r,
+        lora_alpha=settings.lora_alpha,  # pyright: ignore[reportArgumentType]
+        lora_dropout=settings.lora_dropout,
+        target_modules=sorted(settings.lora_targets),
+        bias="none",
+    )
+    torch.manual_seed(settings.seed)
+    with blamed(weights.folder, "no adapter can be added"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft calls transformers by an old name
+        # Adapters stay in float32 whatever the base's dtype: steps of 2e-4 vanish in bfloat16.
+        return get_peft_model(model, config, autocast_adapter_dtype=True)
+
+
+def save(model: nn.Module, tokenizer: PreTrainedTokenizerBase, base: Path, folder: Path, dtype: str) -> None:
+    """Writes a trained model into *folder*: a whole model with its *tokenizer*, or an adapter alone.
+
+    *base*: the path or the name of the pretrained base model, which the adapter's files refer to. *dtype*: the
+    precision of the base, in which the adapter's weights are written. Raises `SettingsError` if the folder cannot be
+    written.
+    """
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    with writing(folder):
+        wrapped: Any = model
+        if not hasattr(model, "peft_config"):
+            wrapped.save_pretrained(folder)
+            tokenizer.save_pretrained(folder)
+            return
+        wrapped.peft_config["default"].base_model_name_or_path = str(base) if named(base) else os.path.abspath(base)
+        # An adapter never holds embeddings; without this argument peft would ask a hub about the base.
+        wrapped.save_pretrained(folder, safe_serialization=True, save_embedding_layers=False)
+        file = folder / ADAPTER_WEIGHTS
+        tensors = {name: each.to(getattr(torch, dtype)) for name, each in load_file(file).items()}
+        save_file(tensors, file, metadata={"format": "pt"})
+        # peft writes a model card full of blanks.
+        (folder / "README.md").unlink(missing_ok=True)
+
+
+def draw(history: History, folder: Path, title: str) -> None:
+    """Plots the losses of a run over its steps into `PICTURE`: of training (pale), of training smoothed, and held out.
+
+    Raises `LMError` if altair is not installed, `SettingsError` if *folder* cannot be written.
+    """
+    try:
+        import altair
+    except ImportError as error:
+        raise LMError("altair is not installed: pip install 'gre-bench[lm]'") from error
+    each = history.training
+    width = max(1, -(-len(each) // _MOST))
+    groups = [each[start : start + width] for start in range(0, len(each), width)]
+    points = [(group[-1][0], sum(loss for _, loss in group) / len(group)) for group in groups]
+    reach = max(1, len(points) // 40)
+    smoothed = []
+    for index, (step, _) in enumerate(points):
+        around = points[max(0, index - reach) : index + reach + 1]
+        smoothed.append((step, sum(loss for _, loss in around) / len(around)))
+    lines = {"training": points, "training, smoothed": smoothed, "held out": history.held_out}
+    rows = [{"step": step, "loss": loss, "what": curve} for curve, points in lines.items() for step, loss in points]
+    shown = [curve for curve, points in lines.items() if points]
+    drawn = (
+        altair.Chart(altair.Data(values=rows))
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=altair.X("step:Q", title="step", axis=altair.Axis(grid=False, format="d", tickMinStep=1)),
+            y=altair.Y("loss:Q", title="nats a token", scale=altair.Scale(zero=False)),
+            color=altair.Color(
+                "what:N",
+                title=None,
+                sort=shown,
+                scale=altair.Scale(domain=shown, range=[_COLOURS[curve] for curve in shown]),
+                legend=altair.Legend(orient="top", symbolType="stroke", symbolStrokeWidth=3, labelLimit=300),
+            ),
+        )
+    )
+    held_out = drawn.transform_filter("datum.what == 'held out'")
+    marks = [held_out.mark_point(filled=True, size=30, opacity=1)] if len(history.held_out) <= _FEW else []
+    whole = altair.layer(drawn, *marks).properties(width=560, height=300, title=altair.Title(title, anchor="start"))
+    with writing(folder):
+        whole.configure_view(stroke=None).configure_axis(gridColor="#e8e8e8").save(folder / PICTURE)
 
 
 def _lessons(
@@ -66,8 +228,7 @@ def _lessons(
 ) -> tuple[Lessons, Lessons]:
     """Returns the training examples of *papers* and the held-out examples of *kept*.
 
-    Raises `SourceError` if *papers* or *kept* has no usable paper, and `LMError` if tokenizer and model do not fit
-    together.
+    Raises `SourceError` if either has no usable paper, and `LMError` if tokenizer and model do not fit together.
     """
     with blamed(weights.folder, "its chats cannot be written"):
         template = ChatTemplate.from_tokenizer(weights.tokenizer)
@@ -78,39 +239,25 @@ def _lessons(
         if given and not used.examples:
             reasons = ", ".join(f"{count} {reason}" for reason, count in used.excluded.items())
             raise SourceError(f"none of the {len(given)} papers to {name} is usable: {reasons}")
-    rows = weights.model.get_input_embeddings().num_embeddings
-    if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= rows:  # pyright: ignore[reportOperatorIssue]
-        raise LMError(f"evaluation LM {weights.folder}: its tokenizer has ids beyond the model's {rows} tokens")
+    if max(max(example.ids) for example in (*learnt.examples, *held_out.examples)) >= weights.rows:
+        problem = f"its tokenizer has ids beyond the model's {weights.rows} tokens"
+        raise LMError(f"evaluation LM {weights.folder}: {problem}")
     return learnt, held_out
 
 
-def _record(
-    weights: Weights,
-    base: Path,
-    request: Mapping[str, Any],
-    settings: TuningSettings,
-    learnt: Lessons,
-    held_out: Lessons,
-    past: History,
-) -> dict[str, Any]:
-    return {
-        "method": settings.method,
-        "base": {
-            "folder": str(base if named(base) else base.resolve()),
-            "digest": weights.digest,
-            "dtype": weights.dtype,
-            "quantisation": weights.quantisation,
-        },
-        "asked": dict(request),
-        "conversations": {"learnt": len(learnt.examples), "held out": len(held_out.examples)},
-        "excluded": {"learnt": dict(learnt.excluded), "held out": dict(held_out.excluded)},
-        "steps": past.steps,
-        "optimiser": past.optimiser,
-        "loss": {
-            "first step": past.training[0][1],
-            "last step": past.training[-1][1],
-            "held out before": past.held_out[0][1] if past.held_out else None,
-            "held out after": past.held_out[-1][1] if past.held_out else None,
-        },
-        "versions": record.versions(),
-    }
+def _refuse_tied(weights: Weights, targets: Sequence[str]) -> None:
+    """Refuses to adapt an embedding if the input and output embeddings share one matrix; raises `LMError`.
+
+    *targets*: names of the matrices to adapt. Training would adapt only one of the two embeddings. Merging the adapter
+    into the shared matrix would change both embeddings.
+    """
+    ends = weights.model.get_input_embeddings(), weights.model.get_output_embeddings()
+    if None in ends or ends[0].weight is not ends[1].weight:  # pyright: ignore[reportOptionalMemberAccess]
+        return
+    for name, module in weights.model.named_modules():
+        target = next((suffix for suffix in targets if f".{name}".endswith(f".{suffix}")), None)
+        if module in ends and target:
+            raise LMError(
+                f"evaluation LM {weights.folder}: its input and output embeddings are one matrix, which an adapter "
+                f"cannot train; leave {target} out of lora_targets"
+            )

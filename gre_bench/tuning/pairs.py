@@ -1,12 +1,17 @@
-"""Makes the training conversations of an evaluation LM: nine for each paper and metric (Xu et al. 2025, appendix E).
+"""Training examples of an evaluation LM: nine conversations for each paper and metric (Xu et al. 2025, appendix E).
 
 Three reviews of a paper are used. Each is predicted from each of the other two, and once without another review. The
 predictions are rendered and encoded as for scoring, so training and scoring see the same tokens.
+
+The batches of an epoch depend only on the examples, the seed and the index of the epoch. An interrupted run can
+therefore continue with the next batch.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,12 +24,13 @@ from gre_bench.core.learnt_from import PaperTexts
 from gre_bench.core.records import Prediction, SynopsisKind
 from gre_bench.lm.span import ChatTemplate
 from gre_bench.prompts.library import render
-from gre_bench.tuning.batches import Example
 
 Metric = Literal["gem", "gem_s_abstract", "gem_s_assw"]
 LearntTokens = Literal["reply", "full"]
 SYNOPSES: Mapping[Metric, SynopsisKind] = {"gem": "none", "gem_s_abstract": "abstract", "gem_s_assw": "assw"}
 REVIEWS = 3
+_BUCKET = 50
+"""Number of batches whose examples are sorted by length together: enough to save padding, few enough to shuffle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +52,14 @@ class JudgedPaper:
     def texts(self) -> PaperTexts:
         """What a register of what was learnt holds of this paper."""
         return PaperTexts(self.paper_id, self.synopses.get("abstract"), self.reviews)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A tokenised conversation: token ids, and the weight of each token's loss; that of the first has no effect."""
+
+    ids: tuple[int, ...]
+    weights: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +111,23 @@ def predictions(
     return made, excluded
 
 
-def encode(made: Sequence[Prediction], template: ChatTemplate, learnt: LearntTokens, max_tokens: int) -> Lessons:
-    """Encodes the predictions *made* as training examples, and leaves out those of more than *max_tokens* tokens.
+def lessons(
+    papers: Sequence[JudgedPaper],
+    metrics: Sequence[Metric],
+    template: ChatTemplate,
+    learnt: LearntTokens,
+    max_tokens: int,
+    seed: int,
+    form: Form = "as_written",
+    ascii_fold: bool = False,
+) -> Lessons:
+    """Returns the training examples of *papers* in their order, and counts of everything left out (see `predictions`).
 
-    *learnt*: which tokens have a loss. With ``reply``, they are the tokens of the scored span. With ``full``, they are
-    all tokens, as the authors do.
+    *learnt*: the tokens that have a loss: those of the scored span (``reply``), or all, as the authors do (``full``).
+    Conversations of more than *max_tokens* tokens are left out.
     """
+    made, excluded = predictions(papers, metrics, seed, form, ascii_fold)
     examples: list[Example] = []
-    excluded: Counter[str] = Counter()
     for prediction in made:
         try:
             conversation = template.encode(render(prediction))
@@ -117,23 +140,51 @@ def encode(made: Sequence[Prediction], template: ChatTemplate, learnt: LearntTok
         first = conversation.first if learnt == "reply" else 1
         weights = [0.0] * first + [1.0] * (len(conversation.ids) - first)
         examples.append(Example(conversation.ids, tuple(weights)))
-    return Lessons(tuple(examples), excluded)
+    return Lessons(tuple(examples), dict(excluded))
 
 
-def lessons(
-    papers: Sequence[JudgedPaper],
-    metrics: Sequence[Metric],
-    template: ChatTemplate,
-    learnt: LearntTokens,
-    max_tokens: int,
-    seed: int,
-    form: Form = "as_written",
-    ascii_fold: bool = False,
-) -> Lessons:
-    """Returns the training examples of *papers* in their order, and counts of everything left out.
+def checked(examples: Sequence[Example], max_tokens: int) -> Sequence[Example]:
+    """Returns *examples*; raises `ValueError` if one has more than *max_tokens* tokens or no usable weights."""
+    for index, example in enumerate(examples):
+        if len(example.ids) != len(example.weights):
+            raise ValueError(f"example {index} has {len(example.ids)} tokens but {len(example.weights)} weights")
+        if len(example.ids) > max_tokens:
+            raise ValueError(f"example {index} has {len(example.ids)} tokens; at most {max_tokens} are allowed")
+        if min(example.weights) < 0 or not any(example.weights[1:]):
+            raise ValueError(f"example {index} has a weight below 0, or none above 0")
+    return examples
 
-    The parameters mean the same as in `predictions` and `encode`.
+
+def digest_of(examples: Sequence[Example]) -> str:
+    """Returns the SHA-256 over the token ids and weights of *examples*, in their order."""
+    total = hashlib.sha256()
+    for example in examples:
+        total.update(array("q", [len(example.ids), *example.ids]).tobytes())
+        total.update(array("d", example.weights).tobytes())
+    return total.hexdigest()
+
+
+def batches_of(
+    examples: Sequence[Example], size: int, seed: int, epoch: int, *, neighbours: bool = False
+) -> list[list[Example]]:
+    """Divides *examples* into batches of *size* examples of similar lengths, and returns the batches in random order.
+
+    The last batch may be smaller. Each *epoch* (an index) has its own order. If *neighbours*, each batch holds
+    consecutive examples instead, and only the order of batches is random.
     """
-    made, papers_out = predictions(papers, metrics, seed, form, ascii_fold)
-    encoded = encode(made, template, learnt, max_tokens)
-    return Lessons(encoded.examples, dict(papers_out) | dict(encoded.excluded))
+    shuffle = random.Random(f"batches {seed} {epoch}")
+    if neighbours:
+        cuts = shuffle.sample(starts := range(0, len(examples), size), len(starts))
+        return [list(examples[cut : cut + size]) for cut in cuts]
+    order = shuffle.sample(range(len(examples)), len(examples))
+    batches = []
+    for start in range(0, len(order), size * _BUCKET):
+        bucket = sorted(order[start : start + size * _BUCKET], key=lambda index: len(examples[index].ids))
+        batches += [[examples[index] for index in bucket[cut : cut + size]] for cut in range(0, len(bucket), size)]
+    shuffle.shuffle(batches)
+    return batches
+
+
+def weight_of(batch: Sequence[Example]) -> float:
+    """Returns the sum of the token weights of *batch*, by which its summed loss is divided for a mean."""
+    return float(sum(sum(example.weights[1:]) for example in batch))

@@ -1,24 +1,107 @@
-"""The training record of a trained model (its data, settings and results), and the lock on its folder."""
+"""What a training leaves in its folder: its history, its checkpoint and, once it is complete, its record.
+
+``history.jsonl`` has one line for each step. ``checkpoint/step-N`` holds everything needed to continue as if the run
+had never stopped: the trained parameters and the optimiser's tensors (safetensors), and everything else as JSON. Each
+checkpoint is written under a temporary name and renamed in one step. Only then is the previous checkpoint deleted.
+``training.json`` describes data, settings and results.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gre_bench.core.errors import LockedError, SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
-from gre_bench.tuning import checkpoint, history
-from gre_bench.tuning.checkpoint import writing
+from gre_bench.lm.weights import flush
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
 
 FILE = "training.json"
+HISTORY = "history.jsonl"
+CHECKPOINT = "checkpoint"
 PACKAGES = ("gre-bench", "torch", "transformers", "tokenizers", "safetensors", "peft", "bitsandbytes", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The figures of one step of a run; losses are in nats per weighted token.
+
+    - *step*: the number of steps done; *steps*: the number planned.
+    - *epoch*: the number of passes over the data after the step.
+    - *loss*: the loss on the sequences of this step, before the step; None at step 0.
+    - *learning_rate*: the learning rate of this step.
+    - *held_out*: the loss on held-out papers, after the step; None if not measured.
+    """
+
+    step: int
+    steps: int
+    epoch: float
+    loss: float | None
+    learning_rate: float
+    held_out: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All points of a run, and the name of the optimiser that was used; the settings may have requested another."""
+
+    points: tuple[Point, ...]
+    optimiser: str
+
+    @property
+    def steps(self) -> int:
+        """The number of steps done."""
+        return self.points[-1].step if self.points else 0
+
+    @property
+    def training(self) -> list[tuple[int, float]]:
+        """The pairs (step, training loss), in order."""
+        return [(point.step, point.loss) for point in self.points if point.loss is not None]
+
+    @property
+    def held_out(self) -> list[tuple[int, float]]:
+        """The pairs (step, held-out loss), from step 0 on; empty if no papers were held out."""
+        return [(point.step, point.held_out) for point in self.points if point.held_out is not None]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a run has come: *done* steps of the pass *epoch* (from 0) over the data, and its history so far."""
+
+    epoch: int = 0
+    done: int = 0
+    points: tuple[Point, ...] = ()
+
+    @property
+    def step(self) -> int:
+        """The number of steps done in all epochs."""
+        return self.points[-1].step if self.points else 0
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Raises `SettingsError` about *folder* if a write within the block fails, for example on a full disk."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise SettingsError(
+            f"{folder} cannot be written: {reason}; fix that, then run the same command again"
+        ) from error
 
 
 @contextmanager
@@ -53,14 +136,14 @@ def once(folder: Path, request: Mapping[str, Any], work: Callable[[], Mapping[st
     with claimed(folder):
         if done := finished(folder, request):
             return done
-        mark = folder / checkpoint.FOLDER
+        mark = folder / CHECKPOINT
         with writing(folder):
             mark.mkdir(exist_ok=True)  # without a record, other files here are an unfinished model of ours
         try:
             made = {"asked": dict(request), **work(), "versions": versions()}
         except Exception:
             if list(folder.iterdir()) == [mark]:
-                checkpoint.forget(folder)
+                forget(folder)
             raise
         write(made, folder)
         return made
@@ -70,38 +153,24 @@ def finished(folder: Path, request: Mapping[str, Any]) -> dict[str, Any] | None:
     """Returns the record of the finished training in *folder*; None if there is none.
 
     *request*: the settings and data of the training. Raises `SettingsError`, which names the differences, if the record
-    has others. Raises `SettingsError` also if the folder holds other files.
-    """
-    record = read(folder)
-    if record is not None:
-        then = record.get("asked", {})
-        changed = [name for name in {**then, **request} if then.get(name) != request.get(name)]
-        if not changed:
-            checkpoint.forget(folder)  # needed if the training was killed between writing its record and this step
-            return record
-        shown = ", ".join(f"{name} was {_shown(then.get(name))}, is {_shown(request.get(name))}" for name in changed)
-        raise SettingsError(f"{folder} holds a model from another training ({shown}); choose another folder")
-    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if checkpoint.FOLDER not in files and (other := files - {history.FILE}):
-        raise SettingsError(f"{folder} holds something else ({min(other)}); choose an empty folder or a new one")
-    return None
-
-
-def read(folder: Path) -> dict[str, Any] | None:
-    """Returns the record in *folder*; None if the folder has no record.
-
-    Raises `SettingsError` if the record cannot be read.
+    has others, and also if the record cannot be read or the folder holds other files.
     """
     path = folder / FILE
-    if not path.is_file():
-        return None
-    try:
-        tree = load_json(read_bytes(path))
-    except (OSError, ValueError, SourceError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}; choose another folder") from None
-    if not isinstance(tree, dict):
-        raise SettingsError(f"{path} is no training record; choose another folder")
-    return tree
+    if path.is_file():
+        try:
+            record = load_json(read_bytes(path))
+        except (OSError, ValueError, SourceError) as error:
+            raise SettingsError(f"{path} cannot be read: {error}; choose another folder") from None
+        if not isinstance(record, dict):
+            raise SettingsError(f"{path} is no training record; choose another folder")
+        if shown := _differences(record.get("asked", {}), request):
+            raise SettingsError(f"{folder} holds a model from another training ({shown}); choose another folder")
+        forget(folder)  # needed if the training was killed between writing its record and this step
+        return record
+    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if CHECKPOINT not in files and (other := files - {HISTORY}):
+        raise SettingsError(f"{folder} holds something else ({min(other)}); choose an empty folder or a new one")
+    return None
 
 
 def write(record: Mapping[str, Any], folder: Path) -> None:
@@ -111,19 +180,143 @@ def write(record: Mapping[str, Any], folder: Path) -> None:
         text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
         unfinished.write_text(text + "\n", encoding="utf-8")
         os.replace(unfinished, folder / FILE)
-    checkpoint.forget(folder)
+    forget(folder)
 
 
-def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Returns the installed version of each of *packages*; leaves out packages that are not installed."""
+def versions() -> dict[str, str]:
+    """Returns the installed version of each of `PACKAGES`; leaves out packages that are not installed."""
     installed = {}
-    for package in packages:
-        try:
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
             installed[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return installed
 
 
-def _shown(value: object) -> str:
-    return "absent" if value is None else str(value)[:40]
+def write_history(points: Sequence[Point], folder: Path, mode: Literal["w", "a"]) -> None:
+    """Writes *points* to the history file in *folder*: as the whole file (``w``), or at its end (``a``).
+
+    A continued run leaves out the points after its last checkpoint, because the run repeats those steps.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / HISTORY).open(mode, encoding="utf-8") as file:
+            file.writelines(json.dumps(asdict(point)) + "\n" for point in points)
+
+
+def save(folder: Path, position: Position, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> None:
+    """Writes a checkpoint of a run at *position* under *folder*, and deletes the previous one.
+
+    *rests_on* holds the settings and digests of the run; only a run with the same ones may continue from the
+    checkpoint. Raises `SettingsError` if the folder cannot be written.
+    """
+    import torch
+    from safetensors.torch import save_file
+
+    parent = folder / CHECKPOINT
+    unfinished, done = parent / "unfinished", parent / f"step-{position.step:08d}"
+    flat = dict(_leaves(optimiser.state_dict()["state"]))
+    tensors = {path: value for path, value in flat.items() if isinstance(value, torch.Tensor)}
+    random = {"cpu": torch.get_rng_state().tolist()}
+    if torch.cuda.is_available():
+        random["cuda"] = torch.cuda.get_rng_state().tolist()
+    state = {
+        "rests_on": dict(rests_on),
+        "epoch": position.epoch,
+        "done": position.done,
+        "random": random,
+        "optimiser": {path: value for path, value in flat.items() if path not in tensors},
+        "points": [asdict(point) for point in position.points],
+    }
+    with writing(folder):
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(parents=True)
+        weights = {name: parameter.detach().contiguous() for name, parameter in trained(model).items()}
+        save_file(weights, unfinished / "weights.safetensors")
+        # Cloned, because parameters may share a tensor of the state, which safetensors refuses.
+        tensors = {path: value.detach().clone().contiguous() for path, value in tensors.items()}
+        save_file(tensors, unfinished / "optimiser.safetensors")
+        (unfinished / "state.json").write_text(json.dumps(state), encoding="utf-8")
+        # Flushed before the renaming: a power cut leaves either the old checkpoint or the complete new one.
+        for path in [*unfinished.iterdir(), unfinished]:
+            flush(path)
+        os.replace(unfinished, done)
+        for old in parent.glob("step-*"):
+            if old != done:
+                shutil.rmtree(old)
+
+
+def restore(folder: Path, model: nn.Module, optimiser: Optimizer, rests_on: Mapping[str, Any]) -> Position:
+    """Loads the last checkpoint into *model*, *optimiser* and torch's random generators; returns the run's position.
+
+    Without a checkpoint, the position is that of a run's start. *rests_on*: the settings and digests of this run.
+    Raises `SettingsError`, which names the differences, if the checkpoint was saved with others. Raises `SourceError`
+    if the checkpoint cannot be read.
+    """
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    parent = folder / CHECKPOINT
+    last = max(parent.glob("step-*"), default=None)
+    if last is None:
+        return Position()
+    try:
+        state = json.loads((last / "state.json").read_text(encoding="utf-8"))
+        if shown := _differences(state["rests_on"], rests_on):
+            raise SettingsError(
+                f"{parent} belongs to another training ({shown}); restore those settings, "
+                f"or delete {parent} to start again"
+            )
+        weights, tensors = load_file(last / "weights.safetensors"), load_file(last / "optimiser.safetensors")
+        with torch.no_grad():
+            for name, parameter in trained(model).items():
+                parameter.copy_(weights[name])
+        states = _tree({**tensors, **state["optimiser"]})
+        optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
+        torch.set_rng_state(torch.tensor(state["random"]["cpu"], dtype=torch.uint8))
+        if torch.cuda.is_available() and "cuda" in state["random"]:
+            torch.cuda.set_rng_state(torch.tensor(state["random"]["cuda"], dtype=torch.uint8))
+        return Position(state["epoch"], state["done"], tuple(Point(**point) for point in state["points"]))
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
+        reason = " ".join(f"{error or type(error).__name__}".split())[:200]
+        raise SourceError(f"checkpoint {last} cannot be read: {reason}; delete {parent} to start again") from error
+
+
+def forget(folder: Path) -> None:
+    """Removes the checkpoints under *folder*; they are of no use once the training is complete."""
+    shutil.rmtree(folder / CHECKPOINT, ignore_errors=True)
+
+
+def trained(model: nn.Module) -> dict[str, Any]:
+    """Returns the parameters of *model* that require a gradient, by name."""
+    return {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+
+
+def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Returns in words how the settings and data of a training differ from those of an earlier one; may be empty."""
+
+    def shown(value: object) -> str:
+        return "absent" if value is None else str(value)[:40]
+
+    changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    return ", ".join(f"{name} was {shown(then.get(name))}, is {shown(now.get(name))}" for name in changed)
+
+
+def _leaves(tree: Mapping[Any, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields the values of an optimiser's state, each with its path, such as ``0/exp_avg``; `_tree` reverses this."""
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, f"{above}{name}/")
+        else:
+            yield f"{above}{name}", value
+
+
+def _tree(leaves: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    states: dict[int, dict[str, Any]] = {}
+    for path, value in leaves.items():
+        number, *names = path.split("/")
+        table = states.setdefault(int(number), {})
+        for name in names[:-1]:
+            table = table.setdefault(name, {})
+        table[names[-1]] = value
+    return states

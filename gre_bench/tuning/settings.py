@@ -6,7 +6,6 @@ The defaults are those of Xu et al. 2025, E.1.
 from __future__ import annotations
 
 import difflib
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +16,6 @@ from gre_bench.core import strict
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import Form
 from gre_bench.tuning.pairs import LearntTokens, Metric
-from gre_bench.tuning.trainer import Training
 
 
 class TuningSettings(BaseModel):
@@ -93,9 +91,10 @@ class TuningSettings(BaseModel):
         return metrics
 
     @property
-    def training(self) -> Training:
-        """The settings of the training loop."""
-        return Training(**{field.name: getattr(self, field.name) for field in fields(Training)})
+    def of_the_loop(self) -> dict[str, Any]:
+        """The settings of the training loop by name: ``epochs`` and all after it, and ``dtype``."""
+        names = list(type(self).model_fields)
+        return self.model_dump(include={"dtype", *names[names.index("epochs") :]})
 
 
 def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
@@ -115,18 +114,14 @@ def load(path: Path | None, overrides: tuple[str, ...] = ()) -> TuningSettings:
         key, sign, value = override.partition("=")
         if not sign:
             raise SettingsError(f"--set {override}: write it as key=value, such as epochs=1")
-        tree[key.strip()] = _value(value)
+        try:
+            tree[key.strip()] = strict.load_toml(f"value = {value}")["value"]
+        except strict.TOMLDecodeError:
+            tree[key.strip()] = value
     try:
         return TuningSettings.model_validate(tree)
     except ValidationError as error:
         raise SettingsError(f"{path or 'settings'}: " + "; ".join(_line(item) for item in error.errors())) from None
-
-
-def _value(text: str) -> Any:
-    try:
-        return strict.load_toml(f"value = {text}")["value"]
-    except strict.TOMLDecodeError:
-        return text
 
 
 def _line(error: Any) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,7 @@ from gre_bench.lm.span import Conversation
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-    from gre_bench.tuning.batches import Example
+    from gre_bench.tuning.pairs import Example
 
 NAME = "trie-training"
 """The name of this attention in transformers."""
@@ -35,18 +34,8 @@ NAME = "trie-training"
 _ROWS = 128
 """Rows that pass the head at once; their logits fit the processor's cache."""
 
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Consecutive tokens of a trie, from *start* up to but not including *stop*.
-
-    They attend causally to each other and to all tokens *above*. *above*: ranges (start, stop) of earlier tokens of the
-    trie.
-    """
-
-    start: int
-    stop: int
-    above: tuple[tuple[int, int], ...]
+Layout = Sequence[tuple[tuple[int, int], list[tuple[int, int]]]]
+"""Ranges of tokens of a trie, each with the ranges of tokens to which it attends: itself, causally, last."""
 
 
 @contextmanager
@@ -57,11 +46,10 @@ def sharing(model: nn.Module) -> Iterator[None]:
     """
     from transformers import AttentionInterface
 
-    base = _base(model)
-    if base.config.model_type not in ARCHITECTURES:
-        raise LMError(
-            f"training: the architecture {base.config.model_type} cannot share prefixes; set share_prefixes=false"
-        )
+    base = base_of(model)
+    kind = base.config.model_type
+    if kind not in ARCHITECTURES:
+        raise LMError(f"training: the architecture {kind} cannot share prefixes; set share_prefixes=false")
     AttentionInterface.register(NAME, _attend)
     before = base.config._attn_implementation
     base.set_attn_implementation(NAME)
@@ -79,18 +67,23 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
     """Returns Σ −log P(token | earlier tokens) over the learnt tokens of *batch*, in nats.
 
     The learnt tokens are those that have a weight in the loss. In each example they must be the last tokens, and each
-    weight must be 1. Call this function within `sharing`.
+    weight must be 1; if not, raises `ValueError`. Call this function within `sharing`.
     """
     import torch
 
-    trie = TokenTrie([_conversation(example) for example in batch])
+    conversations = []
+    for example in batch:
+        first = next(index for index, weight in enumerate(example.weights) if weight and index)
+        if set(example.weights[first:]) != {1.0}:
+            raise ValueError(
+                "to share prefixes, the learnt tokens of an example must be its last ones, all of weight 1"
+            )
+        conversations.append(Conversation(example.ids, first, len(example.ids) - 1, 0))
+    trie = TokenTrie(conversations)
     pack = trie.pack(0, len(trie))
     device = next(model.parameters()).device
-    layout = [
-        Stretch(start, stop, tuple(link.keys for link in pack.links if link.queries[0] <= start < link.queries[1]))
-        for start, stop in pack.own
-    ]
-    base = _base(model)
+    layout = list(zip(pack.own, pack.seen(), strict=True))
+    base = base_of(model)
     hidden = base.get_decoder()(
         input_ids=torch.tensor(pack.ids, device=device)[None],
         position_ids=torch.tensor(pack.depths, device=device)[None], use_cache=False, layout=layout,
@@ -103,28 +96,18 @@ def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
         logits = head(hidden[rows]).float()
         logits = logits if cap is None else torch.tanh(logits / cap) * cap
         return torch.nn.functional.cross_entropy(logits[row_of], targets, reduction="sum")
-    return _head_loss()(hidden[rows], head.weight, row_of, targets)
+    return _applied(_head_loss(), hidden[rows], head.weight, row_of, targets)
 
 
-def _conversation(example: Example) -> Conversation:
-    """Returns *example* as a conversation whose span is the learnt tokens.
-
-    Raises `ValueError` unless the learnt tokens are the last ones of the example, each of weight 1.
-    """
-    first = next(index for index, weight in enumerate(example.weights) if weight and index)
-    if set(example.weights[first:]) != {1.0}:
-        raise ValueError("to share prefixes, the learnt tokens of an example must be its last ones, all of weight 1")
-    return Conversation(example.ids, first, len(example.ids) - 1, 0)
-
-
-def _base(model: Any) -> Any:
+def base_of(model: Any) -> Any:
+    """Returns the model inside the adapter of *model*, or *model* itself if it has no adapter."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def _attend(
     module: Any, query: Tensor, key: Tensor, value: Tensor, attention_mask: None, *,
     scaling: float | None = None, sliding_window: int | None = None, softcap: float | None = None,
-    layout: Sequence[Stretch] | None = None, **_: Any,
+    layout: Layout | None = None, **_: Any,
 ) -> tuple[Tensor, None]:  # fmt: skip
     """Computes the attention of one layer; transformers calls it in place of its own attention functions.
 
@@ -135,7 +118,15 @@ def _attend(
     if softcap is not None or (sliding_window is not None and sliding_window < query.shape[2]):
         raise LMError("training: soft caps and sliding windows cannot share prefixes; set share_prefixes=false")
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return _attention()(query, key, value, layout, scale).transpose(1, 2), None
+    return _applied(_attention(), query, key, value, layout, scale).transpose(1, 2), None
+
+
+def _applied(function: Any, first: Tensor, *others: Any) -> Tensor:
+    """Returns the result of *function*, one with a gradient of its own, in the dtypes of its arguments."""
+    import torch
+
+    with torch.autocast(first.device.type, enabled=False):
+        return function.apply(first, *others)
 
 
 @cache
@@ -143,7 +134,7 @@ def _attention() -> Any:
     import torch
 
     class Attention(torch.autograd.Function):
-        """Computes the attention of each stretch to its own keys and to the keys above it, by plain products.
+        """Computes the attention of each range of tokens to the ranges that it sees, by plain products.
 
         Shapes: queries and output (1, heads, tokens, size), keys and values (1, key heads, tokens, size). The attention
         weights are stored in the dtype of the queries. The gradient follows the flash attention paper (Dao et al. 2022,
@@ -151,23 +142,21 @@ def _attention() -> Any:
         """
 
         @staticmethod
-        def forward(
-            ctx: Any, query: Tensor, key: Tensor, value: Tensor, layout: Sequence[Stretch], scale: float
-        ) -> Tensor:
+        def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, layout: Layout, scale: float) -> Tensor:
             heads, groups = key.shape[1], query.shape[1] // key.shape[1]
             size = query.shape[3]
             out = torch.empty_like(query)
             kept = []
             grouped, written = (each[0].unflatten(0, (heads, groups)) for each in (query, out))
-            for own in layout:
-                count = own.stop - own.start
-                keys, values = _seen(key, own), _seen(value, own)
-                queries = grouped[:, :, own.start : own.stop].reshape(heads, groups * count, size)
+            for (start, stop), seen in layout:
+                count = stop - start
+                keys, values = _seen(key, seen), _seen(value, seen)
+                queries = grouped[:, :, start:stop].reshape(heads, groups * count, size)
                 scores = torch.bmm(queries, keys.transpose(1, 2)).float().mul_(scale)
                 future = torch.ones(count, count, dtype=torch.bool, device=query.device).triu_(1)
                 scores.unflatten(1, (groups, count))[..., -count:].masked_fill_(future, -math.inf)
                 weights = torch.softmax(scores, -1).to(query.dtype)
-                written[:, :, own.start : own.stop] = torch.bmm(weights, values).unflatten(1, (groups, count))
+                written[:, :, start:stop] = torch.bmm(weights, values).unflatten(1, (groups, count))
                 kept.append(weights)
             ctx.save_for_backward(query, key, value, out, *kept)
             ctx.layout, ctx.scale = layout, scale
@@ -182,10 +171,9 @@ def _attention() -> Any:
             slope_k, slope_v = (torch.zeros_like(each, dtype=torch.float32) for each in (key, value))
             inner = (slope.float() * out.float()).sum(-1)[0].unflatten(0, (heads, groups))
             grouped, slopes, written = (each[0].unflatten(0, (heads, groups)) for each in (query, slope, slope_q))
-            for own, weights in zip(ctx.layout, kept, strict=True):
-                count = own.stop - own.start
-                segment = slice(own.start, own.stop)
-                keys, values = _seen(key, own), _seen(value, own)
+            for ((start, stop), seen), weights in zip(ctx.layout, kept, strict=True):
+                count, segment = stop - start, slice(start, stop)
+                keys, values = _seen(key, seen), _seen(value, seen)
                 queries, outer = (
                     each[:, :, segment].reshape(heads, groups * count, size) for each in (grouped, slopes)
                 )
@@ -193,36 +181,24 @@ def _attention() -> Any:
                 by_weight.sub_(inner[:, :, segment].reshape(heads, groups * count, 1)).mul_(weights).mul_(ctx.scale)
                 by_score = by_weight.to(query.dtype)
                 written[:, :, segment] = torch.bmm(by_score, keys).unflatten(1, (groups, count))
-                _spread(slope_k, own, torch.bmm(by_score.transpose(1, 2), queries))
-                _spread(slope_v, own, torch.bmm(weights.transpose(1, 2), outer))
+                _spread(slope_k, seen, torch.bmm(by_score.transpose(1, 2), queries))
+                _spread(slope_v, seen, torch.bmm(weights.transpose(1, 2), outer))
             return slope_q, slope_k.to(key.dtype), slope_v.to(value.dtype), None, None
 
-    def function(*arguments: Any) -> Tensor:
-        with torch.autocast(arguments[0].device.type, enabled=False):
-            return Attention.apply(*arguments)
-
-    return function
+    return Attention
 
 
-def _seen(each: Tensor, own: Stretch) -> Tensor:
-    """Returns the keys to which the stretch *own* attends, or their values: shape (key heads, keys, size).
-
-    *each*: the keys or the values of all tokens.
-    """
+def _seen(each: Tensor, ranges: Sequence[tuple[int, int]]) -> Tensor:
+    """Returns the keys (or values) in *ranges* of those of all tokens, *each*: shape (key heads, keys, size)."""
     import torch
 
-    ranges = (*own.above, (own.start, own.stop))
     return torch.cat([each[0, :, start:stop] for start, stop in ranges], 1)
 
 
-def _spread(total: Tensor, own: Stretch, slope: Tensor) -> None:
-    """Adds *slope* to *total* at the positions to which the stretch *own* attends.
-
-    *slope*: the gradient for the keys, or for the values, at these positions. *total*: the gradient for those of all
-    tokens.
-    """
+def _spread(total: Tensor, ranges: Sequence[tuple[int, int]], slope: Tensor) -> None:
+    """Adds *slope*, the gradient for the keys (or values) in *ranges*, to *total*, that for those of all tokens."""
     done = 0
-    for start, stop in (*own.above, (own.start, own.stop)):
+    for start, stop in ranges:
         total[0, :, start:stop] += slope[:, done : done + stop - start]
         done += stop - start
 
@@ -263,8 +239,4 @@ def _head_loss() -> Any:
             (slopes,) = ctx.saved_tensors
             return slopes * above.to(slopes.dtype), None, None, None
 
-    def function(*arguments: Any) -> Tensor:
-        with torch.autocast(arguments[0].device.type, enabled=False):
-            return HeadLoss.apply(*arguments)
-
-    return function
+    return HeadLoss

@@ -7,40 +7,41 @@ run ends with the weights of an uninterrupted one.
 
 from __future__ import annotations
 
+import importlib.util
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gre_bench.core.errors import LMError, SourceError
 from gre_bench.lm.engine.protocol import is_out_of_memory
-from gre_bench.tuning import checkpoint, history, shared_prefixes
-from gre_bench.tuning.batches import Example, batches_of, checked, digest_of, summed_loss, weight_of
-from gre_bench.tuning.history import History, Point
-from gre_bench.tuning.optimisation import Training, learning_rate, optimiser_for
+from gre_bench.tuning import record, shared_prefixes
+from gre_bench.tuning.pairs import Example, batches_of, checked, digest_of, weight_of
+from gre_bench.tuning.record import History, Point, Position, trained
+from gre_bench.tuning.settings import TuningSettings
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
-__all__ = ["Example", "History", "Point", "Training", "learning_rate", "train"]
-
 
 def train(
     model: nn.Module,
     examples: Sequence[Example],
-    training: Training,
+    settings: TuningSettings,
     folder: Path,
     *,
     held_out: Sequence[Example] = (),
-    on_step: Callable[[Point], None] | None = None,
+    on_step: Callable[[Point], None] = lambda point: None,
     about: Mapping[str, Any] | None = None,
 ) -> History:
     """Trains the parameters of *model* that require a gradient, and returns the history of the run.
 
+    - *settings*: of these, `TuningSettings.of_the_loop` matter here.
     - *held_out*: examples that are not trained on; their loss is measured.
     - *on_step*: a function that receives the history's point of each step.
     - *about*: what else the result depends on, such as the digest of the base model.
@@ -51,187 +52,237 @@ def train(
     runs out, or if a loss, a gradient or a weight is not finite; the model is then not saved. Raises `SourceError` if
     there are no examples.
     """
-    with shared_prefixes.sharing(model) if training.share_prefixes else nullcontext():
-        return _train(model, examples, training, folder, held_out, on_step, about)
+    with shared_prefixes.sharing(model) if settings.share_prefixes else nullcontext():
+        return _Run(model, settings, folder).trained_on(examples, held_out, on_step, about or {})
 
 
-def _train(
-    model: nn.Module,
-    examples: Sequence[Example],
-    training: Training,
-    folder: Path,
-    held_out: Sequence[Example],
-    on_step: Callable[[Point], None] | None,
-    about: Mapping[str, Any] | None,
-) -> History:
+def learning_rate(settings: TuningSettings, done: int, planned: int) -> float:
+    """Returns the learning rate of the next step when *done* of the *planned* steps are done.
+
+    The rate rises linearly from 0 during the warm-up and then follows the schedule. The first step has rate 0, as in
+    the trainer of transformers, which the authors used.
+    """
+    warmup = settings.warmup_steps
+    if done < warmup:
+        return settings.learning_rate * done / warmup
+    passed = (done - warmup) / max(1, planned - warmup)
+    share = {"linear": 1 - passed, "cosine": (1 + math.cos(math.pi * passed)) / 2, "constant": 1.0}[settings.schedule]
+    return settings.learning_rate * max(0.0, share)
+
+
+def summed_loss(model: nn.Module, batch: Sequence[Example]) -> Tensor:
+    """Returns Σ weight · −log P(token | earlier tokens) over *batch*, in nats; the log-softmax is in float32.
+
+    Padding is on the right and has weight 0. A causal model never attends to it, so no mask is needed. If the model
+    supports it, its head runs only at positions that predict a token with a weight.
+    """
     import torch
 
-    torch.manual_seed(training.seed)
-    optimiser, used = optimiser_for(model, training)
-    data = checked(examples, training.max_tokens)
-    if not data:
-        raise SourceError(f"training: there is nothing to train on in {training.max_tokens} tokens; raise max_tokens")
-    checked(held_out, training.max_tokens)
-    rests_on = {
-        **{f"option {name}": value for name, value in asdict(training).items() if name != "save_every"},
-        **(about or {}),
-        "optimiser": used,
-        "training data": digest_of(data),
-        "held-out data": digest_of(held_out),
-    }
-    position = checkpoint.restore(folder, model, optimiser, rests_on) or checkpoint.Position()
-    with checkpoint.writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        history.write(position.points, folder)
-    if training.recompute:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # a later transformers renamed it
-            checkpointed: Any = model
-            checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
+    device = next(model.parameters()).device
+    longest = max(len(example.ids) for example in batch)
+    ids = torch.tensor([[*example.ids, *[0] * (longest - len(example.ids))] for example in batch])
+    weights = torch.tensor([[*example.weights, *[0.0] * (longest - len(example.weights))] for example in batch])
+    rows = (weights[:, 1:] > 0).any(dim=0).nonzero()[:, 0]
+    wanted, weights = ids[:, 1:][:, rows].to(device), weights[:, 1:][:, rows].to(device)
+    ids, rows = ids.to(device), rows.to(device)
+    known = inspect.signature(shared_prefixes.base_of(model).forward).parameters
+    options = {"use_cache": False} if "use_cache" in known else {}
+    if "logits_to_keep" in known:
+        logits = model(input_ids=ids[:, :-1], logits_to_keep=rows, **options).logits
+    else:
+        logits = model(input_ids=ids[:, :-1], **options).logits[:, rows]
+    chosen = weights > 0
+    losses = torch.nn.functional.cross_entropy(logits[chosen].float(), wanted[chosen], reduction="none")
+    return (losses * weights[chosen]).sum()
 
-    def note(point: Point) -> None:
-        nonlocal position
-        position = replace(position, done=position.done + (point.step > 0), points=(*position.points, point))
-        with checkpoint.writing(folder):
-            history.append(point, folder)
-        if on_step is not None:
+
+class _Run:
+    """A run of the training loop on *model*, which writes into *folder*."""
+
+    def __init__(self, model: nn.Module, settings: TuningSettings, folder: Path):
+        import torch
+
+        torch.manual_seed(settings.seed)
+        self.model, self.settings, self.folder = model, settings, folder
+        self.optimiser, self.optimiser_name = _optimiser(model, settings)
+        self.position = Position()
+
+    def trained_on(
+        self,
+        examples: Sequence[Example],
+        held_out: Sequence[Example],
+        on_step: Callable[[Point], None],
+        about: Mapping[str, Any],
+    ) -> History:
+        """Does the work of `train`."""
+        settings, batch, every = self.settings, self.settings.batch, self.settings.accumulation
+        if not checked(examples, settings.max_tokens):
+            problem = f"there is nothing to train on in {settings.max_tokens} tokens; raise max_tokens"
+            raise SourceError(f"training: {problem}")
+        checked(held_out, settings.max_tokens)
+        rests_on = {
+            **{f"option {name}": value for name, value in settings.of_the_loop.items() if name != "save_every"},
+            **about,
+            "optimiser": self.optimiser_name,
+            "training data": digest_of(examples),
+            "held-out data": digest_of(held_out),
+        }
+        self.position = record.restore(self.folder, self.model, self.optimiser, rests_on)
+        record.write_history(self.position.points, self.folder, "w")
+        if settings.recompute:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FutureWarning)  # a later transformers renamed it
+                checkpointed: Any = self.model
+                checkpointed.gradient_checkpointing_enable({"use_reentrant": False})
+
+        def note(point: Point) -> None:
+            done = self.position.done + (point.step > 0)
+            self.position = replace(self.position, done=done, points=(*self.position.points, point))
+            record.write_history([point], self.folder, "a")
             on_step(point)
 
-    if not position.points and held_out:
-        planned = training.max_steps or training.epochs * _steps(len(data), training)
-        with _enough_memory(training):
-            measured = _mean_loss(model, held_out, training)
-        _number(measured, "the held-out loss before the first step", folder)
-        note(Point(0, planned, 0.0, None, 0.0, measured))
-    while not _over(position, training):
-        batches = batches_of(data, training.batch, training.seed, position.epoch, neighbours=training.share_prefixes)
-        steps = [batches[cut : cut + training.accumulation] for cut in range(0, len(batches), training.accumulation)]
-        planned = training.max_steps or position.step - position.done + len(steps) * (training.epochs - position.epoch)
-        for step in steps[position.done :]:
-            if _over(position, training):
-                break
-            rate = learning_rate(training, position.step, planned)
-            with _enough_memory(training):
-                loss, norm = _stepped(model, optimiser, step, rate, training)
-            done = position.step + 1
-            _number(loss, f"the loss at step {done}", folder)
-            _number(norm, f"the norm of the gradient at step {done}", folder)
-            due = held_out and (done == planned or (training.evaluate_every and done % training.evaluate_every == 0))
-            with _enough_memory(training):
-                measured = _mean_loss(model, held_out, training) if due else None
-            if measured is not None:
-                _number(measured, f"the held-out loss after step {done}", folder)
-            saved = done == planned or (training.save_every and done % training.save_every == 0)
-            if saved:
-                _sound(model, step[0] if measured is None else (), training, done, folder)
-            note(Point(done, planned, position.epoch + (position.done + 1) / len(steps), loss, rate, measured))
-            if saved:
-                checkpoint.save(folder, position, model, optimiser, rests_on)
-        position = replace(position, epoch=position.epoch + 1, done=0)
-    model.eval()
-    return History(position.points, used)
+        if not self.position.points and held_out:
+            steps = math.ceil(math.ceil(len(examples) / batch) / every)
+            measured = self._mean_loss(held_out)
+            self._refuse_no_number(measured, "the held-out loss before the first step")
+            note(Point(0, settings.max_steps or settings.epochs * steps, 0.0, None, 0.0, measured))
+        while not self._over:
+            epoch = self.position.epoch
+            batches = batches_of(examples, batch, settings.seed, epoch, neighbours=settings.share_prefixes)
+            steps = [batches[cut : cut + every] for cut in range(0, len(batches), every)]
+            before = self.position.step - self.position.done
+            planned = settings.max_steps or before + len(steps) * (settings.epochs - epoch)
+            for step in steps[self.position.done :]:
+                if self._over:
+                    break
+                rate = learning_rate(settings, self.position.step, planned)
+                loss, norm = self._stepped(step, rate)
+                done = self.position.step + 1
+                self._refuse_no_number(loss, f"the loss at step {done}")
+                self._refuse_no_number(norm, f"the norm of the gradient at step {done}")
+                measured = None
+                if held_out and _due(done, planned, settings.evaluate_every):
+                    measured = self._mean_loss(held_out)
+                    self._refuse_no_number(measured, f"the held-out loss after step {done}")
+                if saved := _due(done, planned, settings.save_every):
+                    self._refuse_unsound(done, step[0] if measured is None else ())
+                note(Point(done, planned, epoch + (self.position.done + 1) / len(steps), loss, rate, measured))
+                if saved:
+                    record.save(self.folder, self.position, self.model, self.optimiser, rests_on)
+            self.position = replace(self.position, epoch=epoch + 1, done=0)
+        self.model.eval()
+        return History(self.position.points, self.optimiser_name)
 
+    @property
+    def _over(self) -> bool:
+        most = self.settings.max_steps
+        return self.position.step >= most if most else self.position.epoch >= self.settings.epochs
 
-def _over(position: checkpoint.Position, training: Training) -> bool:
-    return position.step >= training.max_steps if training.max_steps else position.epoch >= training.epochs
+    def _stepped(self, batches: Sequence[Sequence[Example]], rate: float) -> tuple[float, float]:
+        """Makes one step of the optimiser over *batches* at the learning rate *rate*.
 
+        Returns the mean loss before the step, in nats per weighted token, and the norm of the gradient before clipping.
+        If the loss or the norm is not finite, the model stays unchanged.
+        """
+        import torch
 
-def _steps(examples: int, training: Training) -> int:
-    return math.ceil(math.ceil(examples / training.batch) / training.accumulation)
-
-
-def _stepped(
-    model: nn.Module,
-    optimiser: Optimizer,
-    batches: Sequence[Sequence[Example]],
-    rate: float,
-    training: Training,
-) -> tuple[float, float]:
-    """Makes one step of the optimiser over *batches* at the learning rate *rate*.
-
-    Returns the mean loss before the step, in nats per weighted token, and the norm of the gradient before clipping. If
-    the loss or the norm is not finite, the model stays unchanged.
-    """
-    import torch
-
-    model.train()
-    weight = sum(map(weight_of, batches))
-    total = 0.0
-    for batch in batches:
-        with _arithmetic(model, training):
-            loss = _summed_loss(model, batch, training) / weight
-        loss.backward()
-        total += loss.item()
-    if not math.isfinite(total):
-        return total, 0.0
-    parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-    norm = torch.nn.utils.clip_grad_norm_(parameters, training.clip or math.inf).item()
-    if not math.isfinite(norm):
+        self.model.train()
+        weight = sum(map(weight_of, batches))
+        total = 0.0
+        with self._enough_memory():
+            for batch in batches:
+                with self._arithmetic():
+                    loss = self._summed_loss(batch) / weight
+                loss.backward()
+                total += loss.item()
+            if not math.isfinite(total):
+                return total, 0.0
+            parameters = [parameter for group in self.optimiser.param_groups for parameter in group["params"]]
+            norm = torch.nn.utils.clip_grad_norm_(parameters, self.settings.clip or math.inf).item()
+            if not math.isfinite(norm):
+                return total, norm
+            for group in self.optimiser.param_groups:
+                group["lr"] = rate
+            self.optimiser.step()
+            self.optimiser.zero_grad(set_to_none=True)
         return total, norm
-    for group in optimiser.param_groups:
-        group["lr"] = rate
-    optimiser.step()
-    optimiser.zero_grad(set_to_none=True)
-    return total, norm
+
+    def _mean_loss(self, examples: Sequence[Example]) -> float:
+        """Returns the mean loss over *examples* in nats per weighted token, without dropout."""
+        import torch
+
+        size, shared = self.settings.batch, self.settings.share_prefixes
+        self.model.eval()
+        ordered = examples if shared else sorted(examples, key=lambda example: len(example.ids))
+        batches = [ordered[cut : cut + size] for cut in range(0, len(ordered), size)]
+        with self._enough_memory(), torch.no_grad(), self._arithmetic():
+            return math.fsum(self._summed_loss(batch).item() for batch in batches) / sum(map(weight_of, batches))
+
+    def _summed_loss(self, batch: Sequence[Example]) -> Tensor:
+        return (shared_prefixes.summed_loss if self.settings.share_prefixes else summed_loss)(self.model, batch)
+
+    def _refuse_unsound(self, done: int, batch: Sequence[Example]) -> None:
+        """Raises `LMError` if a trained weight or the loss on *batch* is not finite after *done* steps.
+
+        *batch*: a batch that the model has just learnt from; if it is empty, the loss is not checked. The loss is
+        checked too because even finite weights may be too large for a finite loss.
+        """
+        for name, parameter in trained(self.model).items():
+            if not parameter.isfinite().all():
+                self._refuse_no_number(math.nan, f"weight {name} after step {done}")
+        if batch:
+            self._refuse_no_number(self._mean_loss(batch), f"the loss after step {done}")
+
+    def _refuse_no_number(self, value: float, name: str) -> None:
+        """Raises `LMError` if *value*, which the message calls *name*, is not finite."""
+        if math.isfinite(value):
+            return
+        kept = self.folder / record.CHECKPOINT
+        way_out = f", and delete {kept} to start again" if kept.exists() else ""
+        raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){way_out}")
+
+    @contextmanager
+    def _enough_memory(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeError as error:
+            if not is_out_of_memory(error):
+                raise
+            size, tokens = self.settings.batch, self.settings.max_tokens
+            raise LMError(
+                f"training: no memory left for {size} sequences of up to {tokens} tokens; lower "
+                "batch (and raise accumulation), lower max_tokens, or set recompute=true"
+            ) from error
+
+    def _arithmetic(self) -> AbstractContextManager[Any]:
+        import torch
+
+        device = next(self.model.parameters()).device.type
+        return torch.autocast(device, dtype=torch.bfloat16, enabled=self.settings.dtype == "bfloat16")
 
 
-def _number(value: float, name: str, folder: Path) -> None:
-    """Raises `LMError` if *value* is not finite.
+def _due(done: int, planned: int, every: int) -> bool:
+    return done == planned or bool(every and done % every == 0)
 
-    The message calls the value *name*. If *folder* has a checkpoint, the message says how to start again.
+
+def _optimiser(model: nn.Module, settings: TuningSettings) -> tuple[Optimizer, str]:
+    """Returns the optimiser for the trained parameters of *model*, and the optimiser's name.
+
+    If the settings request adamw_8bit but this machine cannot run it, the optimiser is adamw. Raises `ValueError` if
+    *model* has no trained parameters.
     """
-    if math.isfinite(value):
-        return
-    kept = folder / checkpoint.FOLDER
-    way_out = f", and delete {kept} to start again" if kept.exists() else ""
-    raise LMError(f"training: {name} is {value}; lower learning_rate or clip (0 clips nothing){way_out}")
-
-
-def _sound(model: nn.Module, batch: Sequence[Example], training: Training, done: int, folder: Path) -> None:
-    """Checks that the trained weights of *model* and its loss on *batch* are finite; raises `LMError` if not.
-
-    *batch*: a batch that the model has just learnt from; if it is empty, the loss is not checked. *done*: the number of
-    steps done. The loss is checked too because even finite weights may be too large for a finite loss.
-    """
-    for name, parameter in checkpoint.trained(model).items():
-        if not parameter.isfinite().all():
-            _number(math.nan, f"weight {name} after step {done}", folder)
-    if batch:
-        with _enough_memory(training):
-            _number(_mean_loss(model, batch, training), f"the loss after step {done}", folder)
-
-
-def _mean_loss(model: nn.Module, examples: Sequence[Example], training: Training) -> float:
-    """Returns the mean loss of *model* over *examples* in nats per weighted token, without dropout."""
     import torch
 
-    model.eval()
-    ordered = examples if training.share_prefixes else sorted(examples, key=lambda example: len(example.ids))
-    batches = [ordered[cut : cut + training.batch] for cut in range(0, len(ordered), training.batch)]
-    with torch.no_grad(), _arithmetic(model, training):
-        losses = (_summed_loss(model, batch, training).item() for batch in batches)
-        return math.fsum(losses) / sum(map(weight_of, batches))
+    parameters = list(trained(model).values())
+    if not parameters:
+        raise ValueError("no parameter of the model requires a gradient")
+    matrices = [parameter for parameter in parameters if parameter.dim() > 1]
+    others = [parameter for parameter in parameters if parameter.dim() <= 1]  # norms and biases do not decay
+    decays = ((matrices, settings.weight_decay), (others, 0.0))
+    groups = [{"params": chosen, "weight_decay": decay} for chosen, decay in decays if chosen]
+    on_cuda = parameters[0].device.type == "cuda"
+    if settings.optimiser == "adamw_8bit" and on_cuda and importlib.util.find_spec("bitsandbytes"):
+        from bitsandbytes.optim import AdamW8bit
 
-
-def _summed_loss(model: nn.Module, batch: Sequence[Example], training: Training) -> Tensor:
-    return (shared_prefixes.summed_loss if training.share_prefixes else summed_loss)(model, batch)
-
-
-@contextmanager
-def _enough_memory(training: Training) -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-        raise LMError(
-            f"training: no memory left for {training.batch} sequences of up to {training.max_tokens} tokens; lower "
-            "batch (and raise accumulation), lower max_tokens, or set recompute=true"
-        ) from error
-
-
-def _arithmetic(model: nn.Module, training: Training) -> AbstractContextManager[Any]:
-    import torch
-
-    device = next(model.parameters()).device.type
-    return torch.autocast(device, dtype=torch.bfloat16, enabled=training.dtype == "bfloat16")
+        return AdamW8bit(groups, lr=settings.learning_rate), "adamw_8bit"
+    return torch.optim.AdamW(groups, lr=settings.learning_rate), "adamw"

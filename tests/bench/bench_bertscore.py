@@ -17,8 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from gre_bench.core.records import Case
-from gre_bench.lm.embedders.catalog import Embedder
-from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams
+from gre_bench.lm.embedders import Embedder, HashedNgrams
 from gre_bench.metrics.bertscore import BertScore, match, sentences
 from gre_bench.metrics.overlap import ROUGE_L, Overlap
 from tests.conftest import ROOT, SHARED
@@ -96,7 +95,7 @@ def main() -> None:
     print(f"{len(papers)} papers, {len(asked)} pairs, {'ICLR 2023' if REAL.is_file() else 'sample'}\n")
     embedders: dict[str, Embedder] = {"hashed-ngrams": HashedNgrams()}
     try:
-        from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+        from gre_bench.lm.embedders import SentenceEmbedder
         from tests.lm.sentence_models import build_sentence_model
 
         with tempfile.TemporaryDirectory() as folder:

@@ -13,8 +13,7 @@ import time
 from pathlib import Path
 
 from gre_bench.core.records import Prediction
-from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.lm.ngram.known_text import FEATURES
+from gre_bench.lm.ngram.cache_ngram import FEATURES, CacheNgram
 from gre_bench.lm.ngram.segmentation import is_word, split
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "evaluation_lm" / "cache-ngram-2"

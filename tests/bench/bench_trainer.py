@@ -16,8 +16,9 @@ from typing import Any
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
 
-from gre_bench.tuning.batches import Example, summed_loss
-from gre_bench.tuning.trainer import Training, train
+from gre_bench.tuning.pairs import Example
+from gre_bench.tuning.settings import TuningSettings
+from gre_bench.tuning.trainer import summed_loss, train
 
 STEPS, BATCH, VOCABULARY = 12, 9, 4096
 PREFIX, ENDING = 480, 60
@@ -55,8 +56,8 @@ class Weighted(Trainer):
 
 
 def ours(share: bool, folder: Path) -> tuple[float, float | None]:
-    asked = Training(
-        epochs=1, batch=BATCH, accumulation=1, learning_rate=1e-3, warmup_steps=0, schedule="constant",
+    asked = TuningSettings(
+        dtype="float32", epochs=1, batch=BATCH, accumulation=1, learning_rate=1e-3, warmup_steps=0, schedule="constant",
         optimiser="adamw", save_every=0, evaluate_every=0, max_tokens=1024, share_prefixes=share,
     )  # fmt: skip
     learner, start = model(), time.process_time()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gre_bench.lm.embedders.catalog import Embedder
+from gre_bench.lm.embedders import Embedder
 
 Open = Callable[[], Embedder]
 

@@ -19,7 +19,7 @@ from gre_bench.examiners.grading import Grade
 from gre_bench.examiners.top_logprobs import Token, probabilities, weighted
 from gre_bench.examiners.weighing import grade_by_lm
 from gre_bench.examiners.wordings import Item
-from gre_bench.lm.chats import chat_lm
+from gre_bench.lm.protocol import chat_lm
 
 ITEM = Item("1", "A short source about ferries.", "A summary.")
 

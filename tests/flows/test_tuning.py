@@ -170,10 +170,9 @@ def test_a_folder_with_another_model_is_refused(call, place: Path) -> None:
 
 def test_settings_come_from_a_file_and_are_those_of_the_paper_without_one(tmp_path: Path) -> None:
     paper = load(None)
-    training = paper.training
-    assert (training.batch, training.accumulation, training.warmup_steps, training.max_steps) == (2, 4, 5, 0)
-    assert (training.epochs, training.learning_rate, training.optimiser, training.seed) == (3, 2e-4, "adamw_8bit", 42)
-    assert (training.weight_decay, training.schedule, training.max_tokens) == (0.01, "linear", 4096)
+    assert (paper.batch, paper.accumulation, paper.warmup_steps, paper.max_steps) == (2, 4, 5, 0)
+    assert (paper.epochs, paper.learning_rate, paper.optimiser, paper.seed) == (3, 2e-4, "adamw_8bit", 42)
+    assert (paper.weight_decay, paper.schedule, paper.max_tokens) == (0.01, "linear", 4096)
     assert (paper.method, paper.lora_r, paper.lora_alpha, paper.lora_dropout) == ("lora", 16, 16, 0)
     assert len(paper.lora_targets) == 7
     (tmp_path / "tuning.toml").write_text('epochs = 5\nlearnt = "full"\n')

@@ -16,11 +16,18 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Prediction, SpanLogprob
-from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.lm.ngram.copying import Copies, continued, earlier
-from gre_bench.lm.ngram.known_text import stem
-from gre_bench.lm.ngram.segmentation import Alphabet, Form, alphabet_of_python, form_counts, join, split
-from gre_bench.lm.ngram.spelling import Speller, spelling_counts
+from gre_bench.lm.ngram.backoff import Copies, continued, earlier
+from gre_bench.lm.ngram.cache_ngram import CacheNgram, stem
+from gre_bench.lm.ngram.segmentation import (
+    Alphabet,
+    Form,
+    Speller,
+    alphabet_of_python,
+    form_counts,
+    join,
+    spelling_counts,
+    split,
+)
 from gre_bench.lm.protocol import checked
 from gre_bench.tuning.cache_ngram import Recipe, held_out, save, train
 

@@ -18,11 +18,11 @@ import torch
 from gre_bench.core.records import Prediction, SpanLogprob
 from gre_bench.lm.backends.transformers_lm import TransformersLM
 from gre_bench.lm.engine import trie_attention
-from gre_bench.lm.engine.one_by_one import OneByOne
+from gre_bench.lm.engine.protocol import OneByOne
 from gre_bench.lm.engine.trie import Trie
-from gre_bench.lm.random_model import random_weights, read_tokenizer
+from gre_bench.lm.measurement import random_weights
 from gre_bench.lm.span import ChatTemplate
-from gre_bench.lm.weights import Weights, open_weights
+from gre_bench.lm.weights import Weights, open_weights, read_tokenizer
 from gre_bench.pipeline.runs.runners import VISIBLE, gpus
 from gre_bench.prompts.library import render
 from tests.contracts.evaluation_lm import CONTRACT, ORDINARY

@@ -16,8 +16,7 @@ pytest.register_assert_rewrite("tests.contracts.embedder")
 
 from gre_bench.core.errors import LMError, SettingsError  # noqa: E402
 from gre_bench.core.settings import EmbedderSettings, load  # noqa: E402
-from gre_bench.lm.embedders.catalog import open_embedder  # noqa: E402
-from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams  # noqa: E402
+from gre_bench.lm.embedders import HashedNgrams, open_embedder  # noqa: E402
 from tests.contracts.embedder import CONTRACT, ORDINARY, Open  # noqa: E402
 
 BACKENDS = ("hashed-ngrams", "sentence-transformers", "sentence-transformers-with-query")
@@ -47,7 +46,7 @@ def opened(request: pytest.FixtureRequest) -> Open:
     if request.param == "hashed-ngrams":
         return HashedNgrams
     folders = request.getfixturevalue("models")
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
 
     return lambda: SentenceEmbedder.open(folders["query" if "query" in request.param else "plain"], "cpu")
 
@@ -153,7 +152,7 @@ def test_no_network_is_used(models, monkeypatch):
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
 
     assert len(SentenceEmbedder.open(models["query"], "cpu").embed(ORDINARY, query=True)) == len(ORDINARY)
 
@@ -161,7 +160,7 @@ def test_no_network_is_used(models, monkeypatch):
 def test_a_model_is_known_by_what_its_folder_holds(models, model):
     from safetensors.numpy import load_file, save_file
 
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
 
     original = SentenceEmbedder.open(models["plain"], "cpu").identity
     (model / "README.md").write_text("Notes.")
@@ -177,7 +176,7 @@ def test_a_model_is_known_by_what_its_folder_holds(models, model):
 
 
 def test_sentences_beyond_what_the_model_reads_are_cut(models):
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
 
     embedder = SentenceEmbedder.open(models["plain"], "cpu")
     long = "paper " * 100
@@ -190,7 +189,7 @@ def test_a_model_stored_in_half_precision_computes_in_float32(model):
     import torch
     from safetensors.torch import load_file, save_file
 
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
 
     weights = load_file(model / "model.safetensors")
     save_file({name: weight.half() for name, weight in weights.items()}, model / "model.safetensors", {"format": "pt"})
@@ -287,7 +286,7 @@ FAULTS = [
     ("damage", "said"), FAULTS, ids=[said[:30] + f"-{place}" for place, (_, said) in enumerate(FAULTS)]
 )
 def test_a_folder_that_cannot_be_used_is_one_line_that_names_it(model, damage, said):
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
 
     damage(model)
     with pytest.raises(LMError) as caught:
@@ -300,7 +299,7 @@ def test_a_folder_that_cannot_be_used_is_one_line_that_names_it(model, damage, s
 def test_a_pooler_that_no_embedding_is_made_of_may_lack(model):
     from safetensors.torch import load_file, save_file
 
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
 
     weights = load_file(model / "model.safetensors")
     kept = {name: weight for name, weight in weights.items() if not name.startswith("pooler.")}

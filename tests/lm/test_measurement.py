@@ -9,8 +9,7 @@ torch = pytest.importorskip("torch", reason="measuring needs the extra `lm`")
 from gre_bench.core.errors import LMError  # noqa: E402
 from gre_bench.core.records import Prediction  # noqa: E402
 from gre_bench.lm import measurement  # noqa: E402
-from gre_bench.lm.engine import work  # noqa: E402
-from gre_bench.lm.random_model import SHAPES, random_weights  # noqa: E402
+from gre_bench.lm.measurement import SHAPES, random_weights  # noqa: E402
 from gre_bench.lm.span import Conversation  # noqa: E402
 from gre_bench.lm.weights import Weights, open_weights  # noqa: E402
 from tests.lm.chat_models import build_chat_model  # noqa: E402
@@ -29,9 +28,9 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Weights:
 
 
 def test_work_is_counted_token_by_token():
-    assert work.alone(CONVERSATIONS) == work.Work(4 + 4 + 3, 2 + 2 + 2, 10 + 10 + 6)
+    assert measurement.work_alone(CONVERSATIONS) == measurement.Work(4 + 4 + 3, 2 + 2 + 2, 10 + 10 + 6)
     # 1-2-3-4, 1-2-3-5 and 1-2-6: six tokens at depths 0, 1, 2, 3, 3, 2. Asked after 3, 4, 5, 2 and 6.
-    assert work.shared(CONVERSATIONS) == work.Work(6, 5, 1 + 2 + 3 + 4 + 4 + 3)
+    assert measurement.work_shared(CONVERSATIONS) == measurement.Work(6, 5, 1 + 2 + 3 + 4 + 4 + 3)
 
 
 def test_multiply_adds_are_those_of_the_weights_and_of_attention(weights):
@@ -39,9 +38,9 @@ def test_multiply_adds_are_those_of_the_weights_and_of_attention(weights):
         module.weight.numel() for module in weights.model.model.modules() if isinstance(module, torch.nn.Linear)
     )
     config = weights.model.config
-    assert work.Work(1, 0, 0).multiply_adds(config) == counted
-    assert work.Work(0, 1, 0).multiply_adds(config) == weights.model.lm_head.weight.numel()
-    assert work.Work(0, 0, 1).multiply_adds(config) == 2 * 2 * 32 * 2
+    assert measurement.Work(1, 0, 0).multiply_adds(config) == counted
+    assert measurement.Work(0, 1, 0).multiply_adds(config) == weights.model.lm_head.weight.numel()
+    assert measurement.Work(0, 0, 1).multiply_adds(config) == 2 * 2 * 32 * 2
 
 
 def test_methods_agree_and_the_engine_has_less_to_do(weights):

@@ -25,9 +25,8 @@ from gre_bench.core import pretrained
 from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError
 from gre_bench.core.pretrained import SUMS, VARIABLE, Pretrained, cache, entries, entry_of, held, located, named, placed
 from gre_bench.core.settings import load, load_over
-from gre_bench.lm.pretrained import conversion, models
-from gre_bench.lm.pretrained import wheel as pretrained_wheel
-from gre_bench.lm.pretrained.models import get, remove
+from gre_bench.lm import pretrained
+from gre_bench.lm.pretrained import get, remove
 from tests.conftest import ROOT
 from tests.holds import wait_for
 from tests.lm.pretrained_wheels import SENTENCES, gguf, registry, wheel, zipped
@@ -170,13 +169,13 @@ def test_what_is_not_whole_is_not_used_and_made_anew(carried, place, damage):
 
 
 STEPS = {
-    "the lock is taken": (models, "_whole"),
-    "the wheel is checked": (pretrained_wheel, "take"),
-    "the file is taken out": (conversion, "convert"),
-    "the model is made": (models, "write_sums"),
-    "all is written": (models, "_move"),
+    "the lock is taken": (pretrained, "_whole"),
+    "the wheel is checked": (pretrained, "take"),
+    "the file is taken out": (pretrained, "convert"),
+    "the model is made": (pretrained, "write_sums"),
+    "all is written": (pretrained, "_move"),
     "a rename": (os, "rename"),
-    "what is there is looked at": (models, "held"),
+    "what is there is looked at": (pretrained, "held"),
 }
 
 
@@ -321,7 +320,7 @@ def test_a_disk_that_may_not_be_written_is_named(carried, place, monkeypatch):
     def refuses(*given, **more):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(place))
 
-    monkeypatch.setattr(models.tempfile, "mkdtemp", refuses)
+    monkeypatch.setattr(pretrained.tempfile, "mkdtemp", refuses)
     with pytest.raises(SettingsError, match="cannot be written: Read-only file system .*; set GRE_BENCH_MODELS"):
         fetch(carried)
 
@@ -444,8 +443,8 @@ def test_pip_ends_with_the_command_that_asked_for_it(place, offering, monkeypatc
 
 
 def test_where_pip_is_absent_the_line_names_the_wheel(carried, place, monkeypatch):
-    monkeypatch.setattr(pretrained_wheel.sys, "executable", shutil.which("false") or "/bin/false")
-    monkeypatch.setattr(pretrained_wheel, "_followed", lambda *_: (1, "/x/python: No module named pip"))
+    monkeypatch.setattr(pretrained.sys, "executable", shutil.which("false") or "/bin/false")
+    monkeypatch.setattr(pretrained, "_followed", lambda *_: (1, "/x/python: No module named pip"))
     with pytest.raises(
         SettingsError, match="pip is not installed; fetch the wheel from https://.*get tiny --wheel FILE"
     ):
@@ -476,7 +475,7 @@ def test_a_folder_that_exists_wins_over_a_known_name():
 
 def test_a_name_that_is_not_here_says_what_to_run():
     from gre_bench.lm.catalog import open_lm
-    from gre_bench.lm.embedders.catalog import open_embedder
+    from gre_bench.lm.embedders import open_embedder
 
     chosen = load(None, ("evaluation_lm.backend=transformers", "evaluation_lm.folder=smollm2-135m",
                          "embedder.backend=sentence-transformers", "embedder.folder=minilm-l6-v2"))  # fmt: skip
@@ -560,7 +559,7 @@ CHANGED = {
 @pytest.mark.parametrize("adapted", [False, True], ids=["alone", "under an adapter"])
 def test_a_changed_model_is_not_scored_with(known_lm, place, tmp_path, what, adapted):
     from gre_bench.lm.catalog import open_lm
-    from gre_bench.tuning.adapters import open_base, save, trainable
+    from gre_bench.tuning.fine_tuning import open_base, save, trainable
     from gre_bench.tuning.settings import load as tuning
 
     fetch(known_lm)
@@ -603,9 +602,8 @@ def test_the_digest_covers_every_file_that_a_loader_opens(known_lm, place, tmp_p
 
 def test_an_adapter_names_its_base(known_lm, place, tmp_path, monkeypatch):
     pytest.importorskip("peft")
-    from gre_bench.lm.adapter_folder import read_adapter
-    from gre_bench.lm.weights import open_weights
-    from gre_bench.tuning.adapters import open_base, save, trainable
+    from gre_bench.lm.weights import open_weights, read_adapter
+    from gre_bench.tuning.fine_tuning import open_base, save, trainable
     from gre_bench.tuning.settings import load as tuning
 
     base, settings = placed("tiny-lm", Path.cwd()), tuning(None, ())
@@ -638,7 +636,7 @@ def test_a_file_that_is_no_gguf_is_one_line(tmp_path, place):
 
 
 def test_what_a_conversion_lacks_is_said_before_a_download(known_lm, place, monkeypatch):
-    monkeypatch.setattr(conversion.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(pretrained.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(
         SettingsError, match=r"tiny-lm cannot be converted: torch, transformers, gguf not installed: pip"
     ):

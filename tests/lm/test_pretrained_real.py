@@ -64,7 +64,7 @@ def test_smollm2_finds_a_review_likelier_after_one_of_the_same_paper(capsys):
 
 
 def test_minilm_finds_a_rewording_nearer_than_another_matter():
-    from gre_bench.lm.embedders.catalog import open_embedder
+    from gre_bench.lm.embedders import open_embedder
 
     name = needed("minilm-l6-v2", "torch", "sentence_transformers")
     chosen = load(None, ("embedder.backend=sentence-transformers", f"embedder.folder={name}"))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gre_bench.core.errors import LMError, SpanError
 from gre_bench.core.records import Chat, Prediction
-from gre_bench.lm.span import ChatTemplate, encode
+from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.prompts.library import load, render
 from tests.lm.chat_models import build_tokenizer
 
@@ -60,6 +60,10 @@ LAST = {"llama3": "<|eot_id|>", "chatml": "<|im_end|>", "mistral": "</s>"}
 
 def chat(reply: str, x: str | None = "The reviewer questions the setting.", synopsis: str | None = None) -> Chat:
     return render(Prediction(x, synopsis, reply))
+
+
+def encode(tokenizer, chat: Chat) -> Conversation:
+    return ChatTemplate.from_tokenizer(tokenizer).encode(chat)
 
 
 def spelled(template: str, ids: tuple[int, ...]) -> str:

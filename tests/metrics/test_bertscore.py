@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gre_bench.core.records import Case, LMIdentity
-from gre_bench.lm.embedders.hashed_ngrams import HashedNgrams
+from gre_bench.lm.embedders import HashedNgrams
 from gre_bench.metrics.bertscore import BertScore, match, sentences
 
 CASE = Case(
@@ -219,7 +219,7 @@ def test_no_cases_are_no_scores():
 
 def test_with_a_sentence_model_a_review_meets_itself_but_for_the_query_prompt(tmp_path):
     pytest.importorskip("sentence_transformers", reason="this embedder needs the extra `lm`")
-    from gre_bench.lm.embedders.sentence_embedder import SentenceEmbedder
+    from gre_bench.lm.embedders import SentenceEmbedder
     from tests.lm.sentence_models import build_sentence_model
 
     model = SentenceEmbedder.open(build_sentence_model(tmp_path / "model", "the problem is "), "cpu")

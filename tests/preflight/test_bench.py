@@ -15,8 +15,9 @@ import torch
 from gre_bench.cli.app import app
 from gre_bench.cli.commands.operate.bench import _show
 from gre_bench.core.errors import LMError, SettingsError
-from gre_bench.lm import measurement, random_model
-from gre_bench.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer
+from gre_bench.lm import measurement
+from gre_bench.lm.measurement import learnt_tokenizer, random_weights
+from gre_bench.lm.weights import read_tokenizer
 from gre_bench.preflight.bench_scoring import load
 from tests.lm.chat_models import build_chat_model
 from tests.servers.scripted_vllm import scripted_vllm
@@ -106,7 +107,7 @@ def test_a_random_model_on_a_gpu_that_is_not_there_is_one_clear_line(monkeypatch
 
 
 def test_a_random_model_that_memory_does_not_hold_is_refused(model, monkeypatch, tmp_path):
-    monkeypatch.setattr(random_model, "MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(measurement, "MEMINFO", tmp_path / "meminfo")
     (tmp_path / "meminfo").write_text("MemTotal: 16000000 kB\nMemAvailable: 15000000 kB\n")
     with pytest.raises(LMError, match=r"its weights take 15\.0 GiB and this machine has 14\.3 GiB left"):
         random_weights("llama-3.1-8b", read_tokenizer(model), device="cpu", dtype="bfloat16")
@@ -114,8 +115,8 @@ def test_a_random_model_that_memory_does_not_hold_is_refused(model, monkeypatch,
 
 
 def test_a_random_model_that_memory_holds_is_made_in_its_dtype(model, monkeypatch, tmp_path):
-    monkeypatch.setattr(random_model, "MEMINFO", tmp_path / "nowhere")
-    monkeypatch.setitem(random_model.SHAPES, "60m", random_model.SHAPES["60m"] | {"num_hidden_layers": 1})
+    monkeypatch.setattr(measurement, "MEMINFO", tmp_path / "nowhere")
+    monkeypatch.setitem(measurement.SHAPES, "60m", measurement.SHAPES["60m"] | {"num_hidden_layers": 1})
     weights = random_weights("60m", read_tokenizer(model), device="cpu", dtype="bfloat16", attention="eager")
     assert {str(one.dtype) for one in weights.model.parameters()} == {"torch.bfloat16"}
     assert weights.model.config._attn_implementation == weights.attention == "eager"

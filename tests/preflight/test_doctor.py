@@ -20,7 +20,7 @@ import pytest
 
 from gre_bench.core import settings
 from gre_bench.ingest.openreview.loopback.limits import Limit
-from gre_bench.lm.accelerators import Accelerator, Torch
+from gre_bench.lm.weights import Accelerator, Torch
 from gre_bench.preflight import doctor, doctor_disk, doctor_machine, doctor_openreview, doctor_prefect, doctor_services
 from gre_bench.writing.spend_log import SpendLog
 from tests.conftest import ROOT
@@ -239,7 +239,7 @@ def test_packages_that_lack_or_differ_are_named(tmp_path, monkeypatch):
     ],
 )
 def test_a_gpu_is_missed_where_the_evaluation_lm_needs_one(tmp_path, monkeypatch, here, override, part):
-    monkeypatch.setattr("gre_bench.lm.accelerators.torch_here", lambda: here)
+    monkeypatch.setattr("gre_bench.lm.weights.torch_here", lambda: here)
     assert any(line.startswith(part) for line in lines(doctor_machine.gpu, chosen(override), tmp_path))
 
 

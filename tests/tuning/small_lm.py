@@ -11,13 +11,27 @@ from types import SimpleNamespace
 
 import torch
 
-from gre_bench.tuning.history import FILE
-from gre_bench.tuning.trainer import Example, Point, Training, train
+from gre_bench.tuning.pairs import Example
+from gre_bench.tuning.record import HISTORY, Point
+from gre_bench.tuning.settings import TuningSettings
+from gre_bench.tuning.trainer import train
 
 TOKENS = 40
-TRAINING = Training(
-    epochs=3, batch=3, accumulation=2, learning_rate=1e-2, save_every=2, evaluate_every=5, max_tokens=30
+TRAINING = TuningSettings(
+    dtype="float32",
+    epochs=3,
+    batch=3,
+    accumulation=2,
+    learning_rate=1e-2,
+    save_every=2,
+    evaluate_every=5,
+    max_tokens=30,
 )
+
+
+def changed(**settings: object) -> TuningSettings:
+    """`TRAINING` with other values of some *settings*, which may be out of range."""
+    return TRAINING.model_copy(update=settings)
 
 
 class SmallLM(torch.nn.Module):
@@ -55,7 +69,7 @@ def train_until(folder: str, points: int, seconds: float) -> None:
     torch.set_num_threads(1)
 
     def pause(_: Point) -> None:
-        if (Path(folder) / FILE).read_text().count("\n") == points:
+        if (Path(folder) / HISTORY).read_text().count("\n") == points:
             signal.setitimer(signal.ITIMER_REAL, seconds)
         time.sleep(0.05)
 

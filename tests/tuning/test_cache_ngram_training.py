@@ -13,8 +13,7 @@ from gre_bench.core.errors import SourceError
 from gre_bench.core.records import Prediction
 from gre_bench.lm.ngram.backoff import Backoff, backoff_counts
 from gre_bench.lm.ngram.cache_ngram import CacheNgram
-from gre_bench.tuning.cache_ngram import Recipe, held_out, save, train
-from gre_bench.tuning.topics import shared_topics
+from gre_bench.tuning.cache_ngram import Recipe, held_out, save, shared_topics, train
 
 RECIPE = Recipe(topics=4, fewest=1, rare=2, common=0.9, rounds=1, steps=5, exponents=(1.0, 2.0))
 THEMES = (

@@ -243,7 +243,7 @@ def test_a_training_that_ends_at_any_stage_is_continued(
         work(*args, **keywords)
         raise Failure
 
-    owner = {"draw": fine_tuning.picture, "write": fine_tuning.record}.get(stage, fine_tuning)
+    owner = fine_tuning.record if stage == "write" else fine_tuning
     work = getattr(owner, stage)
     with monkeypatch.context() as patched:
         patched.setattr(owner, stage, after)

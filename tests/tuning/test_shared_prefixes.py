@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from gre_bench.tuning import shared_prefixes  # noqa: E402
-from gre_bench.tuning.batches import Example, batches_of, summed_loss  # noqa: E402
+from gre_bench.tuning.pairs import Example, batches_of  # noqa: E402
+from gre_bench.tuning.trainer import summed_loss  # noqa: E402
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import math
 import multiprocessing
 import resource
 import signal
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,11 +15,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="training needs the extra `lm`")
 
 from gre_bench.core.errors import LMError, SettingsError, SourceError  # noqa: E402
-from gre_bench.tuning import checkpoint, history  # noqa: E402
-from gre_bench.tuning.batches import batches_of, summed_loss, weight_of  # noqa: E402
-from gre_bench.tuning.trainer import Example, History, Point, Training, learning_rate, train  # noqa: E402
+from gre_bench.tuning.pairs import Example, batches_of, weight_of  # noqa: E402
+from gre_bench.tuning.record import CHECKPOINT, HISTORY, History, Point  # noqa: E402
+from gre_bench.tuning.settings import TuningSettings  # noqa: E402
+from gre_bench.tuning.trainer import learning_rate, summed_loss, train  # noqa: E402
 from tests.tuning import small_lm  # noqa: E402
-from tests.tuning.small_lm import HELD_OUT, LEARNT, TRAINING, SmallLM, sequences  # noqa: E402
+from tests.tuning.small_lm import HELD_OUT, LEARNT, TRAINING, SmallLM, changed, sequences  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -68,12 +68,17 @@ def test_the_loss_is_the_weighted_one_whatever_the_padding() -> None:
 
 def test_a_step_divides_by_the_weight_of_all_its_batches(tmp_path: Path) -> None:
     examples = MIXED + sequences(1, 5)
-    once = replace(TRAINING, epochs=2, warmup_steps=0, max_tokens=99, save_every=0)
+    once = changed(epochs=2, warmup_steps=0, max_tokens=99, save_every=0)
     models = []
     for batch, accumulation in ((8, 1), (1, 8), (3, 3)):
         model = SmallLM()
         model.dropout.p = 0.0
-        past = train(model, examples, replace(once, batch=batch, accumulation=accumulation), tmp_path / str(batch))
+        past = train(
+            model,
+            examples,
+            once.model_copy(update={"batch": batch, "accumulation": accumulation}),
+            tmp_path / str(batch),
+        )
         assert past.steps == 2
         models.append(weights(model))
         fresh = SmallLM().eval()
@@ -93,7 +98,7 @@ def test_training_lowers_the_held_out_loss_and_says_so_in_lines(tmp_path: Path) 
     assert not model.training and past.held_out[-1][1] == pytest.approx(total / weight, rel=1e-5)
     assert tuple(seen) == past.points
     assert seen[-1].epoch == 3 and seen[-1].steps == 18
-    assert len((tmp_path / history.FILE).read_text().splitlines()) == 19
+    assert len((tmp_path / HISTORY).read_text().splitlines()) == 19
 
 
 def test_all_examples_are_seen_once_an_epoch_in_batches_of_like_length() -> None:
@@ -114,12 +119,12 @@ def test_the_learning_rate_is_that_of_the_authors_trainer(schedule: str, theirs:
 
     optimiser = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=2e-4)
     scheduler = get_scheduler(theirs, optimiser, num_warmup_steps=5, num_training_steps=40)
-    training = Training(schedule=schedule)
+    training = TuningSettings(schedule=schedule)
     for done in range(40):
         assert learning_rate(training, done, 40) == pytest.approx(scheduler.get_last_lr()[0], rel=1e-9)
         optimiser.step()
         scheduler.step()
-    assert learning_rate(Training(schedule="constant"), 39, 40) == 2e-4
+    assert learning_rate(TuningSettings(schedule="constant"), 39, 40) == 2e-4
 
 
 def test_only_parameters_that_ask_for_it_are_trained(tmp_path: Path) -> None:
@@ -138,7 +143,7 @@ def test_only_parameters_that_ask_for_it_are_trained(tmp_path: Path) -> None:
 
 def test_training_ends_after_max_steps_however_many_epochs_that_takes(tmp_path: Path) -> None:
     for steps in (4, 20):
-        past = train(SmallLM(), LEARNT, replace(TRAINING, max_steps=steps), tmp_path / str(steps), held_out=HELD_OUT)
+        past = train(SmallLM(), LEARNT, changed(max_steps=steps), tmp_path / str(steps), held_out=HELD_OUT)
         assert past.steps == steps == past.held_out[-1][0]
         assert past.points[-1].learning_rate == pytest.approx(learning_rate(TRAINING, steps - 1, steps))
 
@@ -146,7 +151,7 @@ def test_training_ends_after_max_steps_however_many_epochs_that_takes(tmp_path: 
 def test_arithmetic_in_bfloat16_leaves_the_weights_in_float32(tmp_path: Path) -> None:
     whole, half = SmallLM(), SmallLM()
     exact = train(whole, LEARNT, TRAINING, tmp_path / "whole", held_out=HELD_OUT)
-    rough = train(half, LEARNT, replace(TRAINING, dtype="bfloat16"), tmp_path / "half", held_out=HELD_OUT)
+    rough = train(half, LEARNT, changed(dtype="bfloat16"), tmp_path / "half", held_out=HELD_OUT)
     assert all(value.dtype == torch.float32 for value in half.state_dict().values())
     assert 0 < abs(exact.held_out[-1][1] - rough.held_out[-1][1]) < 0.1
 
@@ -154,7 +159,7 @@ def test_arithmetic_in_bfloat16_leaves_the_weights_in_float32(tmp_path: Path) ->
 def test_where_8_bits_cannot_be_had_adamw_stands_in_and_is_named(tmp_path: Path) -> None:
     if torch.cuda.is_available():
         pytest.skip("8 bits may be had here")
-    assert train(SmallLM(), MIXED, replace(TRAINING, epochs=1), tmp_path).optimiser == "adamw"
+    assert train(SmallLM(), MIXED, changed(epochs=1), tmp_path).optimiser == "adamw"
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +168,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, torch.
     torch.set_num_threads(1)
     folder, model = tmp_path_factory.mktemp("unbroken"), SmallLM()
     past = train(model, LEARNT, TRAINING, folder, held_out=HELD_OUT)
-    return weights(model), past, (folder / history.FILE).read_text()
+    return weights(model), past, (folder / HISTORY).read_text()
 
 
 def test_a_run_killed_again_and_again_ends_with_the_weights_of_an_unbroken_one(unbroken, tmp_path: Path) -> None:
@@ -175,10 +180,10 @@ def test_a_run_killed_again_and_again_ends_with_the_weights_of_an_unbroken_one(u
         process.start()
         process.join()
         assert process.exitcode == -signal.SIGALRM
-    assert list((tmp_path / checkpoint.FOLDER).glob("step-*"))
+    assert list((tmp_path / CHECKPOINT).glob("step-*"))
     model = SmallLM(seed=5)
     past = train(model, LEARNT, TRAINING, tmp_path, held_out=HELD_OUT)
-    assert (past, (tmp_path / history.FILE).read_text()) == unbroken[1:]
+    assert (past, (tmp_path / HISTORY).read_text()) == unbroken[1:]
     assert same(weights(model), unbroken[0])
 
 
@@ -197,24 +202,24 @@ def test_a_run_that_fails_after_any_step_goes_on_exactly(unbroken, tmp_path: Pat
     model = SmallLM(seed=8 if last > 2 else 0)
     assert train(model, LEARNT, TRAINING, tmp_path, held_out=HELD_OUT) == unbroken[1]
     assert same(weights(model), unbroken[0])
-    assert len(list((tmp_path / checkpoint.FOLDER).iterdir())) == 1
+    assert len(list((tmp_path / CHECKPOINT).iterdir())) == 1
 
 
 @pytest.mark.parametrize(
-    ("changed", "data", "why"),
+    ("other", "data", "why"),
     [
         ({"batch": 4}, LEARNT, "option batch was 3, is 4"),
         ({"learning_rate": 0.5}, LEARNT, "option learning_rate was 0.01, is 0.5"),
         ({}, sequences(0, 30), "training data was"),
     ],
 )
-def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, changed, data, why: str) -> None:
-    train(SmallLM(), LEARNT, replace(TRAINING, max_steps=3), tmp_path)
+def test_a_checkpoint_of_another_training_is_refused_by_name(tmp_path: Path, other, data, why: str) -> None:
+    train(SmallLM(), LEARNT, changed(max_steps=3), tmp_path)
     with pytest.raises(SettingsError, match=why) as refusal:
-        train(SmallLM(), data, replace(TRAINING, max_steps=3, **changed), tmp_path)
+        train(SmallLM(), data, changed(max_steps=3, **other), tmp_path)
     assert f"or delete {tmp_path / 'checkpoint'} to start again" in str(refusal.value)
     assert "\n" not in str(refusal.value)
-    train(SmallLM(), LEARNT, replace(TRAINING, max_steps=3, save_every=1), tmp_path)
+    train(SmallLM(), LEARNT, changed(max_steps=3, save_every=1), tmp_path)
 
 
 def test_a_checkpoint_that_rests_on_another_base_is_refused_by_name(tmp_path: Path) -> None:
@@ -266,12 +271,12 @@ def test_a_loss_that_is_no_number_ends_the_training_with_one_clear_line(tmp_path
 
 @pytest.mark.parametrize("held_out", [(), HELD_OUT])
 def test_a_model_that_a_step_has_spoilt_is_not_kept(tmp_path: Path, held_out) -> None:
-    wild = replace(TRAINING, learning_rate=3e37, warmup_steps=0, max_steps=1, clip=0.0)
+    wild = changed(learning_rate=3e37, warmup_steps=0, max_steps=1, clip=0.0)
     with pytest.raises(LMError, match=r"(loss|weight \S+) after step 1 is (nan|inf); lower learning_rate") as refusal:
         train(SmallLM(), LEARNT, wild, tmp_path, held_out=held_out)
     assert not (tmp_path / "checkpoint").exists() and "delete" not in str(refusal.value)
-    assert "NaN" not in (tmp_path / history.FILE).read_text()
-    train(SmallLM(), LEARNT, replace(wild, learning_rate=0.01), tmp_path, held_out=held_out)
+    assert "NaN" not in (tmp_path / HISTORY).read_text()
+    train(SmallLM(), LEARNT, wild.model_copy(update={"learning_rate": 0.01}), tmp_path, held_out=held_out)
 
 
 def test_where_a_checkpoint_is_in_the_way_of_a_lower_learning_rate_the_advice_says_so(tmp_path: Path) -> None:
@@ -283,7 +288,7 @@ def test_where_a_checkpoint_is_in_the_way_of_a_lower_learning_rate_the_advice_sa
                 model.head.bias[3] = math.nan
 
     with pytest.raises(LMError, match="the loss at step 3 is nan; lower learning_rate .*delete .*checkpoint to start"):
-        train(model, LEARNT, replace(TRAINING, save_every=1), tmp_path, on_step=spoil)
+        train(model, LEARNT, changed(save_every=1), tmp_path, on_step=spoil)
 
 
 @pytest.mark.parametrize("clip", [0.0, 1.0])
@@ -292,7 +297,7 @@ def test_a_gradient_that_is_no_number_changes_no_weight(tmp_path: Path, clip: fl
     model.head.weight.register_hook(lambda slope: slope * math.inf)
     before = weights(model)
     with pytest.raises(LMError, match="the norm of the gradient at step 1 is (inf|nan); lower learning_rate"):
-        train(model, LEARNT, replace(TRAINING, clip=clip, warmup_steps=0), tmp_path)
+        train(model, LEARNT, changed(clip=clip, warmup_steps=0), tmp_path)
     assert same(before, weights(model))
 
 

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from gre_bench.cli.views.screen import duration, err
 from gre_bench.core.errors import StoreError
 from gre_bench.store import Row, Store
-from gre_bench.tuning import history
+from gre_bench.tuning.record import HISTORY
 
 
 @contextmanager
@@ -124,7 +124,7 @@ def last_point(folder: Path, since: float) -> dict[str, Any] | None:
 
     Returns None if the history was last written before *since* (epoch seconds), or if it cannot be read.
     """
-    path = folder / history.FILE
+    path = folder / HISTORY
     try:
         if path.stat().st_mtime < since:
             return None

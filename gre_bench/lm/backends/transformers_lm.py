@@ -1,38 +1,24 @@
-"""An evaluation LM from a folder of weights that transformers can load.
-
-log P(reply | prompt) in nats is the sum of the log-softmax of the logits over the span (`gre_bench.lm.span`). The
-softmax is computed in float32 whatever the weights' dtype, and the sum in float64 (Xu et al. 2025, §3.2). An engine
-runs the model (`gre_bench.lm.engine.protocol`).
-"""
+"""An evaluation LM from a folder of weights that transformers can load; an engine runs the model on this machine."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from gre_bench.core.errors import SpanError
-from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
-from gre_bench.lm.engine.catalog import EngineName, engine_for
-from gre_bench.lm.engine.protocol import Engine
+from gre_bench.core.records import Chat, LMIdentity, Prediction
+from gre_bench.lm.backends.shell import ChatBackend
+from gre_bench.lm.engine.protocol import Engine, Logprobs
+from gre_bench.lm.engine.trie import EngineName, engine_for
 from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Attention, Device, DType, Quantisation, Weights, blamed, open_weights
-from gre_bench.prompts.library import render
 
 
-class TransformersLM:
+class TransformersLM(ChatBackend):
     """An evaluation LM that runs on this machine; open one with `open`."""
 
-    reads_chats = True
-
     def __init__(self, weights: Weights, template: ChatTemplate, engine: Engine, max_tokens: int | None = None):
-        self.weights = weights
-        self.template = template
-        self.engine = engine
-        self.remarks: list[str] = getattr(engine, "remarks", [])
-        self._limit = min((size for size in (weights.context, max_tokens) if size is not None), default=None)
-        self._rows = weights.model.get_input_embeddings().num_embeddings
-        self._identity = LMIdentity(
+        identity = LMIdentity(
             name=weights.folder.resolve().name,
             digest=weights.digest,
             # In half precision the shape of a forward pass changes the numbers, so the plan goes into the signature.
@@ -42,6 +28,11 @@ class TransformersLM:
             attention=weights.attention,
             template_digest=template.digest,
         )
+        limit = min((size for size in (weights.context, max_tokens) if size is not None), default=None)
+        way_out = "; raise evaluation_lm.max_tokens and run with --retry-failed" if limit != weights.context else ""
+        super().__init__(template, identity, limit, way_out)
+        self.weights, self.engine = weights, engine
+        self.remarks = getattr(engine, "remarks", [])
 
     @classmethod
     def open(
@@ -75,42 +66,11 @@ class TransformersLM:
         lm.remarks += [remark] if remark else []
         return lm
 
-    @property
-    def identity(self) -> LMIdentity:
-        """The part of a signature that identifies this LM; its digest covers the config, tokenizer and weight files."""
-        return self._identity
+    def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
+        return self.engine.logprobs(conversations)
 
-    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probability of each reply in nats, in the order of *predictions*.
-
-        If a reply cannot be scored, its result is a `SpanError`. Predictions that render to the same conversation are
-        computed once.
-        """
-        encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
-        due = list(dict.fromkeys(item for item in encoded.values() if isinstance(item, Conversation)))
-        answers = dict(zip(due, self.engine.logprobs(due), strict=True)) if due else {}
-        return [_answer(item, answers) for item in (encoded[prediction] for prediction in predictions)]
-
-    def _encoded(self, prediction: Prediction) -> Conversation | SpanError:
-        try:
-            conversation = self.template.encode(render(prediction))
-        except SpanError as error:
-            return error
-        length = len(conversation.ids)
-        if self._limit is not None and length > self._limit:
-            message = f"the conversation has {length} tokens, the evaluation LM takes {self._limit}"
-            if self._limit != self.weights.context:
-                message += "; raise evaluation_lm.max_tokens and run with --retry-failed"
-            return SpanError("too_long", message)
-        if max(conversation.ids) >= self._rows:  # pyright: ignore[reportOperatorIssue]
-            return SpanError("bad_token", f"the tokenizer has ids beyond the model's {self._rows} tokens", broken=True)
+    def _encoded(self, prediction: Prediction | Chat) -> Conversation | SpanError:
+        conversation, rows = super()._encoded(prediction), self.weights.rows
+        if isinstance(conversation, Conversation) and max(conversation.ids) >= rows:
+            return SpanError("bad_token", f"the tokenizer has ids beyond the model's {rows} tokens", broken=True)
         return conversation
-
-
-def _answer(item: Conversation | SpanError, answers: dict) -> SpanLogprob | SpanError:
-    if isinstance(item, SpanError):
-        return item
-    logprobs = answers[item]
-    if isinstance(logprobs, SpanError):
-        return logprobs
-    return SpanLogprob(math.fsum(logprobs), item.ids[item.first :], tuple(logprobs), item.escaped)

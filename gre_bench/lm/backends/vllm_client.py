@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -20,7 +20,6 @@ from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
 from gre_bench.http.masking import masked
 from gre_bench.http.retry import RetryPolicy, passes, retry_after
-from gre_bench.lm.backends.vllm_wire import Refusal
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -28,9 +27,21 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
-_CLOSED = {401, 403, 404}
 LARGEST_BODY = 256 * 2**20
 """Largest accepted answer about one conversation, in bytes; 100,000 tokens take a tenth of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The server's refusal of a request, which a retry would not change: the HTTP status, and a message of one line."""
+
+    status: int
+    message: str
+
+    @property
+    def closed(self) -> bool:
+        """Whether the server will refuse every request: no access, wrong path or wrong model."""
+        return self.status in (401, 403, 404)
 
 
 class Client:
@@ -38,10 +49,15 @@ class Client:
 
     - *parallel*: the most requests in flight at once.
     - *key*: the server's API key. The key is sent in headers and never appears in a message; None means no key.
+
+    Raises `SettingsError` for a malformed URL.
     """
 
     def __init__(self, endpoint: str, key: str | None, parallel: int, retry_policy: RetryPolicy | None = None):
-        self.endpoint = root_of(endpoint)
+        try:
+            self.endpoint = base_url(endpoint).removesuffix("/v1").rstrip("/")
+        except ValueError as error:
+            raise SettingsError(f"evaluation_lm.endpoint: {error}; write it as http://127.0.0.1:8000") from None
         self.parallel = parallel
         self.retry_policy = retry_policy or RetryPolicy()
         self._key = key
@@ -86,13 +102,17 @@ class Client:
         # A proxy of the environment must not come between this program and a server on the same machine.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        limits = httpx2.Limits(max_connections=self.parallel)
-        timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
-        # Reading certificates takes longer than a request, and plain HTTP needs none.
-        options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https",
-                   "event_hooks": {"response": [limited_async(LARGEST_BODY, self.retry_policy.timeout_s)]}}  # fmt: skip
-        async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
+        seconds = self.retry_policy.timeout_s
+        async with httpx2.AsyncClient(
+            base_url=self.endpoint,
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            limits=httpx2.Limits(max_connections=self.parallel),
+            timeout=httpx2.Timeout(seconds, connect=min(10.0, seconds)),
+            trust_env=not own,
+            # Reading certificates takes longer than a request, and plain HTTP needs none.
+            verify=parts.scheme == "https",
+            event_hooks={"response": [limited_async(LARGEST_BODY, seconds)]},
+        ) as http:
             connections = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
 
             async def work() -> None:
@@ -172,45 +192,26 @@ class SharedConnections:
             return f"no answer in {self._retry_policy.timeout_s:g} s", None
         except httpx2.HTTPError as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
-        if passes(response.status_code):
-            message = self._message_of(response)
-            if "not json compliant" in message.lower():
-                return Refusal(response.status_code, message)
+        message = "" if response.status_code == 200 else self._message_of(response)
+        if passes(response.status_code) and "not json compliant" not in message.lower():
             return f"{response.status_code}: {message}", retry_after(response.headers)
         if response.status_code != 200:
-            return Refusal(response.status_code, self._message_of(response))
+            return Refusal(response.status_code, message)
         try:
             tree = response.json()
         except (ValueError, RecursionError):
             return f"an answer that is not JSON: {self._message_of(response)}", None
-        return (
-            tree
-            if isinstance(tree, dict)
-            else Refusal(200, f"JSON that is not an object: {self._message_of(response)}")
-        )
+        if isinstance(tree, dict):
+            return tree
+        return Refusal(200, f"JSON that is not an object: {self._message_of(response)}")
 
     def _message_of(self, response: Response) -> str:
         """Returns the error message in *response* as one line of at most 300 characters; the API key is masked."""
         text = response.text
-        try:
+        with suppress(ValueError, AttributeError, RecursionError):
             error = json.loads(text)
             error = error.get("error", error.get("detail", error))
             text = str(error["message"] if isinstance(error, dict) and "message" in error else error)
-        except (ValueError, AttributeError, RecursionError):
-            pass
         if self._key:
             text = masked(text, [self._key], "[key]")
         return " ".join(text.split())[:300] or "nothing"
-
-
-def closed(refusal: Refusal) -> bool:
-    """Whether *refusal* means that the server will refuse every request: no access, wrong path or wrong model."""
-    return refusal.status in _CLOSED
-
-
-def root_of(endpoint: str) -> str:
-    """Returns the URL *endpoint* without a final slash or ``/v1``; raises `SettingsError` for a malformed URL."""
-    try:
-        return base_url(endpoint).removesuffix("/v1").rstrip("/")
-    except ValueError as error:
-        raise SettingsError(f"evaluation_lm.endpoint: {error}; write it as http://127.0.0.1:8000") from None

@@ -6,25 +6,35 @@ only the tokenizer, the settings must also state the model's revision, which is 
 
 Everything else is checked: the served model's name, its context length, the alignment of tokens, and that the numbers
 are log-probabilities.
+
+vLLM 0.32 offers two kinds of request for the log-probabilities of a span:
+
+- A *whole* request returns ``prompt_logprobs`` for all tokens of the conversation. Any server accepts the request, but
+  cannot use its prefix cache for it.
+- A *given* request returns log-probabilities for the span's tokens only (``prompt_logprob_token_ids``). The server can
+  use its prefix cache. The server must be started with ``--enable-scale-out`` and run the V2 model runner.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import io
 import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
-from gre_bench.core.records import Chat, LMIdentity, Prediction, SpanLogprob, digest
-from gre_bench.lm.backends import vllm_wire as wire
-from gre_bench.lm.backends.vllm_client import Client, RetryPolicy, SharedConnections, closed
-from gre_bench.lm.backends.vllm_wire import Refusal
+from gre_bench.core.records import Chat, LMIdentity, digest
+from gre_bench.lm.backends.shell import ChatBackend
+from gre_bench.lm.backends.vllm_client import Client, Refusal, RetryPolicy, SharedConnections
 from gre_bench.lm.engine.protocol import Logprobs
-from gre_bench.lm.protocol import checked
 from gre_bench.lm.span import ChatTemplate, Conversation
-from gre_bench.lm.weights import DType, blamed, folder_digest, refuse_unknown
-from gre_bench.prompts.library import render
+from gre_bench.lm.weights import DType, blamed, folder_digest, read_tokenizer, refuse_unknown
+
+WHOLE, GIVEN = "/v1/completions", "/inference/v1/generate"
 
 LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
 """Dtype → largest accepted difference between both kinds of request in a token's log-probability, in nats.
@@ -32,25 +42,26 @@ LARGEST_GAP = {"float32": 1e-3, "bfloat16": 0.25, "float16": 0.25}
 The log-probability of a wrong token differs by more.
 """
 
+NO_NUMBER = -9999.0
+"""What vLLM writes in place of minus infinity or NaN."""
+
 _TRIAL = Chat("Say what the second reviewer says.", "The first reviewer likes it.", "The second reviewer does not.")
+_GREEDY = {"max_tokens": 1, "temperature": 0.0}
+_LENGTH = ("context length", "max_model_len", "maximum model length", "too long", "max_tokens must be at least 1, got")
 
 
-class VLLM:
+class VLLM(ChatBackend):
     """An evaluation LM that a vLLM server runs; open one with `open`.
 
-    `remarks` holds messages for the user about departures from the settings, such as a slower kind of request.
+    The identity does not state the kind of request, because a server may stop accepting one kind during a run. Both
+    kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind can differ as much.
     """
 
-    reads_chats = True
-
     def __init__(self, client: Client, model: str, template: ChatTemplate, identity: LMIdentity, limit: int | None):
+        super().__init__(template, identity, limit)
         self._client = client
         self._model = model
-        self._template = template
-        self._identity = identity
-        self._limit = limit
         self._given = True
-        self.remarks: list[str] = []
 
     @classmethod
     def open(
@@ -83,9 +94,15 @@ class VLLM:
         folder = Path(folder)
         refuse_unknown(f"vLLM server {endpoint}", (dtype, DType))
         model_digest = _digest(folder, revision)
-        template = _template(folder)
-        client = Client(endpoint, _key(key_env), parallel, retry_policy)
-        models, version = client.run(lambda connections, path: connections.get(path), [wire.MODELS, wire.VERSION])
+        tokenizer = read_tokenizer(folder)
+        with blamed(folder, "its chats cannot be scored"):
+            template = ChatTemplate.from_tokenizer(tokenizer)
+        key = os.environ.get(key_env, "").strip() if key_env is not None else None
+        if key is not None and (not key or not key.isascii() or not key.isprintable() or " " in key):
+            raise LMError(f"the vLLM server's key is missing or malformed: set the environment variable {key_env}")
+        client = Client(endpoint, key, parallel, retry_policy)
+        paths = ["/v1/models", "/version"]
+        models, version = client.run(lambda connections, path: connections.get(path), paths)
         name, context = _served(models, model, client.endpoint)
         identity = LMIdentity(
             # A server started with a path serves the model under that path, which is not a property of the model.
@@ -103,92 +120,78 @@ class VLLM:
         client.run(lm._probe, [template.encode(_TRIAL)])
         return lm
 
-    @property
-    def identity(self) -> LMIdentity:
-        """The part of a signature that identifies this LM.
-
-        The identity does not state the kind of request (see `vllm_wire`), because a server may stop accepting one kind
-        during a run. Both kinds return the same log-probabilities up to `LARGEST_GAP`. Repeated requests of one kind
-        can differ as much.
-        """
-        return self._identity
-
-    def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
-        """Returns the log-probability of each reply in nats, in the order of *predictions*.
-
-        If a reply cannot be scored, its result is a `SpanError`. Predictions that render to the same conversation are
-        sent once. Requests are sorted by their token ids, so that the server can reuse cached prefixes.
-        """
-        encoded = {prediction: self._encoded(prediction) for prediction in dict.fromkeys(predictions)}
-        due = sorted({item for item in encoded.values() if isinstance(item, Conversation)}, key=lambda item: item.ids)
-        answers = dict(zip(due, self._client.run(self._span_logprobs, due), strict=True)) if due else {}
-        return [_answer(item, answers) for item in (encoded[prediction] for prediction in predictions)]
-
-    def _encoded(self, prediction: Prediction) -> Conversation | SpanError:
-        try:
-            conversation = self._template.encode(render(prediction))
-        except SpanError as error:
-            return error
-        length = len(conversation.ids)
-        if self._limit is not None and length > self._limit:
-            return SpanError("too_long", f"the conversation has {length} tokens, the evaluation LM takes {self._limit}")
-        return conversation
+    def _logprobs(self, conversations: Sequence[Conversation]) -> Sequence[Logprobs]:
+        """Requests are sorted by their token ids, so that the server can reuse cached prefixes."""
+        due = sorted(conversations, key=lambda conversation: conversation.ids)
+        answers = dict(zip(due, self._client.run(self._span_logprobs, due), strict=True))
+        return [answers[conversation] for conversation in conversations]
 
     async def _span_logprobs(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
         """Returns the log-probabilities of the span of *conversation* from the server.
 
-        Sends up to three requests, and stops at the first answer that holds all log-probabilities:
-
-        - a *given* request (see `vllm_wire`);
-        - the same request without the server's prefix cache;
-        - a *whole* request.
-
-        If the server refuses a *given* request, only *whole* requests are sent from then on.
+        Sends up to three requests, and stops at the first answer that holds all log-probabilities: a *given* request,
+        the same without the server's prefix cache, and a *whole* request. If the server refuses a *given* request, only
+        *whole* requests are sent from then on.
         """
         for afresh in (False, True):
             if not self._given:
                 break
-            answer = await connections.post(wire.GIVEN, wire.ask_given(self._model, conversation, afresh))
+            answer = await connections.post(GIVEN, ask_given(self._model, conversation, afresh))
             if isinstance(answer, SpanError):
                 return answer
             if isinstance(answer, Refusal):
                 self._leave_given(answer.message)
-            elif (logprobs := wire.read_given(answer, conversation)) is not None:
+            elif (logprobs := read_given(answer, conversation)) is not None:
                 return logprobs
-        return await self._whole(connections, conversation)
+        answer = await self._whole(connections, conversation)
+        return answer if isinstance(answer, SpanError) else read_whole(answer, conversation)
 
-    async def _whole(self, connections: SharedConnections, conversation: Conversation) -> Logprobs:
-        answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, conversation))
-        if isinstance(answer, Refusal):
-            return self._refused(answer)
-        return answer if isinstance(answer, SpanError) else wire.read_whole(answer, conversation)
+    async def _whole(
+        self, connections: SharedConnections, conversation: Conversation, alternatives: int = 0
+    ) -> dict[str, Any] | SpanError:
+        """Returns the answer to a *whole* request, with the *alternatives* likeliest tokens at each position.
+
+        If the server refuses the conversation, the `SpanError` has the code ``too_long``, ``not_finite`` (a
+        log-probability was not a number) or ``refused_request`` (any other reason). Raises `LMError` if it refuses
+        every request.
+        """
+        body = {"model": self._model, "prompt": list(conversation.ids), "prompt_logprobs": alternatives, **_GREEDY}
+        answer = await connections.post(WHOLE, body)
+        if not isinstance(answer, Refusal):
+            return answer
+        status, message = answer.status, answer.message
+        if answer.closed:
+            raise LMError(f"vLLM server {self._client.endpoint} answered {status}: {message}")
+        if any(sign in message.lower() for sign in _LENGTH):
+            return SpanError("too_long", f"the conversation is too long for the vLLM server: {message}")
+        if "not json compliant" in message.lower():
+            return _broken("not_finite", f"log-probabilities that are not numbers: {message}")
+        return SpanError("refused_request", f"the vLLM server answered {status}: {message}", broken=True)
 
     async def _probe(self, connections: SharedConnections, trial: Conversation) -> None:
-        """Scores *trial* with both kinds of request (see `vllm_wire`) and compares the log-probabilities.
+        """Scores *trial* with both kinds of request and compares the log-probabilities.
 
         If the *given* request fails, or if the log-probabilities differ too much, only *whole* requests are sent from
         then on. Raises `LMError` if the *whole* request fails, or if the probabilities at some position sum to more
         than 1.
         """
-        answer = await connections.post(wire.WHOLE, wire.ask_whole(self._model, trial, alternatives=5))
-        if isinstance(answer, Refusal):
-            answer = self._refused(answer)
-        whole = answer if isinstance(answer, SpanError) else wire.read_whole(answer, trial)
+        answer = await self._whole(connections, trial, alternatives=5)
+        whole = answer if isinstance(answer, SpanError) else read_whole(answer, trial)
         if isinstance(whole, SpanError):
             raise LMError(f"vLLM server {self._client.endpoint}: a trial failed: {whole}")
-        if isinstance(answer, dict) and (total := wire.total_probability(answer)) > 1.01:
+        if isinstance(answer, dict) and (total := total_probability(answer)) > 1.01:
             raise LMError(
                 f"vLLM server {self._client.endpoint}: its probabilities add up to {total:.3g}, not 1; "
                 "start it without --logprobs-mode"
             )
-        answer = await connections.post(wire.GIVEN, wire.ask_given(self._model, trial, afresh=True))
-        given = wire.read_given(answer, trial) if isinstance(answer, dict) else None
+        answer = await connections.post(GIVEN, ask_given(self._model, trial, afresh=True))
+        given = read_given(answer, trial) if isinstance(answer, dict) else None
         if isinstance(answer, Refusal):
             self._leave_given(answer.message)
-        elif isinstance(given, list) and (gap := _gap(given, whole)) > LARGEST_GAP[self._identity.dtype]:
-            self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
         elif not isinstance(given, list):
             self._leave_given(str(answer if isinstance(answer, SpanError) else given or "it leaves them out"))
+        elif (gap := max(abs(a - b) for a, b in zip(given, whole, strict=True))) > LARGEST_GAP[self.identity.dtype]:
+            self._leave_given(f"its answers are {gap:.2g} nats off those about whole conversations")
 
     def _leave_given(self, why: str) -> None:
         """Switches to *whole* requests for the rest of the run and adds a remark with the reason *why*.
@@ -202,38 +205,95 @@ class VLLM:
                 "all tokens of each conversation, which is slower"
             )
 
-    def _refused(self, refusal: Refusal) -> SpanError:
-        if closed(refusal):
-            raise LMError(f"vLLM server {self._client.endpoint} answered {refusal.status}: {refusal.message}")
-        return refusal.meaning()
+
+def ask_given(model: str, conversation: Conversation, afresh: bool) -> dict[str, Any]:
+    """Returns the body of a *given* request; if *afresh*, the server must not read its prefix cache."""
+    span = conversation.ids[conversation.first : conversation.last + 1]
+    return {
+        "model": model,
+        "token_ids": list(conversation.ids),
+        "sampling_params": {
+            **_GREEDY,
+            "detokenize": False,
+            "prompt_logprob_token_ids": [[token] for token in span],
+            # Row i predicts token start + i + 1.
+            "prompt_logprob_start": conversation.first - 1,
+            "skip_reading_prefix_cache": afresh,
+        },
+    }
 
 
-def _gap(first: Sequence[float], second: Sequence[float]) -> float:
-    return max(abs(a - b) for a, b in zip(first, second, strict=True))
+def read_whole(answer: dict[str, Any], conversation: Conversation) -> Logprobs:
+    """Returns the log-probabilities of the span from *answer*, the server's answer to a *whole* request.
 
-
-def _answer(item: Conversation | SpanError, answers: dict[Conversation, Logprobs]) -> SpanLogprob | SpanError:
-    if isinstance(item, SpanError):
-        return item
-    logprobs = answers[item]
-    if isinstance(logprobs, SpanError):
-        return logprobs
-    return checked(SpanLogprob(math.fsum(logprobs), item.ids[item.first :], tuple(logprobs), item.escaped))
-
-
-def _template(folder: Path) -> ChatTemplate:
-    """Returns the chat template of the tokenizer in *folder*, from local files only.
-
-    Raises `LMError` if the tokenizer cannot be read or its chats cannot be scored.
+    Returns a `SpanError` marked ``broken`` if a log-probability is missing or is not a finite number.
     """
+    positions = _prompt_logprobs(answer)
+    if positions is None:
+        return _broken("misaligned", "no prompt_logprobs")
+    if len(positions) != len(conversation.ids):
+        return _broken("misaligned", f"{len(positions)} positions for {len(conversation.ids)} tokens")
+    logprobs: list[float] = []
+    for index in range(conversation.first, conversation.last + 1):
+        position, token = positions[index], conversation.ids[index]
+        if not isinstance(position, dict) or not isinstance(position.get(str(token)), dict):
+            return _broken("misaligned", f"nothing for token {token} at its position")
+        value = position[str(token)].get("logprob")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return _broken("not_finite", f"log-probability {value} for token {token}")
+        logprobs.append(float(value))
+    return _finite(logprobs)
+
+
+def read_given(answer: dict[str, Any], conversation: Conversation) -> Logprobs | None:
+    """Returns the log-probabilities of the span from *answer*, the server's answer to a *given* request.
+
+    Returns None if the server left log-probabilities out, which happens when a cached prefix overlaps the span. Returns
+    a `SpanError` marked ``broken`` if the log-probabilities cannot be read or are not finite numbers.
+    """
+    scores = answer.get("prompt_token_id_logprobs")
+    if scores is None:
+        return None
+    import numpy
+
     try:
-        from transformers import AutoTokenizer
-    except ImportError as error:
-        raise LMError("transformers is not installed: pip install 'gre-bench[lm]'") from error
-    with blamed(folder, "its tokenizer cannot be read"):
-        tokenizer = AutoTokenizer.from_pretrained(str(folder), local_files_only=True, trust_remote_code=False)
-    with blamed(folder, "its chats cannot be scored"):
-        return ChatTemplate.from_tokenizer(tokenizer)
+        array = numpy.load(io.BytesIO(base64.b64decode(scores, validate=True)), allow_pickle=False)
+    except (TypeError, ValueError, OSError, EOFError, binascii.Error) as error:
+        return _broken("misaligned", f"prompt_token_id_logprobs that cannot be read ({' '.join(str(error).split())})")
+    expected = (conversation.last - conversation.first + 1, 1)
+    if array.shape != expected or array.dtype.kind != "f":
+        return _broken("misaligned", f"scores of shape {array.shape}, {array.dtype}, instead of {expected}")
+    return _finite(array[:, 0].tolist())
+
+
+def total_probability(answer: dict[str, Any]) -> float:
+    """Returns the largest sum of the probabilities that *answer* states for alternative tokens at one position.
+
+    *answer* is the server's answer to a *whole* request. A sum of more than about 1 means that the numbers are not
+    probabilities.
+    """
+    positions = [position for position in _prompt_logprobs(answer) or [] if isinstance(position, dict)]
+    sums = [math.fsum(math.exp(min(50.0, token["logprob"])) for token in position.values()) for position in positions]
+    return max(sums, default=0.0)
+
+
+def _prompt_logprobs(answer: dict[str, Any]) -> list[Any] | None:
+    try:
+        positions = answer["choices"][0]["prompt_logprobs"]
+    except (KeyError, IndexError, TypeError):
+        return None
+    return positions if isinstance(positions, list) else None
+
+
+def _finite(values: list[float]) -> Logprobs:
+    for index, value in enumerate(values):
+        if not math.isfinite(value) or value <= NO_NUMBER:
+            return _broken("not_finite", f"log-probability {value} at token {index}")
+    return values
+
+
+def _broken(code: str, problem: str) -> SpanError:
+    return SpanError(code, f"the vLLM server answered with: {problem}", broken=True)
 
 
 def _digest(folder: Path, revision: str | None) -> str:
@@ -252,19 +312,6 @@ def _digest(folder: Path, revision: str | None) -> str:
             "--set evaluation_lm.revision=COMMIT"
         )
     return folder_digest(folder)
-
-
-def _key(key_env: str | None) -> str | None:
-    """Returns the server's API key from the environment variable called *key_env*; None if *key_env* is None.
-
-    Raises `LMError` if the variable is missing or malformed.
-    """
-    if key_env is None:
-        return None
-    key = os.environ.get(key_env, "").strip()
-    if not key or not key.isascii() or not key.isprintable() or " " in key:
-        raise LMError(f"the vLLM server's key is missing or malformed: set the environment variable {key_env}")
-    return key
 
 
 def _served(models: dict, model: str | None, endpoint: str) -> tuple[str, int | None]:

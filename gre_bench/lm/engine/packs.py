@@ -23,10 +23,9 @@ from gre_bench.lm.span import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of consecutive tokens of the trie, in which each token except the last has exactly one child.
+    """A run ``start:stop`` of tokens of the trie, in which each token except the last has exactly one child.
 
-    - *start*, *stop*: the run consists of the tokens ``start:stop``.
-    - *end*: the descendants of the run's last token are the tokens ``stop:end``.
+    The descendants of the run's last token are the tokens ``stop:end``.
     """
 
     start: int
@@ -38,9 +37,7 @@ class Segment:
 class Link:
     """A range of a pack's tokens, and a range of keys to which each of these tokens attends.
 
-    - *queries*: the range of tokens: (start, stop), as indices of the pack's tokens.
-    - *keys*: the range of keys: (start, stop), as indices of the pack's keys. The keys kept from earlier packs come
-      first; the keys of the pack's own tokens follow.
+    - *queries*, *keys*: the ranges (start, stop), as indices of the pack's tokens and of its keys (see `Pack`).
     - *level*: the number of links by which the same tokens attend to keys nearer to the root.
     """
 
@@ -85,11 +82,19 @@ class Pack:
         """The length of the longest conversation prefix that ends in the pack, in tokens."""
         return int(self.depths.max()) + 1
 
+    def seen(self) -> list[list[tuple[int, int]]]:
+        """Returns for each range of `own` the ranges of keys that it attends to: from the root down, itself last."""
+        return [
+            [
+                *(link.keys for link in self.links if link.queries[0] <= start < link.queries[1]),
+                (start + self.kept, stop + self.kept),
+            ]
+            for start, stop in self.own
+        ]
+
 
 class TokenTrie:
     """A trie of *conversations*, each without its last token, which is predicted and never read.
-
-    The tokens of the trie are numbered in depth-first order.
 
     - `ids`: the token id of each token.
     - `depths`: the position of each token in its conversations, from 0.
@@ -187,10 +192,7 @@ def _shared(first: tuple[int, ...], second: tuple[int, ...]) -> int:
 
 
 def _segments(heads: Sequence[int], depths: Sequence[int]) -> list[Segment]:
-    """Divides the tokens of a trie into segments and returns the segments in order.
-
-    - *heads*: the index of each segment's first token, in ascending order.
-    - *depths*: the depth of each token of the trie.
+    """Divides the tokens of a trie into segments, given the index of each one's first token and each token's depth.
 
     A segment stops where the next segment begins. The descendants of a segment are the later segments up to the first
     whose first token is not deeper than the segment's own first token.

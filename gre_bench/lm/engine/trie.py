@@ -4,25 +4,41 @@ Each pack of the trie (`gre_bench.lm.engine.packs`) takes one forward pass. A to
 trie, and a token attends only to its ancestors and itself (`gre_bench.lm.engine.trie_attention`). The result is
 therefore the same as for one conversation at a time, up to rounding. The output head is applied only to the tokens
 whose successor belongs to a reply. The log-softmax is computed in float32, whatever the weights' dtype.
+
+`engine_for` chooses the engine that runs a model: the requested one, or the next slower one with the right numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.records import Prediction
 from gre_bench.lm.engine import trie_attention
 from gre_bench.lm.engine.packs import Pack, TokenTrie
-from gre_bench.lm.engine.protocol import Logprobs, give_back, is_out_of_memory, out_of_memory
+from gre_bench.lm.engine.protocol import Batches, Engine, Logprobs, OneByOne, out_of_memory, within_memory
 from gre_bench.lm.engine.trie_attention import AttentionLayout, Kept
-from gre_bench.lm.span import Conversation
+from gre_bench.lm.span import ChatTemplate, Conversation
 from gre_bench.lm.weights import Weights
+from gre_bench.prompts.library import render
 
 if TYPE_CHECKING:
     import torch
+
+EngineName = Literal["trie", "batches", "one-by-one"]
+
+ALLOWED = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
+"""Dtype → largest accepted difference in the self-check, in nats.
+
+The log-probabilities of an engine are compared with those of one conversation at a time.
+"""
+
+STATIC = frozenset({"default", "linear", "llama3", "yarn", "proportional"})
+"""Kinds of rotary positions that do not depend on the length of a sequence."""
 
 ARCHITECTURES = frozenset(
     {"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3_text"}
@@ -38,10 +54,11 @@ _SMALLEST = 16
 """A pack of this many tokens or fewer is not halved."""
 _LOGITS_ON_CPU, _LOGITS_ON_GPU = 2**22, 2**25
 """Most logits computed at once: the head works in chunks, which fit the cache on the CPU."""
+_CHECKED = ("The reviewer appreciates the clear writing.", "The reviewer questions the choice of baselines. " * 3)
 
 
 class Trie:
-    """An `Engine` for the models that `refusal` accepts.
+    """An `Engine` for models of the `ARCHITECTURES`.
 
     *budget* is the most tokens in a pack; None means `ON_CPU` or `ON_GPU`. The budget changes log-probabilities only by
     rounding, because sums are taken in another order. In float32, only the last bits change. In half precision, a
@@ -54,16 +71,12 @@ class Trie:
         trie_attention.register()
         self._model = weights.model
         self._attention = weights.attention
-        self._budget = self._set_budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
+        self._budget = budget or (ON_CPU if weights.model.device.type == "cpu" else ON_GPU)
+        self.plan = f"{self._budget} tokens on {weights.model.device.type}"
         self.remarks: list[str] = []
 
-    @property
-    def plan(self) -> str:
-        """Says how this engine divides its work into forward passes: the budget and the kind of device."""
-        return f"{self._set_budget} tokens on {self._model.device.type}"
-
     def logprobs(self, conversations: Sequence[Conversation]) -> list[Logprobs]:
-        """Returns the log-probability of each token of each span in nats.
+        """Returns the log-probabilities as `Engine` says.
 
         A pack that runs out of memory is halved. If even a small pack runs out of memory, the engine stops. Every
         conversation whose log-probabilities are then incomplete gets a `SpanError`.
@@ -73,10 +86,11 @@ class Trie:
         trie = TokenTrie(conversations)
         values, answered = torch.zeros(sum(trie.sizes)), torch.zeros(sum(trie.sizes), dtype=torch.bool)
         due, kept = trie.packs(self._budget)[::-1], {}
-        with self._attending():
+        self._model.set_attn_implementation(trie_attention.NAME)
+        try:
             while due:
                 pack = due.pop()
-                done = self._try_pack(pack, kept)
+                done = within_memory(self._forward, pack, kept)
                 if done is not None:
                     slots = torch.from_numpy(pack.slots)
                     (values[slots], kept), answered[slots] = done, True
@@ -87,28 +101,15 @@ class Trie:
                     due += [trie.pack(middle, pack.stop), trie.pack(pack.start, middle)]
                 else:
                     break
+        finally:
+            self._model.set_attn_implementation(self._attention)
+        parts = zip(conversations, values.split(trie.sizes), answered.split(trie.sizes), strict=True)
         return [
-            logprobs.tolist() if had.all() else out_of_memory(conversation)
-            for conversation, logprobs, had in zip(
-                conversations, values.split(trie.sizes), answered.split(trie.sizes), strict=True
-            )
+            logprobs.tolist() if had.all() else out_of_memory(conversation) for conversation, logprobs, had in parts
         ]
 
-    def _try_pack(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept] | None:
-        try:
-            return self._forward(pack, kept)
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
-        # Outside the handler, because its traceback still holds the tensors.
-        give_back()
-        return None
-
     def _forward(self, pack: Pack, kept: Kept) -> tuple[torch.Tensor, Kept]:
-        """Runs *pack*; returns its targets' log-probabilities, and the keys and values that the next pack needs.
-
-        *kept* holds the keys and values of each layer that earlier packs kept.
-        """
+        """Returns the log-probabilities of the targets of *pack*, and the keys and values that the next pack needs."""
         import torch
 
         device = self._model.device
@@ -123,10 +124,9 @@ class Trie:
             return self._picked(hidden, pack), layout.left
 
     def _picked(self, hidden: torch.Tensor, pack: Pack) -> torch.Tensor:
-        """Returns the log-probability of each target of *pack* in nats.
+        """Returns the log-probability of each target of *pack*, given the last hidden states of its tokens, in nats.
 
-        *hidden* holds the last hidden states of the pack's tokens. The output head is applied once to each token that
-        predicts a target, in chunks of tokens.
+        The output head is applied once to each token that predicts a target, in chunks of tokens.
         """
         import torch
 
@@ -144,25 +144,80 @@ class Trie:
             logits = logits.float()
             # float32 is finer near zero; large logits would cost the difference its last digits.
             logits -= logits.amax(-1, keepdim=True)
-            first, last = torch.searchsorted(
-                indices, torch.tensor([start, start + size], device=hidden.device)
-            ).tolist()
+            edges = torch.tensor([start, start + size], device=hidden.device)
+            first, last = torch.searchsorted(indices, edges).tolist()
             chosen_rows = indices[first:last] - start
             chosen = logits[chosen_rows, targets[first:last]]
             values[first:last] = chosen - logits.exp_().sum(-1).log_()[chosen_rows]
         return values.cpu()
 
-    @contextmanager
-    def _attending(self) -> Iterator[None]:
-        """Makes the model use the attention over a trie within the block."""
-        self._model.set_attn_implementation(trie_attention.NAME)
-        try:
-            yield
-        finally:
-            self._model.set_attn_implementation(self._attention)
+
+def engine_for(
+    weights: Weights, template: ChatTemplate, name: EngineName, budget: int | None
+) -> tuple[Engine, str | None]:
+    """Returns the engine called *name*, or a slower engine if that engine cannot run the model correctly.
+
+    The second value is a remark that says why a slower engine was chosen; None for the requested engine. *budget* is
+    the most tokens in one forward pass; None means the engine's default. An engine that computes several conversations
+    at once is first checked on four small conversations. Raises `LMError` for an unknown name.
+    """
+    if name not in get_args(EngineName):
+        raise LMError(f"no engine {name!r}; known: {', '.join(get_args(EngineName))}")
+    one_by_one = OneByOne(weights)
+    if name == "one-by-one":
+        return one_by_one, None
+    if changing := _rotary_kinds(getattr(weights.model.config, "rope_parameters", None)) - STATIC:
+        kinds = ", ".join(sorted(changing))
+        why = f"its positions ({kinds}) depend on the longest text in a forward"
+        return one_by_one, f"evaluation LM {weights.folder.name} is run one text at a time: {why}"
+    why = None
+    if name == "trie":
+        kind = weights.model.config.model_type
+        if kind not in ARCHITECTURES:
+            why = f"it does not know the architecture {kind}"
+        else:
+            why = _disagreement(weights, template, Trie(weights, budget=64))
+        if why is None:
+            return Trie(weights, budget), None
+        why = f"evaluation LM {weights.folder.name} is run in plain batches: {why}"
+    worse = _disagreement(weights, template, Batches(weights))
+    if worse is None:
+        return Batches(weights, budget), why
+    return one_by_one, f"evaluation LM {weights.folder.name} is run one text at a time: in a batch {worse}"
 
 
-def refusal(weights: Weights) -> str | None:
-    """Returns the reason why the trie engine cannot run the model of *weights*; None if it can."""
-    kind = weights.model.config.model_type
-    return None if kind in ARCHITECTURES else f"it does not know the architecture {kind}"
+def _disagreement(weights: Weights, template: ChatTemplate, engine: Engine) -> str | None:
+    """Compares the log-probabilities of *engine* with those of `OneByOne` on four conversations.
+
+    Returns a phrase that states the largest difference; None if it is within `ALLOWED`, or if the model's own numbers
+    are not finite. Raises `SpanError` if a conversation cannot be scored at all.
+    """
+    predictions = [Prediction(x, None, y) for x in (_CHECKED[0], None) for y in _CHECKED]
+    conversations = [template.encode(render(prediction)) for prediction in predictions]
+    expected, computed = OneByOne(weights).logprobs(conversations), engine.logprobs(conversations)
+    worst = 0.0
+    for wanted, actual in zip(expected, computed, strict=True):
+        if isinstance(wanted, SpanError):
+            raise wanted
+        if isinstance(actual, SpanError):
+            raise actual
+        if not all(map(math.isfinite, wanted)):
+            # The model itself is broken; its numbers are refused when predictions are scored.
+            return None
+        gaps = [abs(a - b) for a, b in zip(wanted, actual, strict=True)]
+        worst = max(worst, *(gap if math.isfinite(gap) else math.inf for gap in gaps))
+    if worst <= ALLOWED[weights.dtype]:
+        return None
+    return f"computing texts together changed a log-probability by {worst:.2g} nats in a check"
+
+
+def _rotary_kinds(parameters: object) -> set[str]:
+    """Returns the kinds of rotary positions in the ``rope_parameters`` of a transformers config.
+
+    They are one table with the key ``rope_type``, or a dict of such tables, one for each kind of layer.
+    """
+    if not isinstance(parameters, dict):
+        return set()
+    if "rope_type" in parameters:
+        return {parameters["rope_type"]}
+    return set().union(*(_rotary_kinds(each) for each in parameters.values()))

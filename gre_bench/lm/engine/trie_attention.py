@@ -9,7 +9,8 @@ The attention pattern can therefore be written as ranges, without a mask over al
 A token thus takes part in several computations. Their results are combined by the log-sum-exps of the attention scores,
 as flash attention combines its blocks.
 
-Shapes: queries (1, heads, tokens, head size); keys and values (1, key-value heads, tokens, head size).
+Shapes: queries and outputs (1, heads, tokens, head size); keys and values (1, key-value heads, tokens, head size). The
+attention scores are multiplied by *scale*. *layer* is the index of a layer.
 """
 
 from __future__ import annotations
@@ -37,12 +38,9 @@ Kept = dict[int, tuple["torch.Tensor", "torch.Tensor"]]
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """The input of one call of the variable-length flash kernel, which computes the attention of many ranges of tokens.
+    """The input of one call of the variable-length flash kernel: ranges of tokens that each attend to a range of keys.
 
-    Each range of tokens attends to one range of keys.
-
-    - *queries*: the indices of the tokens in the pack, one range after another.
-    - *keys*: the indices of the keys, one range after another, in the same order.
+    - *queries*, *keys*: the indices of the tokens in the pack, and of the keys, one range after another.
     - *query_starts*, *key_starts*: the offset of each range in *queries* and *keys*; the total length comes last.
     - *longest_query*, *longest_key*: the length of the longest range of tokens, and of keys.
     """
@@ -56,12 +54,10 @@ class Round:
 
 
 class AttentionLayout:
-    """States to which keys the tokens of *pack* attend.
-
-    Every layer of the forward pass gets the layout as the keyword argument ``layout``.
+    """States to which keys the tokens of *pack* attend; every layer of the forward pass gets it as ``layout``.
 
     - *before*: the keys and values of each layer that earlier packs kept.
-    - `left`: the keys and values of each layer that the next pack needs; the method `keep` fills `left`.
+    - `left`: the keys and values of each layer that the next pack needs, from `before` and from this pack.
     - *exact*: whether to compute with plain matrix products instead of a fused kernel.
     """
 
@@ -77,26 +73,19 @@ class AttentionLayout:
         self._keep_old, self._keep_own = keep[keep < pack.kept], keep[keep >= pack.kept] - pack.kept
 
     def keep(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> None:
-        """Copies the keys and values of *layer* that the next pack needs into `left`.
-
-        *key* and *value* belong to this pack's tokens; the next pack needs some of them. The next pack may also need
-        keys and values that earlier packs kept, which are copied from `before`.
-        """
+        """Fills `left` for *layer*; *key* and *value* belong to this pack's tokens."""
         import torch
 
         if not len(self.pack.keep):
             return
-        old_ones = self.before.get(layer, ())
-        old_parts = [old[:, :, self._keep_old] for old in old_ones] or [key[:, :, :0], value[:, :, :0]]
-        new_parts = [new[:, :, self._keep_own] for new in (key, value)]
-        self.left[layer] = (torch.cat([old_parts[0], new_parts[0]], 2), torch.cat([old_parts[1], new_parts[1]], 2))
+        before = [old[:, :, self._keep_old] for old in self.before.get(layer, ())] or [key[:, :, :0], value[:, :, :0]]
+        keys, values = (
+            torch.cat([old, new[:, :, self._keep_own]], 2) for old, new in zip(before, (key, value), strict=True)
+        )
+        self.left[layer] = keys, values
 
     def extended(self, layer: int, key: torch.Tensor, value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Returns all keys and values of *layer* that this pack's tokens may attend to.
-
-        The keys and values that earlier packs kept come first. Then come *key* and *value*, which belong to this pack's
-        tokens.
-        """
+        """Returns all keys and values of *layer* for this pack's tokens: those kept before, then their own."""
         import torch
 
         if not self.pack.kept:
@@ -105,15 +94,9 @@ class AttentionLayout:
         return torch.cat([old_key, key], 2), torch.cat([old_value, value], 2)
 
     @cached_property
-    def paths(self) -> list[list[tuple[int, int]]]:
-        """For each range of tokens in ``pack.own``, the ranges (start, stop) of its ancestors' keys.
-
-        The ancestors are listed from the root downwards.
-        """
-        return [
-            [link.keys for link in self.pack.links if link.queries[0] <= start < link.queries[1]]
-            for start, _ in self.pack.own
-        ]
+    def seen(self) -> list[list[tuple[int, int]]]:
+        """The ranges of keys to which each range in ``pack.own`` attends."""
+        return self.pack.seen()
 
     @cached_property
     def own(self) -> Round:
@@ -149,10 +132,7 @@ class AttentionLayout:
 
 
 def register() -> None:
-    """Registers this attention with transformers under the name `NAME`.
-
-    transformers then builds no attention mask for models that use this attention.
-    """
+    """Registers this attention with transformers as `NAME`; transformers then builds no attention mask."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, attend)
@@ -165,12 +145,13 @@ def attend(
 ) -> tuple[torch.Tensor, None]:  # fmt: skip
     """Computes the attention of one layer; transformers calls this function in place of its own attention.
 
-    Returns the output, shape (1, tokens, heads, head size), and None in place of the attention weights. Also saves in
-    *layout* the keys and values that the next pack needs.
+    Returns the output, shape (1, tokens, heads, head size), and None in place of the attention weights. Also lets
+    *layout* keep what the next pack needs.
     """
     if layout is None:
         raise TypeError(f"the {NAME} attention of {type(module).__name__} was called without a layout")
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    size = query.shape[-1]
+    scale = size**-0.5 if scaling is None else scaling
     window = sliding_window if sliding_window is not None and sliding_window < layout.pack.longest else None
     layer = module.layer_idx
     layout.keep(layer, key, value)
@@ -183,9 +164,9 @@ def attend(
         return multiplied(query, key, value, layout, scale).transpose(1, 2), None
     if layout.exact or softcap is not None:
         out = weighed(query, key, value, layout, scale, window, softcap)
-    elif window is not None or not _flash(query):
+    elif window is not None or not (query.element_size() == 2 and size <= 256 and size % 8 == 0):
         out = gathered(query, key, value, layout, scale, window)
-    else:
+    else:  # the variable-length flash kernel takes only half precision and such sizes
         out = batched(query, key, value, layout, scale)
     return out.transpose(1, 2), None
 
@@ -196,8 +177,7 @@ def cascaded(
     """Computes the attention in float32 on the CPU, with torch's flash kernel.
 
     The kernel is called once for each range in ``layout.pack.own``, and once for each link from a range to the keys of
-    an ancestor; the results are merged. *scale* multiplies the attention scores, and *layer* is the index of the layer.
-    Returns the output, shape (1, heads, tokens, head size).
+    an ancestor; the results are merged.
     """
     import torch
 
@@ -226,8 +206,7 @@ def multiplied(
 ) -> torch.Tensor:
     """Computes the attention in half precision on the CPU, by plain matrix products for `_ROWS` tokens at a time.
 
-    In half precision on the CPU, torch's flash kernel would take three times as long. *scale* multiplies the attention
-    scores. Returns the output, shape (1, heads, tokens, head size).
+    In half precision on the CPU, torch's flash kernel would take three times as long.
     """
     import torch
 
@@ -235,9 +214,8 @@ def multiplied(
     size = query.shape[3]
     out = torch.empty_like(query)
     grouped, written = (each[0].unflatten(0, (heads, groups)) for each in (query * scale, out))
-    kept = layout.pack.kept
-    for (start, stop), path in zip(layout.pack.own, layout.paths, strict=True):
-        ranges = [slice(*each) for each in (*path, (start + kept, stop + kept))]
+    for (start, stop), seen_ranges in zip(layout.pack.own, layout.seen, strict=True):
+        ranges = [slice(*each) for each in seen_ranges]
         keys, values = (torch.cat([each[0, :, piece] for piece in ranges], 1) for each in (key, value))
         above = keys.shape[1] - (stop - start)
         for first in range(0, stop - start, _ROWS):
@@ -256,10 +234,7 @@ def multiplied(
 def batched(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float
 ) -> torch.Tensor:
-    """Computes the attention in half precision on CUDA: one call of the variable-length flash kernel for each `Round`.
-
-    *scale* multiplies the attention scores. Returns the output, shape (1, heads, tokens, head size).
-    """
+    """Computes the attention in half precision on CUDA, by one call of the variable-length kernel for each `Round`."""
     q, k, v = (each[0].transpose(0, 1) for each in (query, key, value))
     out, sums = _variable(q, k[layout.own.keys], v[layout.own.keys], layout.own, scale, causal=True)
     out, sums = out.float(), sums.float()
@@ -272,18 +247,13 @@ def batched(
 
 
 def gathered(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    layout: AttentionLayout,
-    scale: float,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, scale: float,
     window: int | None,
-) -> torch.Tensor:
-    """Computes the attention on any device, with a mask; supports a sliding window.
+) -> torch.Tensor:  # fmt: skip
+    """Computes the attention on any device, with a mask.
 
     For each range in ``pack.own``, the keys of the range and of its ancestors are first copied into one tensor.
-    *window* is the number of tokens to which a token attends: itself and the nearest ancestors; None means all. *scale*
-    multiplies the attention scores. Returns the output, shape (1, heads, tokens, head size).
+    *window* is the number of tokens to which a token attends: itself and the nearest ancestors; None means all.
     """
     import torch
     from torch.nn.functional import scaled_dot_product_attention as attention
@@ -320,17 +290,15 @@ def weighed(
 def _gathered(
     key: torch.Tensor, value: torch.Tensor, layout: AttentionLayout, window: int | None
 ) -> Iterator[tuple[slice, torch.Tensor, torch.Tensor, torch.Tensor]]:
-    """Yields (tokens, keys, values, mask) for each range in ``pack.own``.
+    """Yields for each range in ``pack.own``: its slice of the pack's tokens, its keys and values, and their mask.
 
-    - *tokens*: the range, as a slice of the pack's tokens.
-    - *keys*, *values*: the keys and values of the range's ancestors, followed by the range's own.
-    - *mask*: shape (tokens, keys); true where the token attends to the key.
+    The keys and values are those of the range's ancestors, followed by its own. The mask, shape (tokens, keys), is true
+    where the token attends to the key.
     """
     import torch
 
-    kept = layout.pack.kept
-    for (start, stop), path in zip(layout.pack.own, layout.paths, strict=True):
-        pieces = [slice(*each) for each in (*path, (start + kept, stop + kept))]
+    for (start, stop), ranges in zip(layout.pack.own, layout.seen, strict=True):
+        pieces = [slice(*each) for each in ranges]
         keys, values = (torch.cat([each[:, :, piece] for piece in pieces], 2) for each in (key, value))
         last = keys.shape[2]
         positions = torch.arange(last, device=key.device)
@@ -339,10 +307,9 @@ def _gathered(
 
 
 def _merge(out: torch.Tensor, sums: torch.Tensor, part: torch.Tensor, part_sums: torch.Tensor) -> None:
-    """Merges *part*, an attention output over further keys, into *out*, the output over the earlier keys.
+    """Merges *part*, an attention output over further keys, into *out*, the output over the earlier keys, in place.
 
-    *sums* and *part_sums* are the log-sum-exps of the attention scores that gave *out* and *part*. Both *out* and
-    *sums* are updated in place.
+    *sums* (also updated) and *part_sums* are the log-sum-exps of the attention scores that gave *out* and *part*.
     """
     import torch
 
@@ -356,9 +323,8 @@ def _variable(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Computes the attention of *ranges* by one call of the variable-length flash kernel.
 
-    *q*, *k* and *v* hold the queries, keys and values of the ranges, shape (tokens, heads, head size). If *causal*, a
-    token attends to the keys of its range up to its own position only. Returns the output in the shape of *q*, and the
-    log-sum-exps of the attention scores, shape (heads, tokens).
+    *q*, *k* and *v* have the shape (tokens, heads, head size). If *causal*, a token attends to the keys of its range up
+    to its own position only. Returns the output, and the log-sum-exps of the attention scores, shape (heads, tokens).
     """
     from torch.nn.attention.varlen import AuxRequest, varlen_attn
 
@@ -367,10 +333,3 @@ def _variable(
         return_aux=AuxRequest(lse=True), scale=scale,
         window_size=(-1, 0) if causal else (-1, -1), enable_gqa=True,
     )  # fmt: skip
-
-
-def _flash(query: torch.Tensor) -> bool:
-    """Whether the variable-length flash kernel accepts *query*."""
-    import torch
-
-    return query.dtype in (torch.bfloat16, torch.float16) and query.shape[-1] <= 256 and query.shape[-1] % 8 == 0

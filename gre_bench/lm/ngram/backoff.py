@@ -1,4 +1,6 @@
-"""A trigram model with interpolated absolute discounting, in which the probabilities of words can be reweighted.
+"""The probabilities of words: a trigram model that can be reweighted, and copies of earlier or known words.
+
+The trigram model has interpolated absolute discounting:
 
     P(w | a b) = kept(w | a b) + rest(a b) · P(w | b)
 
@@ -8,6 +10,11 @@ words in that context. The probabilities therefore sum to 1 even if rare n-grams
 
 To reweight the model, each word w gets a factor r(w). The probability becomes P(w | a b) · r(w) / Z(a b). The norm Z(a
 b) makes the probabilities sum to 1 (unigram rescaling). The norms of all contexts are computed at once.
+
+A word of the reply may be copied from the earlier reply or from the known text. For each position of the reply, the
+functions return the probability of the word that stands at that position. The probability is NaN where there is nothing
+to copy. At every other position, the probabilities of all possible words sum to 1. Words are integers here. These
+functions take O(n log n) time in the length of the texts.
 """
 
 from __future__ import annotations
@@ -17,24 +24,23 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from gre_bench.lm.ngram.spelling import look_up
+from gre_bench.lm.ngram.segmentation import look_up
 
 UNKNOWN, END_ID, NEWLINE_ID = range(3)
 """Ids of the first three words of every vocabulary. The context of a text's first word is two newlines."""
 _DISCOUNTS = (0.75, 0.8, 0.85)
+_PAIR = 1 << 32
 
 
 class _Table:
-    """The n-grams of one order, bigrams or trigrams.
+    """The n-grams of one order, bigrams or trigrams, of a vocabulary of *size* words.
 
-    *size* is the number of words in the vocabulary. The context of a bigram is the id of its first word. The context of
-    a trigram with the first words a and b is ``a * size + b``.
+    The context of a bigram is the id of its first word. That of a trigram with the first words a and b is
+    ``a * size + b``.
 
-    - `keys`: the n-grams in ascending order, each as the integer ``context * size + word``.
-    - `words`: the last word of each n-gram.
-    - `kept`: the value of ``kept`` in the module's formula for each n-gram.
+    - `keys`: the n-grams in ascending order, each as the integer ``context * size + word``; `words`: their last words.
+    - `kept`, `rest`: the values of the module's formula, for each n-gram and for each context.
     - `contexts`: the distinct contexts, in ascending order.
-    - `rest`: the probability that each context leaves to the lower order.
     """
 
     def __init__(self, keys: np.ndarray, kept: np.ndarray, size: int):
@@ -54,10 +60,7 @@ class _Table:
 
 
 class Contexts:
-    """The contexts at each position of a text: the word before, and the two words before.
-
-    *ids* are the word ids of the text, *tables* the tables of bigrams and trigrams. *size* is the number of words in
-    the vocabulary.
+    """The contexts at each position of the text with the word ids *ids*: the word before, and the two words before.
 
     - `keys`: two arrays of integers, the bigram and the trigram context at each position (see `_Table`).
     - `rows`: two arrays, the index of each context in ``contexts`` of its table; -1 for a context that was never seen.
@@ -71,10 +74,7 @@ class Contexts:
 
 
 class Backoff:
-    """A trigram model, made from the arrays of `backoff_counts`.
-
-    `size` is the number of words in the vocabulary.
-    """
+    """A trigram model of `size` words, made from the arrays of `backoff_counts`."""
 
     def __init__(self, arrays: Mapping[str, np.ndarray]):
         unigram = arrays["unigram"].astype(np.float64)
@@ -88,10 +88,7 @@ class Backoff:
         return Contexts(ids, self.tables, self.size)
 
     def chances(self, words: np.ndarray, contexts: Contexts) -> np.ndarray:
-        """Returns P(word | the two words before) at each position of a text, float64.
-
-        *words* holds the word ids of the text, and *contexts* the contexts at the same positions.
-        """
+        """Returns P(word | the two words before) for the word ids *words* of a text in their *contexts*, float64."""
         chance = self.unigram[words]
         for table, key, rows in zip(self.tables, contexts.keys, contexts.rows, strict=True):
             chance = look_up(table.keys, table.kept, key * self.size + words) + table.rests(rows) * chance
@@ -100,8 +97,7 @@ class Backoff:
     def norms(self, factors: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Returns the norm Z(context) = Σ_w P(w | context) · ``factors[w]`` of every context in the model.
 
-        *factors* holds the factor of each word of the vocabulary. The result has three parts: the norm of the empty
-        context, an array of the norms of bigram contexts, and an array of the norms of trigram contexts.
+        The three parts are the norm of the empty context, and arrays of those of bigram and of trigram contexts.
         """
         none = float(self.unigram @ factors)
         two, three = (np.add.reduceat(table.kept * factors[table.words], table.starts) for table in self.tables)
@@ -109,21 +105,16 @@ class Backoff:
         return none, two, three + self.tables[1].rest * np.append(two, none)[self.shorter]
 
     def norms_at(self, norms: tuple[float, np.ndarray, np.ndarray], contexts: Contexts) -> np.ndarray:
-        """Returns the norm Z (see the module) at each position of the text with these *contexts*.
+        """Returns the norm at each position of a text with these *contexts*, given the result of `norms`.
 
-        *norms* comes from the method `norms`. Each position takes the norm of the longest context that the model knows:
-        the two words before, the word before, or no word.
+        Each position takes the norm of the longest context that the model knows.
         """
         none, two, three = norms
         second, third = contexts.rows
         return np.where(third >= 0, np.append(three, none)[third], np.append(two, none)[second])
 
     def expected(self, contexts: Contexts, weights: np.ndarray) -> np.ndarray:
-        """Returns the weighted expected count of every word of the vocabulary in a text, shape (`size`,).
-
-        The count of word w is Σ_i ``weights[i]`` · P(w | context at position i). *contexts* holds the contexts at each
-        position of the text, and *weights* the weight of each position.
-        """
+        """Returns Σ_i ``weights[i]`` · P(w | context at position i of a text) for every word w, shape (`size`,)."""
         second, third = contexts.rows
         three = np.bincount(third[third >= 0], weights[third >= 0], len(self.tables[1].contexts))
         only_two = (third < 0) & (second >= 0)
@@ -140,10 +131,9 @@ class Backoff:
 
 
 def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[str, np.ndarray]:
-    """Counts the n-grams of *texts* and returns the arrays from which a `Backoff` is made.
+    """Counts the n-grams of *texts*, arrays of word ids below *size*; returns the arrays of a `Backoff`.
 
-    Each text is an array of word ids, and *size* is the number of words in the vocabulary. Bigrams and trigrams seen
-    fewer than *fewest* times are dropped.
+    Bigrams and trigrams seen fewer than *fewest* times are dropped.
     """
     trigrams: Counter[tuple[int, int, int]] = Counter()
     for ids in texts:
@@ -170,3 +160,69 @@ def backoff_counts(texts: Iterable[np.ndarray], size: int, fewest: int) -> dict[
         arrays[f"keys_{order}"] = keys[times >= fewest]
         arrays[f"kept_{order}"] = kept[times >= fewest].astype(np.float32)
     return arrays
+
+
+def earlier(words: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Returns the probability of each of *words*, a reply, if it is copied from a random earlier position of the reply.
+
+    A position is chosen in proportion to its entry in *weights*. Equal words must have equal weights.
+    """
+    total = np.concatenate(([0.0], np.cumsum(weights)[:-1]))
+    return _ratio(_times_before(words) * weights, total)
+
+
+def continued(words: np.ndarray, first: int) -> np.ndarray:
+    """Returns the probability of each of *words*, a reply, if it is a random continuation of the previous word.
+
+    The continuations are the words that followed earlier occurrences of the previous word in the reply, all equally
+    likely. *first* stands for the word before the reply's first word.
+    """
+    before = _before(words, first)
+    return _ratio(_times_before(before * _PAIR + words), _times_before(before))
+
+
+class Copies:
+    """The probabilities of copying words from a known text of *words*, each position of which has a weight.
+
+    *first* stands for the word before the first word of any text.
+    """
+
+    def __init__(self, words: np.ndarray, weights: np.ndarray, first: int):
+        self._first = first
+        self._words, index = np.unique(words, return_inverse=True)
+        self._weights = np.bincount(index, weights, len(self._words))
+        before = _before(words, first)
+        self._pairs, self._pair_counts = np.unique(before * _PAIR + words, return_counts=True)
+        self._befores, self._before_counts = np.unique(before, return_counts=True)
+
+    def copied(self, reply: np.ndarray) -> np.ndarray:
+        """Returns the probability of each word of *reply* if it is copied from a random position, by its weight."""
+        return _ratio(look_up(self._words, self._weights, reply), np.full(len(reply), self._weights.sum()))
+
+    def followed(self, reply: np.ndarray) -> np.ndarray:
+        """Returns the probability of each word of *reply* if it is a random continuation of the reply's previous word.
+
+        The continuations are the words that follow it in the known text, all occurrences equally likely.
+        """
+        before = _before(reply, self._first)
+        count = look_up(self._befores, self._before_counts, before)
+        return _ratio(look_up(self._pairs, self._pair_counts, before * _PAIR + reply), count)
+
+
+def _before(words: np.ndarray, first: int) -> np.ndarray:
+    return np.concatenate(([first], words[:-1])).astype(np.int64)
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+
+
+def _times_before(keys: np.ndarray) -> np.ndarray:
+    """Returns, for each position of *keys*, the number of earlier positions with the same key."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    positions = np.arange(len(keys))
+    new = np.concatenate(([True], ordered[1:] != ordered[:-1]))
+    times = np.empty(len(keys))
+    times[order] = positions - np.maximum.accumulate(np.where(new, positions, 0))
+    return times

@@ -21,6 +21,8 @@ known texts can be compared without further normalisation.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,17 +31,44 @@ from typing import Any
 
 import numpy as np
 
-from gre_bench.core.errors import LMError, SpanError
+from gre_bench.core.errors import LMError, SourceError, SpanError
+from gre_bench.core.incoming import read_bytes
 from gre_bench.core.records import LMIdentity, Prediction, SpanLogprob
-from gre_bench.lm.ngram.backoff import NEWLINE_ID, UNKNOWN, Backoff, Contexts
-from gre_bench.lm.ngram.copying import Copies, continued, earlier
-from gre_bench.lm.ngram.folder import read_files
-from gre_bench.lm.ngram.known_text import FEATURES, KnownText, Reading
-from gre_bench.lm.ngram.segmentation import Alphabet, Form, is_word, split
-from gre_bench.lm.ngram.spelling import Speller
+from gre_bench.core.strict import load_json
+from gre_bench.lm.ngram.backoff import NEWLINE_ID, UNKNOWN, Backoff, Contexts, Copies, continued, earlier
+from gre_bench.lm.ngram.segmentation import Alphabet, Form, Speller, alphabet_of_python, is_word, split
 
 ENGINE_VERSION = "cache-ngram-1"
+FORMAT = 1
+CONFIG, VOCABULARY, WEIGHTS = "config.json", "vocabulary.json", "weights.safetensors"
 _KEPT_TEXTS = 64
+
+KNOTS = np.array([0.3, 1.0, 1.75, 2.5, 3.25, 4.0, 4.75, 5.4])
+"""Knots of the piecewise-linear effect of the inverse document frequency, in nats."""
+FEATURES = (
+    *(f"same_{knot}" for knot in KNOTS),
+    *("count", "count_idf", "length", "stem", "stem_idf", "topic_same", "topic_other", "lift"),
+)
+_TYPICAL_WORDS = 60  # different words in ordinary judgments
+_ENDINGS = (
+    "izations", "ization", "ations", "ation", "ingly", "ments", "ment", "ness", "ities", "ity", "ively", "ive", "ions",
+    "ion", "ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "al", "s", "e", "y",
+)  # fmt: skip
+_STEM = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The tokens of a text as integers.
+
+    - *ids*: the index of each token in the vocabulary; 0 for an unknown word.
+    - *words*: the same, except that each distinct unknown word has an integer of its own.
+    - *unknown*: the words that are not in the vocabulary, as strings in the order of the text.
+    """
+
+    ids: np.ndarray
+    words: np.ndarray
+    unknown: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +98,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The effect of a known text on the probabilities of replies.
-
-    - *factors*: the factor of each word of the vocabulary in the reweighted trigram model.
-    - *norms*: the norms of the trigram model with these factors (`Backoff.norms`).
-    - *copies*: the probabilities of copying words from the known text.
-    """
+    """The effect of a known text: the factor of each word, the norms with these factors, and the copies from it."""
 
     factors: np.ndarray
     norms: tuple[float, np.ndarray, np.ndarray]
@@ -84,7 +108,11 @@ class Known:
 class CacheNgram:
     """The evaluation LM `cache-ngram`; open one with `load`.
 
-    The parameters mean the same as the fields of `NgramFiles`.
+    - *config*: the settings and weights of the model.
+    - *vocabulary*: the words; a word's id is its index.
+    - *arrays*: the arrays of counts and probabilities, by name.
+    - *alphabet*: the number of Unicode characters of each kind.
+    - *digest*: SHA-256 over the files of the model.
     """
 
     def __init__(
@@ -98,7 +126,7 @@ class CacheNgram:
     ):
         self.config, self.vocabulary = dict(config), vocabulary
         self.arrays, self.alphabet = dict(arrays), alphabet
-        self._identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
+        self.identity = LMIdentity(name, digest, f"{ENGINE_VERSION}+unicode-{unicodedata.unidata_version}")
         self._ids = {word: number for number, word in enumerate(vocabulary)}
         self.backoff, self.known_text = Backoff(arrays), KnownText(vocabulary, arrays, config["papers"])
         self._form, self._speller = Form(arrays, alphabet), Speller(config["characters"], arrays, alphabet)
@@ -116,21 +144,45 @@ class CacheNgram:
 
         Raises `LMError` if a file is missing, damaged or of another format.
         """
-        files = read_files(folder)
+        from safetensors import SafetensorError
+        from safetensors.numpy import load as load_arrays
+
+        way_out = "restore the folder or train it again"
         try:
-            return cls(files.config, files.vocabulary, files.arrays, files.alphabet, files.digest, name)
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+            files = {name: read_bytes(folder / name) for name in (CONFIG, VOCABULARY, WEIGHTS)}
+            config = load_json(files[CONFIG])
+            if config["format"] != FORMAT:
+                raise LMError(
+                    f"the evaluation LM in {folder} has format {config['format']!r}, this version reads {FORMAT}: "
+                    "train it again with `gre-bench models tune cache-ngram`"
+                )
+            for name_of_file in (VOCABULARY, WEIGHTS):
+                if hashlib.sha256(files[name_of_file]).hexdigest() != config["sha256"][name_of_file]:
+                    raise ValueError(f"{name_of_file} is not the file that was saved")
+            alphabet = Alphabet(**config["alphabet"])
+            if alphabet.unicode != unicodedata.unidata_version:
+                alphabet = alphabet_of_python()
+            digest = hashlib.sha256(b"".join(hashlib.sha256(data).digest() for data in files.values())).hexdigest()
+            vocabulary, arrays = load_json(files[VOCABULARY]), load_arrays(files[WEIGHTS])
+            way_out = "train it again"
+            return cls(config, vocabulary, arrays, alphabet, digest, name)
+        except FileNotFoundError as error:
+            raise LMError(
+                f"no evaluation LM in {folder}: {Path(error.filename).name} is missing; "
+                "restore the folder or train one with `gre-bench models tune cache-ngram`"
+            ) from error
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            AttributeError,
+            SafetensorError,
+            SourceError,
+        ) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): train it again") from error
-
-    @property
-    def identity(self) -> LMIdentity:
-        """The part of a signature that identifies this LM.
-
-        The identity holds the LM's name, the digest of its files, and the versions of this code and of Python's Unicode
-        tables.
-        """
-        return self._identity
+            raise LMError(f"the evaluation LM in {folder} is damaged ({reason}): {way_out}") from error
 
     def logprob(self, predictions: Sequence[Prediction]) -> list[SpanLogprob | SpanError]:
         """Returns log P(reply | synopsis, first review) of each prediction in nats, in the order of *predictions*.
@@ -153,10 +205,7 @@ class CacheNgram:
         return answers
 
     def token_logprobs(self, reply: Reply, known: Known | None) -> np.ndarray:
-        """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end.
-
-        *known* is the effect of the known text; None means that there is no known text.
-        """
+        """Returns log P(token | reply so far, known text) in nats for each token of *reply* and for its end."""
         whole, unknown = reply.marginal, reply.marginal_unknown
         if known is not None:
             terms, escapes = self.conditional_terms(reply, known)
@@ -174,16 +223,9 @@ class CacheNgram:
         unknown = self.backoff.chances(np.full(len(reading.ids), UNKNOWN), contexts)
         trigram = np.where(reading.ids == UNKNOWN, 0.0, self.backoff.chances(reading.ids, contexts))
         terms, escapes = self.marginal_terms(reading, trigram, unknown)
-        return Reply(
-            reading,
-            contexts,
-            self._form.logprobs(spelled),
-            spelling,
-            trigram,
-            unknown,
-            self.marginal_weights @ terms,
-            self.marginal_weights @ escapes,
-        )
+        marginal, marginal_unknown = self.marginal_weights @ terms, self.marginal_weights @ escapes
+        form = self._form.logprobs(spelled)
+        return Reply(reading, contexts, form, spelling, trigram, unknown, marginal, marginal_unknown)
 
     def read_known(self, text: str) -> Known | None:
         """Reads the known *text* and returns its effect on replies; None if *text* holds no word to copy.
@@ -203,24 +245,18 @@ class CacheNgram:
     def marginal_terms(self, text: Reading, trigram: np.ndarray, unknown: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Computes the terms of the module's formula for P(token | so far), without the weights μ.
 
-        Returns two arrays of shape (terms, tokens of *text*): P(the token's word) and P(unknown word) according to each
-        term. *trigram* and *unknown* mean the same as in `Reply`.
+        Returns two arrays of shape (terms, tokens of *text*): P(the token's word) and P(unknown word) by each term.
+        *trigram* and *unknown* mean the same as in `Reply`.
         """
         nothing = np.zeros(len(trigram))
         copied, followed = earlier(text.words, self._weights(text)), continued(text.words, NEWLINE_ID)
         return _with_fallback(trigram, unknown, [(trigram, unknown), (copied, nothing), (followed, nothing)])
 
     def conditional_terms(self, reply: Reply, known: Known) -> tuple[np.ndarray, np.ndarray]:
-        """Computes the terms of the module's formula for P(token | so far, known), without the weights λ.
-
-        Returns two arrays of shape (terms, tokens of *reply*): according to each term, P(the token's word) and
-        P(a word outside the vocabulary).
-        """
+        """Computes the terms of P(token | so far, known), without the weights λ, as `marginal_terms` does."""
         norms = self.backoff.norms_at(known.norms, reply.contexts)
-        reweighted = (
-            reply.trigram * known.factors[reply.text.ids] / norms,
-            reply.unknown * known.factors[UNKNOWN] / norms,
-        )
+        factors = known.factors
+        reweighted = reply.trigram * factors[reply.text.ids] / norms, reply.unknown * factors[UNKNOWN] / norms
         copied, followed = known.copies.copied(reply.text.words), known.copies.followed(reply.text.words)
         nothing = np.zeros(len(norms))
         alone = reply.marginal, reply.marginal_unknown
@@ -238,10 +274,7 @@ class CacheNgram:
         return self.known_text.copy_weights(text) ** self.config["idf_exponent"]
 
     def _spell(self, words: list[str]) -> np.ndarray:
-        """Returns the log-probability of the spelling of each of *words* in nats.
-
-        *words* may hold words and punctuation marks. All punctuation marks are equally likely.
-        """
+        """Returns the log-probability of the spelling of each of *words* in nats; all punctuation marks are equal."""
         logs = np.full(len(words), self._log_mark)
         indices = [index for index, word in enumerate(words) if is_word(word)]
         if indices:
@@ -253,12 +286,9 @@ class CacheNgram:
 def _with_fallback(
     whole: np.ndarray, unknown: np.ndarray, sources: list[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Stacks the probabilities of several sources; where a source has nothing to copy, a fallback takes its place.
+    """Stacks P(the token's word) and P(unknown word) of several sources: two arrays of shape (sources, tokens).
 
-    Each of *sources* is a pair of arrays with one value for each token: P(the token's word) and P(unknown word). A NaN
-    in the first array means that the source has nothing to copy. There, the fallback's values *whole* and *unknown*
-    replace the source's values. Returns the stacked first arrays and the stacked second arrays, both of shape (sources,
-    tokens).
+    Where the first is NaN, the source has nothing to copy, and *whole* and *unknown* take its place.
     """
     terms = np.stack([np.where(np.isnan(term), whole, term) for term, _ in sources])
     escapes = np.stack([np.where(np.isnan(term), unknown, escape) for term, escape in sources])
@@ -271,3 +301,108 @@ def _remembered(memory: dict[str, Any], text: str, read: Any) -> Any:
             memory.pop(next(iter(memory)))
         memory[text] = read(text)
     return memory[text]
+
+
+def write_files(
+    folder: Path, config: Mapping[str, Any], vocabulary: list[str], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Writes the three files of a model to *folder*, which is made if absent; other files there stay as they are."""
+    from safetensors.numpy import save as save_arrays
+
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {
+        VOCABULARY: (json.dumps(vocabulary, ensure_ascii=False, indent=0) + "\n").encode(),
+        WEIGHTS: save_arrays({name: np.ascontiguousarray(array) for name, array in sorted(arrays.items())}),
+    }
+    sha256 = {name: hashlib.sha256(data).hexdigest() for name, data in files.items()}
+    whole = {**config, "format": FORMAT, "sha256": sha256}
+    files[CONFIG] = (json.dumps(whole, ensure_ascii=False, indent=2) + "\n").encode()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+
+
+class KnownText:
+    """Computes how much likelier each word of *vocabulary* becomes once a text about the same paper is known.
+
+    Each word gets a factor, which multiplies its probability in the trigram model. The logarithm of the factor is a
+    weighted sum of the word's features, `FEATURES`:
+
+    - For words in the known text: the word's inverse document frequency (piecewise linear), its count, the length of
+      the text, and how strongly reviews of one paper share the word.
+    - For other words: whether the known text contains a word of the same stem.
+    - For words that belong to topics: how much likelier the topics of the known text make the word.
+
+    All other features of a word are zero.
+
+    *arrays* holds document frequencies, topics and lifts, counted over *papers* papers.
+    """
+
+    def __init__(self, vocabulary: list[str], arrays: Mapping[str, np.ndarray], papers: int):
+        self.words = np.array([is_word(word) for word in vocabulary])
+        self.unseen_idf = float(np.log(papers))
+        self.idf = np.where(self.words, np.log(papers / np.maximum(arrays["papers_with"], 1)), self.unseen_idf)
+        self._hats = _hats(self.idf)
+        self._lift = arrays["lift"].astype(np.float64)
+        numbers: dict[str, int] = {}
+        self._stems = np.array([numbers.setdefault(stem(word), len(numbers)) for word in vocabulary])
+        self._stem_numbers = numbers
+        self._topical = arrays["topical"].astype(np.int64)
+        self._topical_row = np.full(len(vocabulary), -1)
+        self._topical_row[self._topical] = np.arange(len(self._topical))
+        self._topics_of = arrays["topics_of"].astype(np.float64)
+        of_topics = arrays["words_of"].astype(np.float64)
+        # P(word | topic) / P(word); divided once more, because rounding has moved the mean of a column away from 1.
+        self._words_of = of_topics / (arrays["topic_sizes"].astype(np.float64) @ of_topics)
+
+    def features(self, text: Reading) -> np.ndarray:
+        """Returns the features of each word of the vocabulary for the known *text*: shape (vocabulary, `FEATURES`)."""
+        ids, counts = np.unique(text.ids, return_counts=True)
+        counts, ids = counts[self.words[ids]], ids[self.words[ids]]
+        columns = np.zeros((len(FEATURES), len(self.words)))
+        same, rest = np.zeros(len(self.words), dtype=bool), columns[len(KNOTS) :]
+        same[ids] = True
+        columns[: len(KNOTS), ids] = self._hats[ids].T
+        rest[0, ids] = np.log(counts)
+        rest[1, ids] = np.log(counts) * self.idf[ids] / 4
+        rest[2, ids] = np.log(max(len(ids), 1) / _TYPICAL_WORDS)
+        shared = np.zeros(len(self._stem_numbers), dtype=bool)
+        shared[self._stems[ids]] = True
+        shared[[self._stem_numbers[root] for root in map(stem, text.unknown) if root in self._stem_numbers]] = True
+        rest[3] = shared[self._stems] & self.words & ~same
+        rest[4] = rest[3] * self.idf / 4
+        rest[7, ids] = self._lift[ids]
+        topical = ids[(self._topical_row[ids] >= 0) & (self.idf[ids] > 0)]
+        if len(topical):
+            topics = self.idf[topical] @ self._topics_of[self._topical_row[topical]]
+            ratio = np.log(topics / topics.sum() @ self._words_of)
+            rest[5, self._topical] = np.where(same[self._topical], ratio, 0)
+            rest[6, self._topical] = np.where(same[self._topical], 0, ratio)
+        return columns.T
+
+    def copy_weights(self, text: Reading) -> np.ndarray:
+        """Returns the weight of each token of *text* for copying: a word's inverse document frequency in nats, or 0."""
+        words = self.words[text.ids]
+        words[text.ids == 0] = [is_word(word) for word in text.unknown]
+        return np.where(words, np.where(text.ids == 0, self.unseen_idf, self.idf[text.ids]), 0.0)
+
+
+def stem(word: str) -> str:
+    """Returns *word* without the longest of `_ENDINGS` that can be removed so that at least four characters remain."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _STEM:
+            return word[: -len(ending)]
+    return word
+
+
+def _hats(values: np.ndarray) -> np.ndarray:
+    """Returns the piecewise-linear basis over `KNOTS` at *values*: shape (values, knots).
+
+    The entries of the two knots around the value sum to 1; all others are 0.
+    """
+    values = np.clip(values, KNOTS[0], KNOTS[-1])
+    left = np.clip(np.searchsorted(KNOTS, values, side="right") - 1, 0, len(KNOTS) - 2)
+    share = (values - KNOTS[left]) / (KNOTS[left + 1] - KNOTS[left])
+    hats = np.zeros((len(values), len(KNOTS)))
+    rows = np.arange(len(values))
+    hats[rows, left], hats[rows, left + 1] = 1 - share, share
+    return hats

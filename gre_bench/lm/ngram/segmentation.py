@@ -1,4 +1,4 @@
-"""Splits a text into words, gaps and capitals, joins them again, and computes probabilities of gaps and capitals.
+"""Splits a text into words, gaps and capitals, and computes the probabilities of gaps, capitals and spellings.
 
 A token is one of four: a word (a maximal run of letters, digits and underscores), a newline, a mark (any other visible
 character), or the end of the text. Before each token stands its gap, a run of white space without newlines. The gap may
@@ -6,19 +6,26 @@ be empty, except between two words. Every text thus corresponds to exactly one s
 
 A folded token has A-Z replaced by a-z. A distribution over folded tokens, multiplied by the probabilities of gaps and
 capitals, is a distribution over all texts.
+
+A character model gives every word outside the vocabulary its own probability. Each character is predicted from the
+three characters before it. Witten-Bell interpolation backs off to shorter contexts and in the end to a uniform
+distribution over all characters.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 
 END, NEWLINE = "", "\n"
+ORDER = 4
+_BLOCK = 1 << 16
 _TOKEN = re.compile(r"\w+|\n|[^\w\s]")
 _NOT_LETTERS = bytes(code for code in range(256) if not 97 <= code <= 122)
 _LINE, _WORD, _MARK, _END = range(4)
@@ -30,9 +37,7 @@ _LOG_HALF = float(np.log(0.5))
 class Alphabet:
     """The number of characters of each kind in version *unicode* of Unicode.
 
-    - *word*: characters of words; A-Z count as a-z.
-    - *space*: white space without the newline.
-    - *mark*: all other visible characters.
+    They are characters of words (A-Z count as a-z), white space without the newline, and all other visible characters.
     """
 
     word: int
@@ -52,12 +57,7 @@ def alphabet_of_python() -> Alphabet:
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A text split into tokens; each list has one entry for each token.
-
-    - *words*: the tokens with A-Z folded to lower case.
-    - *gaps*: the white space before each token.
-    - *written*: the tokens as they stand in the text.
-    """
+    """A text split into tokens: with A-Z folded to lower case, the white space before each, and each as written."""
 
     words: list[str]
     gaps: list[str]
@@ -76,6 +76,13 @@ def split(text: str) -> Spelled:
 def join(spelled: Spelled) -> str:
     """Returns the text that was split into *spelled*."""
     return "".join(gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True))
+
+
+def pieces_of_words(text: str, ids: Sequence[int]) -> list[str] | None:
+    """Returns the tokens of *text*, each with its gap; None if *ids*, one for each token, are not as many."""
+    spelled = split(text)
+    pieces = [gap + word for gap, word in zip(spelled.gaps, spelled.written, strict=True)]
+    return pieces if len(pieces) == len(ids) else None
 
 
 def is_word(token: str) -> bool:
@@ -102,10 +109,10 @@ def form_counts(texts: Iterable[str]) -> dict[str, np.ndarray]:
 
 
 class Form:
-    """Computes the log-probabilities of gaps and capitals.
+    """Computes the log-probabilities of gaps and capitals from *counts*, a result of `form_counts`.
 
-    A gap is the white space between two tokens; its probability depends on the kinds of both tokens. The probability of
-    a token's capitals depends on the kind of the token before. *counts* comes from `form_counts`.
+    The probability of a gap depends on the kinds of both tokens around it. That of a token's capitals depends on the
+    kind of the token before.
     """
 
     def __init__(self, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
@@ -120,11 +127,10 @@ class Form:
         return self._of_gaps(spelled, before, after) + self._of_capitals(spelled, before)
 
     def _of_gaps(self, spelled: Spelled, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each gap in nats.
+        """Returns the log-probability of each gap between tokens of the kinds *before* and *after*, in nats.
 
-        *before* and *after* hold the kinds of the tokens before and after each gap. The model makes a gap in one of
-        three ways: empty, one space, or a random string of white space whose length is geometric with parameter 1/2.
-        The probabilities of all ways that give the same gap are added.
+        The model makes a gap in one of three ways: empty, one space, or a random string of white space whose length is
+        geometric with parameter 1/2. The probabilities of all ways that give the same gap are added.
         """
         kinds = np.array([_kind_of_gap(gap) for gap in spelled.gaps])
         lengths = np.array([len(gap) for gap in spelled.gaps])
@@ -134,11 +140,10 @@ class Form:
         return np.logaddexp(anything, np.where(plain, self._gaps[before, after, kinds], -np.inf))
 
     def _of_capitals(self, spelled: Spelled, before: np.ndarray) -> np.ndarray:
-        """Returns the log-probability of each token's capitals in nats.
+        """Returns the log-probability of each token's capitals after a token of the kind *before*, in nats.
 
-        *before* holds the kind of the token before each token. The model makes capitals in one of four ways: lower,
-        Capital, UPPER, or a random pattern with probability 1/2 for each letter. The probabilities of all ways that
-        give the same capitals are added.
+        The model makes capitals in one of four ways: lower, Capital, UPPER, or a random pattern with probability 1/2
+        for each letter. The probabilities of all ways that give the same capitals are added.
         """
         kinds, letters = _kinds_of_capitals(spelled)
         anything = self._capitals[before, 3] + letters * _LOG_HALF
@@ -150,8 +155,7 @@ class Form:
 def _kinds_of_tokens(words: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """Returns two arrays with one entry for each token: the kind of the token before it, and its own kind.
 
-    The kind of the token before is line start (0), word (1) or mark (2). The token's own kind is newline (0), word (1),
-    mark (2) or end (3).
+    The kinds are line start or newline (0), word (1), mark (2) and, of the token itself, end (3).
     """
     after = np.array([_WORD if is_word(word) else _LINE if word == NEWLINE else _MARK for word in words])
     before = np.concatenate(([_LINE], after[:-1]))
@@ -175,3 +179,77 @@ def _kinds_of_capitals(spelled: Spelled) -> tuple[np.ndarray, np.ndarray]:
             upper = [letter.isupper() for letter in _LETTER.findall(written)]
             kinds[index] = 2 if all(upper) else 1 if upper[0] and sum(upper) == 1 else 3
     return kinds, letters
+
+
+class Speller:
+    """Computes P(word) as the product of the probabilities of its characters, at least one, and of the end after them.
+
+    *characters* and *counts* come from `spelling_counts`.
+    """
+
+    def __init__(self, characters: str, counts: Mapping[str, np.ndarray], alphabet: Alphabet):
+        self._codes = np.array([ord(character) for character in characters], dtype=np.int64)
+        self._size = len(characters) + 2  # plus the word boundary, and one for all unseen characters
+        self._flat = 1 / (alphabet.word + 1)
+        self._tables = []
+        for order in range(1, ORDER + 1):
+            keys, seen = counts[f"keys{order}"].astype(np.int64), counts[f"seen{order}"].astype(np.float64)
+            contexts, starts = np.unique(keys // self._size, return_index=True)
+            kinds = np.diff(np.append(starts, len(keys)))
+            self._tables.append((keys, seen, contexts, np.add.reduceat(seen, starts), kinds))
+        self._never_empty = -float(np.log1p(-self._next(np.zeros((1, ORDER), dtype=np.int64))[0]))
+
+    def logprobs(self, words: list[str]) -> np.ndarray:
+        """Returns the log-probability of each of *words* in nats; no word may be empty or contain A-Z."""
+        lengths = np.array([len(word) for word in words])
+        ends = np.cumsum(lengths + 1) - 1
+        codes = np.frombuffer("\0".join([*words, ""]).encode("utf-32-le"), dtype=np.uint32).astype(np.int64)
+        index = np.minimum(np.searchsorted(self._codes, codes), len(self._codes) - 1)
+        ids = np.where(self._codes[index] == codes, index + 2, 1)
+        ids[ends] = 0
+        logs, begins = np.empty(len(ids)), ends - lengths
+        word_of = np.repeat(np.arange(len(words)), lengths + 1)
+        for low in range(0, len(ids), _BLOCK):
+            at = np.arange(low, min(low + _BLOCK, len(ids)))
+            steps = at[:, None] - np.arange(ORDER - 1, -1, -1)
+            inside = steps >= begins[word_of[at], None]
+            logs[at] = np.log(self._next(np.where(inside, ids[np.maximum(steps, 0)], 0)))
+        return np.add.reduceat(logs, begins) + self._never_empty
+
+    def _next(self, ids: np.ndarray) -> np.ndarray:
+        """Returns P(last character | characters before it) for each row of *ids*, an array of character ids."""
+        chance = np.full(len(ids), self._flat)
+        key, power = np.zeros(len(ids), dtype=np.int64), 1
+        for order, (keys, seen, contexts, totals, kinds) in enumerate(self._tables, start=1):
+            key, power = key + ids[:, -order] * power, power * self._size
+            total, kind = look_up(contexts, totals, key // self._size), look_up(contexts, kinds, key // self._size)
+            count = look_up(keys, seen, key)
+            known = total > 0
+            chance = np.where(known, (count + kind * chance) / np.where(known, total + kind, 1), chance)
+        return chance
+
+
+def spelling_counts(words: Iterable[str]) -> tuple[str, dict[str, np.ndarray]]:
+    """Counts the character n-grams of *words*; returns their distinct characters, sorted, and the counts by name."""
+    words = list(words)
+    characters = "".join(sorted(set("".join(words))))
+    ids = {character: index + 2 for index, character in enumerate(characters)}
+    size, counts = len(characters) + 2, {}
+    for order in range(1, ORDER + 1):
+        grams: Counter[int] = Counter()
+        for word in words:
+            row = [*[0] * (order - 1), *[ids[character] for character in word], 0]
+            for index in range(order, len(row) + 1):
+                grams[sum(value * size**power for power, value in enumerate(reversed(row[index - order : index])))] += 1
+        keys = sorted(grams)
+        counts[f"keys{order}"] = np.array(keys, dtype=np.int64)
+        counts[f"seen{order}"] = np.array([grams[key] for key in keys], dtype=np.int32)
+    return characters, counts
+
+
+def look_up(keys: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """Returns the value of each key in *wanted*, ``values[i]`` for ``keys[i]``, and 0 for others; *keys* are sorted."""
+    if not len(keys):
+        return np.zeros(len(wanted))
+    index = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[index] == wanted, values[index], 0)

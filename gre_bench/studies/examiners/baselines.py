@@ -35,7 +35,7 @@ def baseline(name: Baseline, items: Sequence[Item], embedder: EmbedderSettings) 
 def _metric(name: Baseline, embedder: EmbedderSettings) -> Metric:
     if name != "bertscore":
         return Overlap(measure_of(METRICS[name]), name)
-    from gre_bench.lm.embedders.catalog import open_embedder
+    from gre_bench.lm.embedders import open_embedder
     from gre_bench.metrics.bertscore import BertScore
 
     return BertScore(open_embedder(embedder), name)

