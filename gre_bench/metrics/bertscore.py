@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from gre_bench.core.records import Case, Problem, Score
 from gre_bench.lm.embedders import Embedder
-from gre_bench.lm.embedders.catalog import Embedder
 from gre_bench.metrics.scoring import scored
 
 _BREAK = re.compile(r"(?<=[.!?])\s+")

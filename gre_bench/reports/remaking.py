@@ -20,7 +20,6 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Signature
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
-from gre_bench.metrics.logprobs import value
 from gre_bench.metrics.scoring import value
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.ranking import specific_of, store_rank_statistics

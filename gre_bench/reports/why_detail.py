@@ -12,8 +12,6 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import Recipe, recipe_of
 from gre_bench.core.records import HUMAN, Case
 from gre_bench.lm.catalog import pieces_of
-from gre_bench.lm.pieces import pieces_of
-from gre_bench.metrics.logprobs import terms, value
 from gre_bench.metrics.scoring import terms, value
 from gre_bench.prompts.library import render
 from gre_bench.reports.recount import TOLERANCE, Origin

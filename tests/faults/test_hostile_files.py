@@ -16,8 +16,8 @@ import pytest
 from gre_bench.core.errors import LMError
 from gre_bench.core.learnt_from import read_register
 from gre_bench.core.resources import resource as shipped
-from gre_bench.lm.adapter_folder import read_adapter
-from gre_bench.lm.ngram.folder import read_files
+from gre_bench.lm.ngram.cache_ngram import CacheNgram
+from gre_bench.lm.weights import read_adapter
 from tests.conftest import ROOT
 from tests.faults.endpoints import said
 from tests.faults.hostile_files import (
@@ -224,7 +224,7 @@ def test_a_model_folder_from_elsewhere_is_refused_in_one_line(fault, tmp_path, t
         told_ = read_register(folder, "lm").problem or ""
     else:
         with pytest.raises(LMError) as error:
-            read_adapter(folder) if name.startswith("adapter") else read_files(folder)
+            read_adapter(folder) if name.startswith("adapter") else CacheNgram.load(folder)
         told_ = str(error.value)
     assert line in told_ and "\n" not in told_
     trial(f"hostile model: {fault}", "one line")

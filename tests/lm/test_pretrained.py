@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from gre_bench.core import pretrained
+from gre_bench.core import pretrained as known
 from gre_bench.core.errors import LMError, LockedError, ServiceDown, SettingsError, SourceError
 from gre_bench.core.pretrained import SUMS, VARIABLE, Pretrained, cache, entries, entry_of, held, located, named, placed
 from gre_bench.core.settings import load, load_over
@@ -48,7 +48,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     """A wheel with an embedder, and its entry, the only one that is known."""
     made = wheel(tmp_path / "wheels", "tiny", MEMBER, zipped(SENTENCES))
-    monkeypatch.setattr(pretrained, "FILE", registry(tmp_path / "pretrained.toml", made[1]))
+    monkeypatch.setattr(known, "FILE", registry(tmp_path / "pretrained.toml", made[1]))
     return made
 
 
@@ -87,7 +87,7 @@ def test_a_wrong_entry_is_named(carried, tmp_path, monkeypatch, wrong):
     tree = tomllib.loads((tmp_path / "pretrained.toml").read_text())["model"][0] | wrong
     lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in tree.items())
     (tmp_path / "wrong.toml").write_text(f"[[model]]\n{lines}\n")
-    monkeypatch.setattr(pretrained, "FILE", tmp_path / "wrong.toml")
+    monkeypatch.setattr(known, "FILE", tmp_path / "wrong.toml")
     with pytest.raises(SettingsError, match=rf"wrong.toml, entry 1: {next(iter(wrong))}"):
         entries()
 
@@ -96,7 +96,7 @@ def test_a_wrong_entry_is_named(carried, tmp_path, monkeypatch, wrong):
 
 
 def test_the_cache_is_the_platforms_unless_a_variable_names_another(tmp_path, monkeypatch):
-    monkeypatch.setattr(pretrained.sys, "platform", "linux")
+    monkeypatch.setattr(known.sys, "platform", "linux")
     assert cache() == tmp_path / "cache"
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv(VARIABLE, "~/mine")
@@ -107,7 +107,7 @@ def test_the_cache_is_the_platforms_unless_a_variable_names_another(tmp_path, mo
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     assert cache() == tmp_path / ".cache/gre-bench/models"
     monkeypatch.setenv("XDG_CACHE_HOME", "")
-    monkeypatch.setattr(pretrained.sys, "platform", "darwin")
+    monkeypatch.setattr(known.sys, "platform", "darwin")
     assert cache() == tmp_path / "Library/Caches/gre-bench/models"
 
 
@@ -519,7 +519,7 @@ def language_model(tmp_path_factory: pytest.TempPathFactory) -> Carried:
 
 @pytest.fixture
 def known_lm(language_model: Carried, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
-    monkeypatch.setattr(pretrained, "FILE", registry(tmp_path / "pretrained.toml", language_model[1]))
+    monkeypatch.setattr(known, "FILE", registry(tmp_path / "pretrained.toml", language_model[1]))
     return language_model
 
 

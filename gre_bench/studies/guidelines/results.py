@@ -24,7 +24,6 @@ from typing import Any
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.incoming import read_bytes
 from gre_bench.core.strict import load_json
-from gre_bench.core.tables import csv_table
 from gre_bench.core.terminal import csv_table
 from gre_bench.guidelines.outcomes import NO_HUMAN, ConditionResult, compared, human_means, outcomes, yardstick
 from gre_bench.guidelines.ratings import Rating
