@@ -18,8 +18,7 @@ from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.records import Paper, Written
 from gre_bench.writing.changing import answered
-from gre_bench.writing.rules import abstract_only, completion, extractive, rephrasing, summary, synopsis
-from gre_bench.writing.rules import judgments as rule_judgments
+from gre_bench.writing.rules import changed_reviews, extractive, judgments, rephrasing, synopsis
 from gre_bench.writing.rules.synopsis import assw_text
 
 RULE = "rule"
@@ -31,13 +30,7 @@ STYLES = {RULE: 1, "rule-2": 2}
 
 NAMES = (RULE, *EXTRACTIVE, *(name for name in STYLES if name != RULE))
 
-_IDENTITIES = {
-    "judgments": rule_judgments.WRITER,
-    "assw": synopsis.WRITER,
-    "completion": completion.WRITER,
-    "abstract_only": abstract_only.WRITER,
-    "elongation": summary.WRITER,
-}
+_IDENTITIES = {"judgments": judgments.WRITER, "assw": synopsis.WRITER, **changed_reviews.WRITERS}
 
 
 class RuleTextWriter:
@@ -57,7 +50,7 @@ class RuleTextWriter:
         return _IDENTITIES.get(task, f"{self.name}-1")
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-        return [_by_rule(item, rule_judgments.judgments_of(text), "no_judgments") for item, text in reviews]
+        return [_by_rule(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
 
     def assw(self, papers: Sequence[Paper]) -> list[Written]:
         return [_by_rule(paper.paper_id, _assw_of(paper), "no_text") for paper in papers]
@@ -92,11 +85,11 @@ class RuleTextWriter:
 
 
 def _completed(item: ChangeInput) -> Written:
-    return _by_rule(item.key, completion.completed(item), "no_text")
+    return _by_rule(item.key, changed_reviews.completed(item), "no_text")
 
 
 def _from_abstract(item: ChangeInput) -> Written:
-    return _by_rule(item.key, abstract_only.review_of(item.title, item.abstract or ""), "no_review")
+    return _by_rule(item.key, changed_reviews.review_of(item.title, item.abstract or ""), "no_review")
 
 
 def _rephrased(item: ChangeInput, style: int) -> Written:
@@ -104,7 +97,7 @@ def _rephrased(item: ChangeInput, style: int) -> Written:
 
 
 def _elongated(item: ChangeInput) -> Written:
-    strengths, weaknesses = summary.summaries_of(item.text)
+    strengths, weaknesses = changed_reviews.summaries_of(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"
         return Written(item.key, None, "no_summary", f"no {lacking} were found by rule")
