@@ -107,7 +107,7 @@ def learnt(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks the API key, the endpoint and the model's name of each LM in the settings, at no cost."""
-    from gre_bench.writing.endpoint import check_endpoint
+    from gre_bench.writing.http_writer import check_endpoint
 
     for model in _named_models(settings):
         check = f"LM {model.name}"

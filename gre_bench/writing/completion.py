@@ -13,7 +13,7 @@ from typing import Any
 
 from gre_bench.core.records import Outcome, Reply
 from gre_bench.core.replies import without_thinking
-from gre_bench.http.retry import passes
+from gre_bench.http.client import passes
 
 LONGEST_DETAIL = 200
 STOPPING = {

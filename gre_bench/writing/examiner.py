@@ -11,8 +11,7 @@ from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext
 
 if TYPE_CHECKING:
-    from gre_bench.writing.http_writer import HttpWriter
-    from gre_bench.writing.logprob_writer import LogprobWriter
+    from gre_bench.writing.http_writer import HttpWriter, LogprobWriter
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWri
     Raises `SettingsError` if *name* is None or unknown.
     """
     from gre_bench.catalogs.models import load as load_models
-    from gre_bench.writing.logprob_writer import LogprobWriter
+    from gre_bench.writing.http_writer import LogprobWriter
 
     open_examiner(name, writer_context)
     model = load_models(writer_context.models)[str(name)]

@@ -8,21 +8,19 @@ unknown. Each line ends with a checksum (CRC-32), by which a damaged line is rec
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import threading
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import StoreError
+from gre_bench.core.whole_files import locked, usable
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
@@ -71,6 +69,7 @@ class SpendLog:
         self._known: dict[Key, Spent] = defaultdict(Spent)
         self._read_to = 0
         self._own = threading.RLock()
+        self._owner = f"the spend log {path}"
 
     def spent(self, account: str, model: str | None = None) -> Spent:
         """Returns what *account* has spent on *model*.
@@ -118,31 +117,23 @@ class SpendLog:
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
-        with self._own, self._storing():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-                self._catch_up()
-                if allowed:
-                    allowed()
-                self._append(handle, json.dumps(entry | {"crc": _sum(entry)}).encode() + b"\n")
-                if event == "answered":
-                    os.fdatasync(handle)
-            finally:
-                os.close(handle)
-
-    def _append(self, handle: int, line: bytes) -> None:
-        size = os.fstat(handle).st_size
-        # After a crash, the last line may be incomplete; the new line must not be joined to it.
-        line = b"\n" + line if size > self._read_to else line
-        if os.write(handle, line) < len(line):
-            os.ftruncate(handle, size)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with self._own, usable(self._owner), locked(self.path, self._owner) as handle:
+            self._catch_up()
+            if allowed:
+                allowed()
+            line = json.dumps(entry | {"crc": _sum(entry)}).encode() + b"\n"
+            size = os.lseek(handle, 0, os.SEEK_END)
+            # After a crash, the last line may be incomplete; the new line must not be joined to it.
+            line = b"\n" + line if size > self._read_to else line
+            if os.write(handle, line) < len(line):
+                os.ftruncate(handle, size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if event == "answered":
+                os.fdatasync(handle)
 
     def _catch_up(self) -> None:
         """Reads the complete lines that were added since the last read, and updates the totals."""
-        with self._storing():
+        with usable(self._owner):
             try:
                 with self.path.open("rb") as file:
                     if os.fstat(file.fileno()).st_size < self._read_to:
@@ -158,13 +149,6 @@ class SpendLog:
                     _count(self._known, _checked(json.loads(line)))
                 except (ValueError, KeyError, TypeError, AttributeError):
                     self.damaged += 1
-
-    @contextmanager
-    def _storing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(f"the spend log {self.path} cannot be used: {error.strerror or error}") from None
 
 
 @cache
