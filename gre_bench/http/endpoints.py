@@ -12,11 +12,7 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit.
-
-    *concurrency*: the most requests in flight at once; None: 8.
-    *tokens_per_minute*: tokens read and written, counted together.
-    """
+    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -51,20 +47,15 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
             raise SettingsError(f"{where}: {wrong_fields(error)}") from None
         except ValueError as error:
             raise SettingsError(f"{where}: url: {error}") from None
-        if url not in known or url in results:
-            why = (
-                "stands there twice"
-                if url in results
-                else "is the endpoint of no model there: write the URL as the model's entry does"
-            )
-            raise SettingsError(f"{where}: {url} {why}")
+        if url in results:
+            raise SettingsError(f"{where}: {url} stands there twice")
+        if url not in known:
+            unknown = "is the endpoint of no model there: write the URL as the model's entry does"
+            raise SettingsError(f"{where}: {url} {unknown}")
         results[url] = limits
     return results
 
 
 def wrong_fields(error: ValidationError) -> str:
-    """Returns one line that names each invalid field of an entry, and the reason.
-
-    The values are left out, because a user may have pasted a secret into the wrong field.
-    """
+    """Returns one line that names each invalid field of an entry and the reason; values may be secrets."""
     return "; ".join(f"{'.'.join(map(str, item['loc'])) or 'entry'}: {item['msg']}" for item in error.errors())

@@ -54,8 +54,7 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
     """Returns the rate limit stated under ``details`` in the parsed JSON *body* of an error; None if there is none.
 
-    *headers*: their ``Date`` tells how far the server's clock is off.
-    *now*: when the response arrived (epoch seconds).
+    *headers*: their ``Date`` tells how far the server's clock is off. *now*: when the response arrived (epoch seconds).
     """
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
@@ -100,7 +99,6 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
     """Returns the time ``resetTime`` in *details* as epoch seconds of this machine's clock; None if it cannot be read.
 
     Servers write it as a date, or as an epoch in seconds or milliseconds.
-    *headers*: their ``Date`` tells how far the server's clock is off. *now*: when the response arrived (epoch seconds).
     """
     value = details.get("resetTime")
     stated = _number(value)
@@ -118,10 +116,7 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
 
 
 def _stated_wait(message: str) -> float | None:
-    """Returns the seconds to wait that *message* states, as in "Please try again in 60 minutes and 13 seconds".
-
-    Returns None if it states none.
-    """
+    """Returns the seconds to wait in a *message* such as "Please try again in 60 minutes and 13 seconds", or None."""
     match = _AGAIN.search(message)
     if not match or not any(match.groups()):
         return None

@@ -82,13 +82,8 @@ class ReplyArchive:
         if not reply.final:
             return False
         kept = asdict(replace(reply, archived=False))
-        entry = {
-            "format": FORMAT,
-            "request": request,
-            "written": datetime.now(UTC).isoformat(timespec="seconds"),
-            "reply": kept,
-            "sha256": digest(kept),
-        }
+        written = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = {"format": FORMAT, "request": request, "written": written, "reply": kept, "sha256": digest(kept)}
         path = self._path(request)
         beside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.beside")
         with usable(self._owner):

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from gre_bench.catalogs.models import Model
@@ -28,9 +28,9 @@ from gre_bench.core.errors import BudgetReached, StoreError
 from gre_bench.core.records import Chat, Reply, Sampling
 from gre_bench.http.client import Gate, HttpClient, RetryPolicy, by_threads, retry_after
 from gre_bench.writing.archive import ReplyArchive, request_digest
-from gre_bench.writing.budget import ModelBudget, estimated, tokens_of
 from gre_bench.writing.completion import CompletionResult, one_line, read_completion, read_problem, unanswered_request
 from gre_bench.writing.rate_limiter import RateLimiter
+from gre_bench.writing.spend_log import ModelBudget, estimated, tokens_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,15 @@ LARGEST_LIST = 4 * 2**20
 
 
 class HttpWriter:
-    """A `Writer` that sends chats to the LM *model*, an entry of the models file; `open` explains the options."""
+    """A `Writer` that sends chats to the LM *model*, an entry of the models file.
+
+    The API key is needed only when `write` gets a chat without an archived reply.
+
+    - *archive*: the reply archive.
+    - *again*: whether the LM is asked again if its archived reply has no text.
+    - *model_budget*: the budget to which requests are charged; None means that requests are not counted.
+    - *rate_limiters*: the folder that holds a rate limiter for each endpoint; None means no rate limiter.
+    """
 
     def __init__(
         self,
@@ -58,36 +66,12 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ):
-        self.again = again
-        self.model_budget = model_budget
-        self.model = model
-        self.archive = archive
+        self.model, self.archive, self.again, self.model_budget = model, archive, again, model_budget
         retry_policy = retry_policy or RetryPolicy()
-        self.retry_policy = replace(retry_policy, concurrency=model.limits.concurrency or retry_policy.concurrency)
-        self.rate_limiter = (
-            None
-            if rate_limiters is None
-            else RateLimiter(model.endpoint, model.limits, rate_limiters, self.retry_policy.concurrency)
-        )
+        concurrency = model.limits.concurrency or retry_policy.concurrency
+        self.retry_policy = replace(retry_policy, concurrency=concurrency)
+        self.rate_limiter = rate_limiters and RateLimiter(model.endpoint, model.limits, rate_limiters, concurrency)
         self._client: HttpClient | None = None
-
-    @classmethod
-    def open(
-        cls,
-        model: Model,
-        archive: ReplyArchive,
-        again: bool = False,
-        model_budget: ModelBudget | None = None,
-        rate_limiters: Path | None = None,
-    ) -> Self:
-        """Opens the writer of *model*. The API key is needed only when `write` gets a chat without an archived reply.
-
-        - *archive*: the reply archive.
-        - *again*: whether the LM is asked again if its archived reply has no text.
-        - *model_budget*: the budget to which requests are charged; None means that requests are not counted.
-        - *rate_limiters*: the folder that holds a rate limiter for each endpoint; None means no rate limiter.
-        """
-        return cls(model, archive, again=again, model_budget=model_budget, rate_limiters=rate_limiters)
 
     def __repr__(self) -> str:
         return f"HttpWriter({self.identity})"
@@ -110,8 +94,7 @@ class HttpWriter:
         if due:
             client = self._client = self._client or self._opened()
             gate: Gate[Reply] = Gate(max(2, self.retry_policy.concurrency))
-            counted = self.model_budget.working() if self.model_budget else nullcontext()
-            with counted:
+            with self.model_budget.working() if self.model_budget else nullcontext():
                 fresh = by_threads(
                     lambda item: self._answer(item[0], item[1], sampling, client, gate),
                     due.items(),
@@ -151,8 +134,7 @@ class HttpWriter:
             with self.archive.asking(request):
                 return self.archive.get(request) or self._ask(request, chat, sampling, client, gate)
         except StoreError as error:
-            reply = unanswered_request(str(error)).reply
-            gate.stop(reply)
+            gate.stop(reply := unanswered_request(str(error)).reply)
             return reply
 
     def _ask(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
@@ -215,7 +197,7 @@ class HttpWriter:
         """Sends one request and returns the result. Transport faults raise no error; the result states them."""
         body = {"model": self.model.model, "messages": _messages(chat), **self._parameters(sampling)}
         answer = client.send("POST", "/chat/completions", body)
-        if answer.fault.endswith("Timeout"):
+        if "Timeout" in answer.fault:
             return unanswered_request(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
         if answer.fault and answer.status is not None:
             return unanswered_request(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
@@ -230,10 +212,7 @@ class HttpWriter:
         return replace(result, reply=replace(result.reply, **{name: text for name, text in texts.items() if text}))
 
     def _completion(self, body: bytes) -> CompletionResult:
-        """Reads *body*, the content of a response with HTTP status 200.
-
-        Subclasses that request more than text override this method.
-        """
+        """Reads the content of a response; subclasses that request more than text override this method."""
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:

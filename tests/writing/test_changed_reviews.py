@@ -15,7 +15,7 @@ from gre_bench.core.resources import resource
 from gre_bench.core.review_text import split
 from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext, text_writer
-from gre_bench.writing.changing import PROMPTS
+from gre_bench.writing.lm_writer import PROMPTS
 from gre_bench.writing.rules.changed_reviews import summaries_of, vague
 from gre_bench.writing.rules.judgments import judgments_of
 from gre_bench.writing.rules.rephrasing import phrases, rephrased

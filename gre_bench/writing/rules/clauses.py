@@ -33,9 +33,8 @@ ANY_CASE = re.IGNORECASE
 REFERENCE = re.compile(r"^\s*(?:[-*] )?\[[\w+]{1,12}\][: ]")
 CITATION = re.compile(
     r"\s*\[[\d, –-]{1,30}\]|\s*\((?:e\.g\.,?|see|cf\.?|i\.e\.,?)[^()]{0,300}\)|\s*\([^()]{0,200}\b(?:19|"
-    r"20)\d\d[^()]{0,100}\)|\s*\[[^\[\]]{0,80}\b(?:19|20)\d\d\w?\]"
-    r"|(?:,? see:?)?\s*https?://[^\s)]*[^\s).,;]|\s*\([^()]{0,20}(?:fig|tab|sec|eq|page|line|appendix|section|table|"
-    r"see)\b[^()]{0,40}\)",
+    r"20)\d\d[^()]{0,100}\)|\s*\[[^\[\]]{0,80}\b(?:19|20)\d\d\w?\]|(?:,? see:?)?\s*https?://[^\s)]*[^\s).,;]|"
+    r"\s*\([^()]{0,20}(?:fig|tab|sec|eq|page|line|appendix|section|table|see)\b[^()]{0,40}\)",
     ANY_CASE,
 )
 MATH = re.compile(r"\$\$?[^$\n]{0,400}\$\$?")

@@ -26,11 +26,10 @@ _FEW_DATASETS = 2
 
 _KNOWN_DATA = (
     r"(?:Fashion-?|K|E)?MNIST|CIFAR-?100?|(?:Tiny-?|mini-?|tiered)?ImageNet(?:-\w+)?|SVHN|STL-?10|CelebA|LSUN|"
-    r"MS-?COCO|COCO|Pascal ?VOC|Cityscapes|ADE20K|KITTI|nuScenes|ShapeNet|ModelNet\d*|"
-    r"Kinetics|GLUE|SuperGLUE|SQuAD|MNLI|SST-2|IMDB|WMT ?\d\d|IWSLT ?\d\d|WikiText-?\d*|Penn Treebank|PTB|"
-    r"LibriSpeech|TIMIT|MuJoCo|Atari|DMControl|D4RL|Meta-World|Cora|Citeseer|"
-    r"PubMed|OGB\w*|Reddit|PPI|QM9|ZINC|MovieLens|Omniglot|CUB(?:-200)?|iNaturalist|DomainNet|Office-Home|PACS|C4|"
-    r"LAION|GSM8K|MATH|MMLU|HumanEval|UCI"
+    r"MS-?COCO|COCO|Pascal ?VOC|Cityscapes|ADE20K|KITTI|nuScenes|ShapeNet|ModelNet\d*|Kinetics|GLUE|SuperGLUE|SQuAD|"
+    r"MNLI|SST-2|IMDB|WMT ?\d\d|IWSLT ?\d\d|WikiText-?\d*|Penn Treebank|PTB|LibriSpeech|TIMIT|MuJoCo|Atari|DMControl|"
+    r"D4RL|Meta-World|Cora|Citeseer|PubMed|OGB\w*|Reddit|PPI|QM9|ZINC|MovieLens|Omniglot|CUB(?:-200)?|iNaturalist|"
+    r"DomainNet|Office-Home|PACS|C4|LAION|GSM8K|MATH|MMLU|HumanEval|UCI"
 )
 _DATA = re.compile(
     rf"\b(?:{_KNOWN_DATA})\b|"
@@ -97,8 +96,7 @@ _PERSONS = (
     (re.compile(r"\bthe proposed (?:proposed|novel|new)\b"), "the proposed"),
     (
         re.compile(
-            r"\bthe proposed (results?|"
-            r"experiments?|contributions?|code|work|paper|goals?|knowledge|findings?)\b"
+            r"\bthe proposed (results?|experiments?|contributions?|code|work|paper|goals?|knowledge|findings?)\b"
         ),
         r"the \1",
     ),

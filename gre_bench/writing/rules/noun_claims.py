@@ -22,9 +22,8 @@ from gre_bench.writing.rules.english import (
 )
 
 _SAYS = re.compile(
-    r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?"
-    r"(?: all| both)? "
-    r"(?P<A>[^,;:]+(?:, [\w -]+)*)",
+    r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?(?: all| "
+    r"both)? (?P<A>[^,;:]+(?:, [\w -]+)*)",
     re.I,
 )
 _ACTS = {verb: f"{noun} of" for verb, noun in pairs("acts").items()}
@@ -124,10 +123,9 @@ def act_of(text: str, stance: Stance) -> str:
 
 
 def _undone(subject: str, whole: str, predicate: str) -> str:
-    """Returns the noun phrase for the clause "*subject* is not *predicate*"; empty if no rule gives one.
+    """Returns ``the unclear proof`` for "the proof is not clear"; empty if no rule gives a noun phrase.
 
-    For example, "the proof is not clear" gives ``the unclear proof``. *subject* has no article, and *whole* is the
-    subject with its article.
+    *subject* has no article, and *whole* is the subject with its article.
     """
     if predicate in _UNDONE:
         return f"the lack of {whole}"
@@ -143,21 +141,13 @@ def _undone(subject: str, whole: str, predicate: str) -> str:
 
 
 def _manner(adverb: str | None) -> str:
-    """Returns the adjective of *adverb* with a blank after it: ``clear `` for ``clearly``.
-
-    The result is empty if *adverb* is None, "only" or "also".
-    """
+    """Returns the adjective of *adverb* with a blank after it: ``clear `` for ``clearly``; empty for "only", "also"."""
     word = (adverb or "").strip().lower()
-    if word in ("", "only", "also"):
-        return ""
-    return word[:-2] + " "
+    return "" if word in ("", "only", "also") else word[:-2] + " "
 
 
 def _article(thing: str) -> str:
-    """Returns the noun phrase *thing* with a small first letter.
-
-    The phrase is returned unchanged if its first word has a capital after the first letter, as in "GPU" and "ImageNet".
-    """
+    """Returns the noun phrase *thing* with a small first letter, except for names such as "GPU" and "ImageNet"."""
     first = thing.split(" ", 1)[0]
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
@@ -177,11 +167,7 @@ def describes(predicate: str) -> bool:
 
 
 def _thing(subject: str) -> str:
-    """Returns the noun phrase *subject* without its article.
-
-    The result is empty if *subject* is a pronoun, or if it contains more than a noun and the attributes before that
-    noun.
-    """
+    """Returns *subject* without its article; empty if it is not a noun with only attributes before it."""
     words = subject.split()
     while words and words[0].lower() in _ARTICLES:
         words = words[1:]

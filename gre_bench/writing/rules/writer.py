@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from gre_bench.changes.catalog import WriterTask
+from gre_bench.changes.catalog import CHANGES, WriterTask, check
 from gre_bench.changes.elongation import elongated
 from gre_bench.changes.material import ChangeInput
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Paper, Written
-from gre_bench.writing.changing import answered
 from gre_bench.writing.rules import changed_reviews, extractive, judgments, rephrasing, synopsis
 from gre_bench.writing.rules.synopsis import assw_text
 
@@ -82,6 +81,26 @@ class RuleTextWriter:
         return _by_rule(
             paper.paper_id, extractive.review_of(paper.title, paper.abstract, paper.text, kind), "no_review"
         )
+
+
+def answered(
+    task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
+) -> list[Written]:
+    """Changes those of *items* that *task* can change; returns one result for each item, in their order.
+
+    *write* changes the items that it gets, and returns one result for each. An item that cannot be changed gets the
+    code and the message of its `ChangeError` as its result.
+    """
+    change = next(change.name for change in CHANGES.values() if change.task == task)
+    results: dict[int, Written] = {}
+    for index, item in enumerate(items):
+        try:
+            check(change, "review", item)
+        except ChangeError as error:
+            results[index] = Written(item.key, None, error.code, str(error))
+    able = [index for index in range(len(items)) if index not in results]
+    results |= dict(zip(able, write([items[index] for index in able]) if able else (), strict=True))
+    return [results[index] for index in range(len(items))]
 
 
 def _completed(item: ChangeInput) -> Written:
