@@ -255,9 +255,9 @@ class Gate(Generic[T]):
 def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], object]) -> list[R]:
     """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
 
-    - If *work* raises, *stop* is called. When all threads have ended, the first error is raised.
-    - If a signal interrupts the call, *stop* is called, and the threads get `GRACE_S` seconds to end. Threads that
-      still run then do not keep the process alive.
+    If *work* raises, *stop* is called. When all threads have ended, the first error is raised. If a signal interrupts
+    the call, *stop* is called, and the threads get `GRACE_S` seconds to end. Threads that still run then do not keep
+    the process alive.
     """
     todo = list(items)
     indices = iter(range(len(todo)))

@@ -161,12 +161,8 @@ class LMTextWriter:
             if not again:
                 break
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
-            some = self._replies_to(
-                [items[index] for index in again],
-                [chats[index] for index in again],
-                [reads[index] for index in again],
-                sampling,
-            )
+            due, due_chats = [items[index] for index in again], [chats[index] for index in again]
+            some = self._replies_to(due, due_chats, [reads[index] for index in again], sampling)
             for index, answer in zip(again, some, strict=True):
                 results[index] = answer if answer.text or answer.outcome == "unparsable" else results[index]
         return results
@@ -260,12 +256,7 @@ def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
 
     If *read* raises `ReplyError`, the result has no text and the outcome ``unparsable``.
     """
-    more = {
-        "thinking": reply.thinking,
-        "prompt_tokens": reply.prompt_tokens,
-        "reply_tokens": reply.reply_tokens,
-        "archived": reply.archived,
-    }
+    more = {name: getattr(reply, name) for name in ("thinking", "prompt_tokens", "reply_tokens", "archived")}
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Written(item, None, reply.outcome, reply.detail, reply.final, **more)
     try:

@@ -70,19 +70,13 @@ def review_of(title: str, abstract: str) -> str:
     if not parts:
         return ""
     summary = " ".join(sentence.text for sentence in parts["summary"].sentences)
-    listed: tuple[tuple[str, Kind], ...] = (
-        ("Strengths", "strengths"),
-        ("Weaknesses", "weaknesses"),
-        ("Questions", "questions"),
-    )
-    mixed = "\n\n".join(
-        f"{name}:\n"
-        + "\n".join(f"{number}. {sentence.text}" for number, sentence in enumerate(parts[kind].sentences, start=1))
-        for name, kind in listed
-    )
+    lists: list[str] = []
+    for kind in ("strengths", "weaknesses", "questions"):
+        points = [f"{number}. {sentence.text}" for number, sentence in enumerate(parts[kind].sentences, start=1)]
+        lists.append("\n".join([f"{kind.capitalize()}:", *points]))
     sections = (
         ("Summary Of The Paper", summary),
-        ("Strength And Weaknesses", mixed),
+        ("Strength And Weaknesses", "\n\n".join(lists)),
         ("Clarity, Quality, Novelty And Reproducibility", _ASPECTS),
         ("Summary Of The Review", _VERDICT.format(summary=summary)),
     )

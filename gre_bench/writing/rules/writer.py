@@ -10,7 +10,6 @@ They replace LMs where no LM is available.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from gre_bench.changes.catalog import CHANGES, WriterTask, check
 from gre_bench.changes.elongation import elongated
@@ -57,30 +56,17 @@ class RuleTextWriter:
     def reviews(self, papers: Sequence[Paper]) -> list[Written]:
         if self.name not in EXTRACTIVE:
             raise SettingsError(f"writer {self.name} writes no reviews; reviewers by rule: {', '.join(EXTRACTIVE)}")
-        return [self._review(paper) for paper in papers]
+        return [_review(paper, EXTRACTIVE[self.name]) for paper in papers]
 
     def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
-        makers: dict[str, Callable[[ChangeInput], Written]] = {
-            "completion": _completed,
-            "abstract_only": _from_abstract,
-            "elongation": _elongated,
-        }
-        make = makers[task] if task in makers else partial(_rephrased, style=self._style(task))
-        return answered(task, items, lambda able: [make(item) for item in able])
+        style = 0 if task in changed_reviews.WRITERS else self._style(task)
+        return answered(task, items, lambda able: [_changed(task, item, style) for item in able])
 
     def _style(self, task: str) -> int:
         if self.name not in STYLES:
             known = ", ".join(STYLES)
             raise SettingsError(f"writer {self.name} cannot do the task {task}; writers by rule that can: {known}")
         return STYLES[self.name]
-
-    def _review(self, paper: Paper) -> Written:
-        kind = EXTRACTIVE[self.name]
-        if not (paper.text if kind == "full" else paper.abstract):
-            return Written(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
-        return _by_rule(
-            paper.paper_id, extractive.review_of(paper.title, paper.abstract, paper.text, kind), "no_review"
-        )
 
 
 def answered(
@@ -103,24 +89,25 @@ def answered(
     return [results[index] for index in range(len(items))]
 
 
-def _completed(item: ChangeInput) -> Written:
-    return _by_rule(item.key, changed_reviews.completed(item), "no_text")
-
-
-def _from_abstract(item: ChangeInput) -> Written:
-    return _by_rule(item.key, changed_reviews.review_of(item.title, item.abstract or ""), "no_review")
-
-
-def _rephrased(item: ChangeInput, style: int) -> Written:
-    return _by_rule(item.key, rephrasing.rephrased(item.text, style), "no_text")
-
-
-def _elongated(item: ChangeInput) -> Written:
+def _changed(task: WriterTask, item: ChangeInput, style: int) -> Written:
+    if task == "completion":
+        return _by_rule(item.key, changed_reviews.completed(item), "no_text")
+    if task == "abstract_only":
+        return _by_rule(item.key, changed_reviews.review_of(item.title, item.abstract or ""), "no_review")
+    if task == "rephrase":
+        return _by_rule(item.key, rephrasing.rephrased(item.text, style), "no_text")
     strengths, weaknesses = changed_reviews.summaries_of(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"
         return Written(item.key, None, "no_summary", f"no {lacking} were found by rule")
     return Written(item.key, elongated(item, strengths, weaknesses), "ok")
+
+
+def _review(paper: Paper, kind: extractive.Kind) -> Written:
+    if not (paper.text if kind == "full" else paper.abstract):
+        return Written(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
+    review = extractive.review_of(paper.title, paper.abstract, paper.text, kind)
+    return _by_rule(paper.paper_id, review, "no_review")
 
 
 def _assw_of(paper: Paper) -> str:
