@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from gre_bench.catalogs.domains import PEER_REVIEW, domain_of
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
 from gre_bench.changes.catalog import WriterTask
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
@@ -19,17 +21,15 @@ from gre_bench.core.records import LMIdentity, Paper, Sampling, Written, digest
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.prompts.conditions import condition, guided
 from gre_bench.prompts.library import load
+from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.fit import OverLong
+from gre_bench.writing.http_writer import HttpWriter, LogprobWriter
 from gre_bench.writing.lm_writer import LMTextWriter
 from gre_bench.writing.rules.judgments import WRITER as RULE_JUDGMENTS
 from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RULE, RuleTextWriter
+from gre_bench.writing.spend_log import ModelBudget, spend_log_of
 
-if TYPE_CHECKING:
-    from gre_bench.catalogs.models import Model
-    from gre_bench.writing.http_writer import HttpWriter, LogprobWriter
-    from gre_bench.writing.spend_log import ModelBudget
-
-W = TypeVar("W", bound="HttpWriter")
+W = TypeVar("W", bound=HttpWriter)
 RATE_LIMITERS = "endpoints"
 """Folder in the state that holds the rate limiters; all requests to an endpoint share one."""
 
@@ -62,14 +62,10 @@ class WriterContext:
 
     def model_budget(self, model: Model) -> ModelBudget:
         """Returns the budget to which requests to *model* are charged."""
-        from gre_bench.writing.spend_log import ModelBudget, spend_log_of
-
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
         """Opens a writer of the class *kind* for *model*; sends nothing to the LM yet."""
-        from gre_bench.writing.archive import ReplyArchive
-
         archive, rate_limiters = ReplyArchive(self.archive), self.archive.parent / RATE_LIMITERS
         return kind(
             model, archive, again=self.again, model_budget=self.model_budget(model), rate_limiters=rate_limiters
@@ -108,8 +104,6 @@ def writes_reviews(name: str, writer_context: WriterContext) -> bool:
     Only the extractive rules and the LMs of the models file can. The name of an LM may include a guideline:
     ``MODEL@GUIDELINE``.
     """
-    from gre_bench.catalogs.models import load as load_models
-
     return name in EXTRACTIVE or guided(name)[0] in load_models(writer_context.models)
 
 
@@ -153,9 +147,6 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
     The returned model is the LM's entry in the models file, with the sampling options of *writer_context* applied.
     Raises `SettingsError` if the models file has no such model; the message lists the known names.
     """
-    from gre_bench.catalogs.models import load as load_models
-    from gre_bench.writing.http_writer import HttpWriter
-
     models = load_models(writer_context.models)
     model, guideline = guided(name)
     if model not in models:
@@ -192,9 +183,6 @@ def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM
 
     Raises `SettingsError` if *name* is None or unknown.
     """
-    from gre_bench.catalogs.models import load as load_models
-    from gre_bench.writing.http_writer import HttpWriter
-
     models = load_models(writer_context.models)
     if name is None or name not in models:
         wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
@@ -208,6 +196,4 @@ def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWri
 
     Raises `SettingsError` if *name* is None or unknown.
     """
-    from gre_bench.writing.http_writer import LogprobWriter
-
     return writer_context.writer(open_examiner(name, writer_context).writer.model, LogprobWriter)
