@@ -17,8 +17,7 @@ from gre_bench.lm.catalog import open_lm
 from gre_bench.lm.protocol import chat_lm
 from gre_bench.prompts.conditions import Condition
 from gre_bench.tasks.policy import WRITING
-from gre_bench.writing.catalog import WriterContext
-from gre_bench.writing.examiner import ExaminerLM, open_examiner, open_logprobs
+from gre_bench.writing.catalog import ExaminerLM, WriterContext, open_examiner, open_logprobs
 
 if TYPE_CHECKING:
     from gre_bench.examiners.asking import ChatOutcome

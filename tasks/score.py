@@ -17,7 +17,7 @@ from gre_bench.metrics.scoring import NOTHING, Metric, MetricWork, Scored, score
 from gre_bench.tasks.examine import grader_of
 from gre_bench.tasks.policy import HOUR, show_pause, worth_retrying
 from gre_bench.tasks.protocol import Backends
-from gre_bench.writing.examiner import open_examiner
+from gre_bench.writing.catalog import open_examiner
 
 if TYPE_CHECKING:
     from gre_bench.examiners.examiner import Examiner

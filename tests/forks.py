@@ -20,7 +20,6 @@ CONTEXT.set_forkserver_preload(
         "gre_bench.writing.http_writer",
         "gre_bench.ingest.openreview.transport",
         "openreview.api",
-        "openai",
         "httpx2",
         "pandas",
         "pyarrow.parquet",

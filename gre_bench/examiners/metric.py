@@ -41,7 +41,7 @@ def by_lm(examiner: Examiner, lm: ChatLM) -> Grader:
 def by_endpoint(examiner: Examiner, asker: Writer, writer: Writer, base: Sampling | None = None) -> Grader:
     """Returns a grader that uses the log-probabilities which an endpoint returns with its replies.
 
-    - *asker*: returns the replies with log-probabilities (`gre_bench.writing.logprob_writer`).
+    - *asker*: returns the replies with log-probabilities (`gre_bench.writing.http_writer.LogprobWriter`).
     - *writer*: returns plain replies; only the filter of redundant texts asks it.
     - *base*: the LM's own sampling options.
     """

@@ -69,7 +69,7 @@ def grade_by_endpoint(
 ) -> tuple[list[Grade], list[Showing]]:
     """Grades *items* by the likeliest tokens of an endpoint; returns one grade per item, and the details of each score.
 
-    - *asker*: returns replies with the tokens listed (`gre_bench.writing.logprob_writer`).
+    - *asker*: returns replies with the tokens listed (`gre_bench.writing.http_writer.LogprobWriter`).
     - *base*: the LM's own sampling options.
     - *writer*: returns plain replies; only the filter of redundant texts asks it.
 

@@ -13,11 +13,7 @@ from gre_bench.core.urls import base_url
 
 
 class Limits(BaseModel):
-    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit.
-
-    *concurrency*: the most requests in flight at once; None: 8.
-    *tokens_per_minute*: tokens read and written, counted together.
-    """
+    """The limits of one endpoint, shared by all models behind it. A limit per minute of None means no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -52,12 +48,10 @@ def limits_of(path: Path, endpoints: list[Any], known: set[str]) -> dict[str, Li
             raise SettingsError(f"{where}: {'; '.join(strict.faults(error, 'entry'))}") from None
         except ValueError as error:
             raise SettingsError(f"{where}: url: {error}") from None
-        if url not in known or url in results:
-            why = (
-                "stands there twice"
-                if url in results
-                else "is the endpoint of no model there: write the URL as the model's entry does"
-            )
-            raise SettingsError(f"{where}: {url} {why}")
+        if url in results:
+            raise SettingsError(f"{where}: {url} stands there twice")
+        if url not in known:
+            unknown = "is the endpoint of no model there: write the URL as the model's entry does"
+            raise SettingsError(f"{where}: {url} {unknown}")
         results[url] = limits
     return results

@@ -38,7 +38,7 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 
     *now*: when the response arrived (epoch seconds).
     """
-    known = {name.lower(): value for name, value in headers.items()}
+    known = _lower(headers)
     limit, remaining = _number(known.get("ratelimit-limit")), _number(known.get("ratelimit-remaining"))
     if limit is None or remaining is None:
         return None
@@ -54,13 +54,12 @@ def from_headers(headers: Mapping[str, str], now: float) -> Limit | None:
 def from_body(headers: Mapping[str, str], body: object, now: float) -> Limit | None:
     """Returns the rate limit stated under ``details`` in the parsed JSON *body* of an error; None if there is none.
 
-    *headers*: their ``Date`` tells how far the server's clock is off.
-    *now*: when the response arrived (epoch seconds).
+    *headers*: their ``Date`` tells how far the server's clock is off. *now*: when the response arrived (epoch seconds).
     """
     details = body.get("details") if isinstance(body, Mapping) else None
     if not isinstance(details, Mapping) or (limit := _number(details.get("limit"))) is None:
         return None
-    reset = _reset(headers, details, now)
+    reset = _reset(_lower(headers), details, now)
     if reset is None:
         return None
     remaining = _number(details.get("remaining")) or 0
@@ -73,13 +72,13 @@ def wait_of(headers: Mapping[str, str], body: object, now: float) -> float | Non
     If its headers and body state several waits, the longest counts.
     *body*: the parsed JSON of the refusal. *now*: when the refusal arrived (epoch seconds).
     """
-    known = {name.lower(): value for name, value in headers.items()}
+    known = _lower(headers)
     waits = [_after(known, now)]
     if _number(known.get("ratelimit-remaining")) == 0:
         waits.append(_number(known.get("ratelimit-reset")))
     if isinstance(body, Mapping):
         details = body.get("details")
-        reset = _reset(headers, details, now) if isinstance(details, Mapping) else None
+        reset = _reset(known, details, now) if isinstance(details, Mapping) else None
         waits += [None if reset is None else reset - now, _stated_wait(str(body.get("message", "")))]
     stated = [max(0.0, wait) for wait in waits if wait is not None]
     return max(stated, default=None)
@@ -96,11 +95,10 @@ def _after(known: Mapping[str, str], now: float) -> float | None:
         return None
 
 
-def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
+def _reset(known: Mapping[str, str], details: Mapping[str, Any], now: float) -> float | None:
     """Returns the time ``resetTime`` in *details* as epoch seconds of this machine's clock; None if it cannot be read.
 
     Servers write it as a date, or as an epoch in seconds or milliseconds.
-    *headers*: their ``Date`` tells how far the server's clock is off. *now*: when the response arrived (epoch seconds).
     """
     value = details.get("resetTime")
     stated = _number(value)
@@ -112,16 +110,15 @@ def _reset(headers: Mapping[str, str], details: Mapping[str, Any], now: float) -
         except ValueError:
             return None
         stated = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    if stated is None:
-        return None
-    return now + stated - _server_now({name.lower(): text for name, text in headers.items()}, now)
+    return None if stated is None else now + stated - _server_now(known, now)
+
+
+def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
 
 
 def _stated_wait(message: str) -> float | None:
-    """Returns the seconds to wait that *message* states, as in "Please try again in 60 minutes and 13 seconds".
-
-    Returns None if it states none.
-    """
+    """Returns the seconds to wait in a *message* such as "Please try again in 60 minutes and 13 seconds", or None."""
     match = _AGAIN.search(message)
     if not match or not any(match.groups()):
         return None

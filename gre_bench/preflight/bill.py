@@ -17,8 +17,7 @@ from gre_bench.preflight.plan_ahead import (
     SYNOPSIS_TOKENS,
 )
 from gre_bench.prompts.conditions import guided
-from gre_bench.writing.budget import cost
-from gre_bench.writing.spend_log import Spent
+from gre_bench.writing.spend_log import Spent, cost
 
 WRITES = {"reviews": REVIEW_TOKENS, "judgments": JUDGMENT_TOKENS, "assw": SYNOPSIS_TOKENS, "grades": JUDGMENT_TOKENS}
 """The assumed tokens of one reply, by kind of text; thinking is not counted."""

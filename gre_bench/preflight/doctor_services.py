@@ -34,8 +34,7 @@ def use(settings: Settings, state: Path) -> Iterator[Finding]:
 def budget(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks that all prices which the budget needs are known, and reports what is spent or used up."""
     from gre_bench.pipeline.runs.spending import check
-    from gre_bench.writing.budget import ModelBudget, remaining, spending_line
-    from gre_bench.writing.spend_log import spend_log_of
+    from gre_bench.writing.spend_log import ModelBudget, remaining, spend_log_of, spending_line
 
     check(settings.budget, settings.writing.models)
     spend_log, key, bounds = spend_log_of(state), settings.edition.edition.key, settings.budget
@@ -107,7 +106,7 @@ def learnt(settings: Settings, state: Path) -> Iterator[Finding]:
 
 def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
     """Checks the API key, the endpoint and the model's name of each LM in the settings, at no cost."""
-    from gre_bench.writing.endpoint import check_endpoint
+    from gre_bench.writing.http_writer import check_endpoint
 
     for model in _named_models(settings):
         check = f"LM {model.name}"

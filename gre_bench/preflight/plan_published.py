@@ -30,9 +30,9 @@ from gre_bench.preflight.plan_ahead import (
 )
 from gre_bench.studies.examiners.grid import grid
 from gre_bench.studies.examiners.settings import load_study
-from gre_bench.writing.budget import cost
 from gre_bench.writing.catalog import by_rule
 from gre_bench.writing.fit import room
+from gre_bench.writing.spend_log import cost
 
 SOURCE_CHARACTERS, SUMMARY_CHARACTERS = 2_100, 344
 """Mean lengths of the 1,280 texts in the development set of Eval4NLP 2023."""

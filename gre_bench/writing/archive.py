@@ -14,7 +14,6 @@ request's digest. It does not hold the chat, because chats contain whole papers,
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import threading
@@ -26,8 +25,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, get_args
 
-from gre_bench.core.errors import StoreError
 from gre_bench.core.records import Chat, Outcome, Reply, Sampling, digest
+from gre_bench.core.whole_files import locked, usable
 
 FORMAT = 1
 _FIELDS = {field.name for field in fields(Reply)}
@@ -50,7 +49,8 @@ class ReplyArchive:
         self.folder = folder
         self.damaged = 0
         self._count = threading.Lock()
-        with self._storing():
+        self._owner = f"the reply archive {folder}"
+        with usable(self._owner):
             folder.mkdir(parents=True, exist_ok=True)
 
     def get(self, request: str) -> Reply | None:
@@ -59,19 +59,22 @@ class ReplyArchive:
         A damaged entry is renamed and counts as absent.
         """
         path = self._path(request)
-        with self._storing():
+        with usable(self._owner):
             try:
                 return _reply(json.loads(path.read_bytes()), request)
             except FileNotFoundError:
                 return None
             except (ValueError, KeyError, TypeError, RecursionError):
-                self._move_aside(path)
+                with self._count:
+                    self.damaged += 1
+                with suppress(FileNotFoundError):  # another process was faster
+                    os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
                 return None
 
     def set_aside(self, request: str) -> None:
         """Renames the entry of *request*, so that the next call asks the LM again; the old reply stays on disk."""
         path = self._path(request)
-        with self._storing(), suppress(FileNotFoundError):
+        with usable(self._owner), suppress(FileNotFoundError):
             os.replace(path, path.with_suffix(f".aside-{time.time_ns()}"))
 
     def put(self, request: str, reply: Reply) -> bool:
@@ -79,16 +82,11 @@ class ReplyArchive:
         if not reply.final:
             return False
         kept = asdict(replace(reply, archived=False))
-        entry = {
-            "format": FORMAT,
-            "request": request,
-            "written": datetime.now(UTC).isoformat(timespec="seconds"),
-            "reply": kept,
-            "sha256": digest(kept),
-        }
+        written = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = {"format": FORMAT, "request": request, "written": written, "reply": kept, "sha256": digest(kept)}
         path = self._path(request)
         beside = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}.beside")
-        with self._storing():
+        with usable(self._owner):
             self._make_folder(path)
             with beside.open("w", encoding="utf-8") as file:
                 json.dump(entry, file, ensure_ascii=False, indent=1)
@@ -105,53 +103,19 @@ class ReplyArchive:
         A second thread or process with the same request waits for the lock, and then finds the reply in the archive.
         """
         path = self._path(request).with_suffix(".asking")
-        with self._storing():
+        with usable(self._owner):
             self._make_folder(path)
-            handle = _locked(path)
-        try:
+        with locked(path, self._owner, remove=True):
             yield
-        finally:
-            path.unlink(missing_ok=True)
-            os.close(handle)
 
     def _path(self, request: str) -> Path:
         return self.folder / request[:2] / f"{request}.json"
 
-    def _move_aside(self, path: Path) -> None:
-        with self._count:
-            self.damaged += 1
-        with suppress(FileNotFoundError):  # another process was faster
-            os.replace(path, path.with_suffix(f".damaged-{time.time_ns()}"))
-
     def _make_folder(self, path: Path) -> None:
-        """Creates the parent folder of the file *path* if it does not exist.
-
-        Also syncs the archive's folder to disk, so that the new folder survives a power cut.
-        """
+        """Creates the parent folder of the file *path*, and syncs it, so that it survives a power cut."""
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             _sync(self.folder)
-
-    @contextmanager
-    def _storing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(f"the reply archive {self.folder} cannot be used: {error.strerror or error}") from None
-
-
-def _locked(path: Path) -> int:
-    """Waits until this thread holds an exclusive lock on the file *path*; returns the file's descriptor.
-
-    The operating system releases the lock when the descriptor is closed or the process ends.
-    """
-    while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        with suppress(FileNotFoundError):
-            if os.stat(path).st_ino == os.fstat(handle).st_ino:
-                return handle
-        os.close(handle)  # another holder removed the file during the wait: lock the new one
 
 
 def _sync(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Opens writers by name: a built-in rule or an LM of the models file.
+"""Opens writers and examiners by name: a built-in rule or an LM of the models file.
 
 Each writer can make some or all of four kinds of texts: judgments, synopses, reviews, and changed reviews.
 """
@@ -6,29 +6,30 @@ Each writer can make some or all of four kinds of texts: judgments, synopses, re
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from gre_bench.catalogs.domains import PEER_REVIEW, domain_of
+from gre_bench.catalogs.models import Model
+from gre_bench.catalogs.models import load as load_models
 from gre_bench.changes.catalog import WriterTask
 from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.learnt_from import INCLUDED, Register, read_register
-from gre_bench.core.records import Paper, Written
+from gre_bench.core.records import LMIdentity, Paper, Sampling, Written, digest
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.prompts.conditions import condition, guided
+from gre_bench.prompts.library import load
+from gre_bench.writing.archive import ReplyArchive
 from gre_bench.writing.fit import OverLong
+from gre_bench.writing.http_writer import HttpWriter, LogprobWriter
 from gre_bench.writing.lm_writer import LMTextWriter
 from gre_bench.writing.rules.judgments import WRITER as RULE_JUDGMENTS
 from gre_bench.writing.rules.writer import EXTRACTIVE, NAMES, RULE, RuleTextWriter
+from gre_bench.writing.spend_log import ModelBudget, spend_log_of
 
-if TYPE_CHECKING:
-    from gre_bench.catalogs.models import Model
-    from gre_bench.writing.budget import ModelBudget
-    from gre_bench.writing.http_writer import HttpWriter
-
-W = TypeVar("W", bound="HttpWriter")
+W = TypeVar("W", bound=HttpWriter)
 RATE_LIMITERS = "endpoints"
 """Folder in the state that holds the rate limiters; all requests to an endpoint share one."""
 
@@ -61,22 +62,13 @@ class WriterContext:
 
     def model_budget(self, model: Model) -> ModelBudget:
         """Returns the budget to which requests to *model* are charged."""
-        from gre_bench.writing.budget import ModelBudget
-        from gre_bench.writing.spend_log import spend_log_of
-
         return ModelBudget(spend_log_of(self.archive.parent), self.account, self.budget, model)
 
     def writer(self, model: Model, kind: type[W]) -> W:
         """Opens a writer of the class *kind* for *model*; sends nothing to the LM yet."""
-        from gre_bench.writing.archive import ReplyArchive
-
-        rate_limiters = self.archive.parent / RATE_LIMITERS
-        return kind.open(
-            model,
-            ReplyArchive(self.archive),
-            again=self.again,
-            model_budget=self.model_budget(model),
-            rate_limiters=rate_limiters,
+        archive, rate_limiters = ReplyArchive(self.archive), self.archive.parent / RATE_LIMITERS
+        return kind(
+            model, archive, again=self.again, model_budget=self.model_budget(model), rate_limiters=rate_limiters
         )
 
 
@@ -112,8 +104,6 @@ def writes_reviews(name: str, writer_context: WriterContext) -> bool:
     Only the extractive rules and the LMs of the models file can. The name of an LM may include a guideline:
     ``MODEL@GUIDELINE``.
     """
-    from gre_bench.catalogs.models import load as load_models
-
     return name in EXTRACTIVE or guided(name)[0] in load_models(writer_context.models)
 
 
@@ -157,9 +147,6 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
     The returned model is the LM's entry in the models file, with the sampling options of *writer_context* applied.
     Raises `SettingsError` if the models file has no such model; the message lists the known names.
     """
-    from gre_bench.catalogs.models import load as load_models
-    from gre_bench.writing.http_writer import HttpWriter
-
     models = load_models(writer_context.models)
     model, guideline = guided(name)
     if model not in models:
@@ -169,3 +156,44 @@ def lm_text_writer(name: str, writer_context: WriterContext) -> tuple[LMTextWrit
     judging = domain_of(writer_context.domain).judgments
     guide = condition(guideline) if guideline else None
     return LMTextWriter(writer, chosen.sampling, guide, judging, chosen, writer_context.over_long), chosen
+
+
+@dataclass(frozen=True, slots=True)
+class ExaminerLM:
+    """An LM that grades texts.
+
+    - *writer*: sends prompts to the LM.
+    - *sampling*: the LM's sampling options.
+    """
+
+    writer: HttpWriter
+    sampling: Sampling
+
+    def identity(self, prompt: str) -> LMIdentity:
+        """Returns the identity of this LM and of the prompt named *prompt*, for use in signatures."""
+        return LMIdentity(
+            self.writer.identity, "as its endpoint states", f"sampling {digest(asdict(self.sampling))[:8]}",
+            dtype="not stated", quantisation="not stated", attention="not stated",
+            template_digest=f"prompt {load(prompt).sha256}",
+        )  # fmt: skip
+
+
+def open_examiner(name: str | None, writer_context: WriterContext) -> ExaminerLM:
+    """Opens the LM *name* of the models file as an examiner; sends nothing to the LM yet.
+
+    Raises `SettingsError` if *name* is None or unknown.
+    """
+    models = load_models(writer_context.models)
+    if name is None or name not in models:
+        wrong = "grading needs an LM" if name is None else f"no LM {name!r} in the models file"
+        raise SettingsError(f"{wrong}: --set scoring.examiner=NAME; known: {', '.join(models)}")
+    model = models[name]
+    return ExaminerLM(writer_context.writer(model, HttpWriter), model.sampling)
+
+
+def open_logprobs(name: str | None, writer_context: WriterContext) -> LogprobWriter:
+    """Opens the LM *name* of the models file as a writer that also returns the log-probabilities of tokens.
+
+    Raises `SettingsError` if *name* is None or unknown.
+    """
+    return writer_context.writer(open_examiner(name, writer_context).writer.model, LogprobWriter)

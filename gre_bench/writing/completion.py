@@ -13,7 +13,7 @@ from typing import Any
 
 from gre_bench.core.records import Outcome, Reply
 from gre_bench.core.replies import without_thinking
-from gre_bench.http.retry import passes
+from gre_bench.http.client import passes
 
 LONGEST_DETAIL = 200
 STOPPING = {
@@ -28,13 +28,8 @@ _CUT = {"length", "max_tokens"}
 _FILTERED = {"content_filter", "safety", "prohibited_content", "recitation"}
 _BROKEN_OFF = {"error", "abort", "insufficient_system_resource"}
 _TOO_LONG = {"context_length_exceeded", "string_above_max_length"}
-_TOO_LONG_SAID = (
-    "maximum context length",
-    "prompt is too long",
-    "maximum model length",
-    "exceeds the maximum number of tokens",
-    "must be <=",
-)
+_TOO_LONG_SAID = ("maximum context length", "prompt is too long", "maximum model length",
+                  "exceeds the maximum number of tokens", "must be <=")  # fmt: skip
 _POLICY = {"content_filter", "content_policy_violation"}
 _NO_QUOTA = "insufficient_quota"
 
@@ -57,13 +52,9 @@ class CompletionResult:
 def unanswered_request(
     detail: str, *, again: bool = False, stop: bool = False, wait_s: float | None = None, outcome: Outcome = "failed"
 ) -> CompletionResult:
-    """Returns the result of a request to which the LM gave no answer.
+    """Returns the result of a request to which the LM gave no answer, for the reason *detail*.
 
-    The result holds a reply record without a text. The record is not final, so a later run sends the request again.
-
-    - *detail*: the reason, for the record.
-    - *outcome*: the outcome, for the record.
-    - *again*, *stop*, *wait_s*: see `CompletionResult`.
+    Its reply is not final, so a later run sends the request again. *again*, *stop*, *wait_s*: see `CompletionResult`.
     """
     return CompletionResult(Reply(outcome, None, one_line(detail), final=False), again, wait_s, stop)
 
@@ -74,15 +65,35 @@ def read_completion(body: bytes) -> CompletionResult:
     if isinstance(tree, str):
         kind = "an HTML page" if body.lstrip()[:1] == b"<" else "malformed JSON"
         return unanswered_request(f"endpoint answered with {kind} (200, {len(body)} bytes)")
-    choice = _first(tree, "choices")
+    choices = tree.get("choices") if isinstance(tree, Mapping) else None
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else {}
     for holder in (tree, choice):
         if error := _error(holder):
             return read_problem(error.get("code"), holder)
     message = _part(choice, "message")
     if message is None:
         return unanswered_request("endpoint answered without a message (200)")
-    assert isinstance(tree, Mapping)
-    return _read(tree, message, str(choice.get("finish_reason") or "").lower())
+    finish = str(choice.get("finish_reason") or "").lower()
+    text, thinking = without_thinking(_sound(_content(message.get("content"))))
+    thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
+    usage = _part(tree, "usage") or {}
+    more = {
+        "model": one_line(_sound(_content(tree.get("model") if isinstance(tree, Mapping) else None))),
+        "thinking": thinking,
+        "prompt_tokens": _tokens(usage.get("prompt_tokens")),
+        "reply_tokens": _tokens(usage.get("completion_tokens")),
+    }
+    refusal = _content(message.get("refusal"))
+    if refusal or finish in _FILTERED:
+        detail = one_line(_sound(refusal) or f"stopped by the endpoint: {finish}")
+        return CompletionResult(Reply("refused", None, detail, **more))
+    if finish in _BROKEN_OFF:
+        return unanswered_request(f"endpoint cut the reply off: {finish}")
+    if not text.strip():
+        why = "no text before the limit was reached" if finish in _CUT else "no text"
+        detail = f"{why} ({thinking} characters of thinking)"
+        return CompletionResult(Reply("empty", None, detail, **more), again=finish not in _CUT)
+    return CompletionResult(Reply("cut" if finish in _CUT else "ok", text, **more))
 
 
 def read_problem(status: object, body: object, wait_s: float | None = None) -> CompletionResult:
@@ -118,30 +129,6 @@ def one_line(text: str) -> str:
     """Returns *text* as one line of at most `LONGEST_DETAIL` characters, without control characters."""
     line = re.sub(r"[\x00-\x20\x7f-\x9f\u2028\u2029]+", " ", text[: 4 * LONGEST_DETAIL]).strip()
     return line if len(line) <= LONGEST_DETAIL else line[: LONGEST_DETAIL - 1] + "…"
-
-
-def _read(tree: Mapping[str, Any], message: Mapping[str, Any], finish: str) -> CompletionResult:
-    text, thinking = without_thinking(_sound(_content(message.get("content"))))
-    thinking += max(len(_content(message.get(name))) for name in ("reasoning_content", "reasoning"))
-    usage = _part(tree, "usage") or {}
-    more = {
-        "model": one_line(_sound(_content(tree.get("model")))),
-        "thinking": thinking,
-        "prompt_tokens": _tokens(usage.get("prompt_tokens")),
-        "reply_tokens": _tokens(usage.get("completion_tokens")),
-    }
-    refusal = _content(message.get("refusal"))
-    if refusal or finish in _FILTERED:
-        return CompletionResult(
-            Reply("refused", None, one_line(_sound(refusal) or f"stopped by the endpoint: {finish}"), **more)
-        )
-    if finish in _BROKEN_OFF:
-        return unanswered_request(f"endpoint cut the reply off: {finish}")
-    if not text.strip():
-        why = "no text before the limit was reached" if finish in _CUT else "no text"
-        detail = f"{why} ({thinking} characters of thinking)"
-        return CompletionResult(Reply("empty", None, detail, **more), again=finish not in _CUT)
-    return CompletionResult(Reply("cut" if finish in _CUT else "ok", text, **more))
 
 
 def _content(content: object) -> str:
@@ -184,8 +171,3 @@ def _error(body: object) -> Mapping[str, Any]:
 def _part(tree: object, name: str) -> Mapping[str, Any] | None:
     part = tree.get(name) if isinstance(tree, Mapping) else None
     return part if isinstance(part, Mapping) else None
-
-
-def _first(tree: object, name: str) -> Mapping[str, Any]:
-    items = tree.get(name) if isinstance(tree, Mapping) else None
-    return items[0] if isinstance(items, list) and items and isinstance(items[0], Mapping) else {}

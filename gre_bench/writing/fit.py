@@ -9,7 +9,8 @@ percentile). Larger vocabularies have more characters per token.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -105,9 +106,10 @@ def cut(paper: Paper, chat: Callable[[str], Chat], count: Counter, left: int) ->
     if fits(text):
         return paper
     for borders in (sections(text), paragraphs(text)):
-        border = _last(borders, lambda end: fits(text[:end].rstrip()))
-        if border:
-            return replace(paper, text=text[:border].rstrip())
+        # If the text up to a border fits, so does the text up to every earlier border.
+        fitting = borders[: bisect_left(borders, True, key=lambda end: not fits(text[:end].rstrip()))]
+        if fitting and fitting[-1]:
+            return replace(paper, text=text[: fitting[-1]].rstrip())
     return None
 
 
@@ -126,23 +128,8 @@ def paragraphs(text: str) -> list[int]:
 
 
 def _is_heading(line: str) -> bool:
-    if not _HEADING.fullmatch(line):
-        return False
     # "2 Of these models," is a sentence: a numbered heading has no final punctuation.
-    return not (_NUMBERED.match(line) and line[-1] in ",;:.")
-
-
-def _last(borders: Sequence[int], fits: Callable[[int], bool]) -> int | None:
-    """Returns the largest of *borders* that the function *fits* accepts; None if it accepts none.
-
-    *borders* must be in ascending order. The search is by bisection, so *fits* must accept every border below an
-    accepted one.
-    """
-    low, high = 0, len(borders)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if fits(borders[middle]) else (low, middle)
-    return borders[low - 1] if low else None
+    return bool(_HEADING.fullmatch(line)) and not (_NUMBERED.match(line) and line[-1] in ",;:.")
 
 
 @lru_cache(maxsize=8)

@@ -1,8 +1,8 @@
-"""A writer that sends chats to a real LM: any OpenAI-compatible chat endpoint, through the `openai` client.
+"""A writer that sends chats to a real LM: any OpenAI-compatible chat endpoint.
 
-The client's own retries are off. This module repeats a request only after a transient fault (`gre_bench.http.retry`),
-and waits as long as the endpoint asks. After a bounded number of attempts it returns a `Reply` that is not final. The
-whole batch stops after a fault that every chat would meet: a refused key, an unknown model, a dead endpoint.
+A request is repeated only after a transient fault (`gre_bench.http.client`), after the wait that the endpoint asks for.
+After a bounded number of attempts, the writer returns a `Reply` that is not final. The whole batch stops after a fault
+that every chat would meet: a refused key, an unknown model, a dead endpoint.
 
 A chat whose reply is in the archive is not sent. Every final reply is archived before `write` returns. Each request
 first waits for the endpoint's rate limiter and is then counted in the budget. When the budget reaches a limit, the
@@ -11,46 +11,51 @@ requests in flight end normally, and then `BudgetReached` is raised.
 
 from __future__ import annotations
 
+import email.utils
+import json
+import math
+import os
 import time
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Self, cast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import BudgetReached, StoreError
 from gre_bench.core.records import Chat, Reply, Sampling
-from gre_bench.http.masking import SHORTEST_SECRET, masked
-from gre_bench.http.retry import RetryPolicy, retry_after
+from gre_bench.http.client import Gate, HttpClient, RetryPolicy, by_threads, retry_after
 from gre_bench.writing.archive import ReplyArchive, request_digest
-from gre_bench.writing.batch import Batch
-from gre_bench.writing.budget import ModelBudget, estimated, tokens_of
 from gre_bench.writing.completion import CompletionResult, one_line, read_completion, read_problem, unanswered_request
 from gre_bench.writing.rate_limiter import RateLimiter
-from gre_bench.writing.threads import by_threads
+from gre_bench.writing.spend_log import ModelBudget, estimated, tokens_of
 
 if TYPE_CHECKING:
-    import ssl
     from pathlib import Path
-
-    from openai import OpenAI
 
 LARGEST_BODY = 32 * 2**20
 """Largest accepted response, in bytes."""
 
+TOP = 20
+"""Number of alternative tokens requested at each position; endpoints usually give no more."""
 
-@cache
-def _certificates(from_environment: bool) -> ssl.SSLContext:
-    """Returns the trusted certificates, also those of environment variables if *from_environment*; loads them once."""
-    import httpx2
-
-    return httpx2.create_ssl_context(trust_env=from_environment)
+CHECK_TIMEOUT_S = 10.0
+LARGEST_LIST = 4 * 2**20
+"""Largest accepted list of models, in bytes."""
 
 
 class HttpWriter:
-    """A `Writer` that sends chats to the LM *model*, an entry of the models file; `open` explains the options."""
+    """A `Writer` that sends chats to the LM *model*, an entry of the models file.
+
+    The API key is needed only when `write` gets a chat without an archived reply.
+
+    - *archive*: the reply archive.
+    - *again*: whether the LM is asked again if its archived reply has no text.
+    - *model_budget*: the budget to which requests are charged; None means that requests are not counted.
+    - *rate_limiters*: the folder that holds a rate limiter for each endpoint; None means no rate limiter.
+    """
 
     def __init__(
         self,
@@ -61,38 +66,12 @@ class HttpWriter:
         model_budget: ModelBudget | None = None,
         rate_limiters: Path | None = None,
     ):
-        self.again = again
-        self.model_budget = model_budget
-        self.model = model
-        self.archive = archive
+        self.model, self.archive, self.again, self.model_budget = model, archive, again, model_budget
         retry_policy = retry_policy or RetryPolicy()
-        self.retry_policy = replace(retry_policy, concurrency=model.limits.concurrency or retry_policy.concurrency)
-        self.rate_limiter = (
-            None
-            if rate_limiters is None
-            else RateLimiter(model.endpoint, model.limits, rate_limiters, self.retry_policy.concurrency)
-        )
-        self._client: OpenAI | None = None
-        self._key: str | None = None
-        self._headers: dict[str, Any] = {}
-
-    @classmethod
-    def open(
-        cls,
-        model: Model,
-        archive: ReplyArchive,
-        again: bool = False,
-        model_budget: ModelBudget | None = None,
-        rate_limiters: Path | None = None,
-    ) -> Self:
-        """Opens the writer of *model*. The API key is needed only when `write` gets a chat without an archived reply.
-
-        - *archive*: the reply archive.
-        - *again*: whether the LM is asked again if its archived reply has no text.
-        - *model_budget*: the budget to which requests are charged; None means that requests are not counted.
-        - *rate_limiters*: the folder that holds a rate limiter for each endpoint; None means no rate limiter.
-        """
-        return cls(model, archive, again=again, model_budget=model_budget, rate_limiters=rate_limiters)
+        concurrency = model.limits.concurrency or retry_policy.concurrency
+        self.retry_policy = replace(retry_policy, concurrency=concurrency)
+        self.rate_limiter = rate_limiters and RateLimiter(model.endpoint, model.limits, rate_limiters, concurrency)
+        self._client: HttpClient | None = None
 
     def __repr__(self) -> str:
         return f"HttpWriter({self.identity})"
@@ -108,38 +87,34 @@ class HttpWriter:
         Before sending, raises `LMError` if the API key is missing, and `StoreError` if the archive cannot be read.
         Raises `BudgetReached` if a limit of the budget stopped the batch; the replies received before are archived.
         """
-        sound = [Chat(_sound(chat.system), _sound(chat.user)) for chat in chats]
+        sound = [_sound(chat) for chat in chats]
         requests = [request_digest(self.identity, chat, sampling) for chat in sound]
         replies = {request: self._archived(request) for request in dict.fromkeys(requests)}
         due = {request: chat for request, chat in zip(requests, sound, strict=True) if replies[request] is None}
         if due:
-            self._open()
-            batch = Batch(self.retry_policy)
-            counted = self.model_budget.working() if self.model_budget else nullcontext()
-            with counted:
+            client = self._client = self._client or self._opened()
+            gate: Gate[Reply] = Gate(max(2, self.retry_policy.concurrency))
+            with self.model_budget.working() if self.model_budget else nullcontext():
                 fresh = by_threads(
-                    lambda item: self._answer(item[0], item[1], sampling, batch),
+                    lambda item: self._answer(item[0], item[1], sampling, client, gate),
                     due.items(),
                     self.retry_policy.concurrency,
-                    lambda: batch.stop(unanswered_request("interrupted").reply),
+                    lambda: gate.stop(unanswered_request("interrupted").reply),
                 )
                 replies |= zip(due, fresh, strict=True)
-            if batch.bound is not None:
-                raise batch.bound
+            if gate.bound is not None:
+                raise gate.bound
         return [cast(Reply, replies[request]) for request in requests]
 
     def answered(self, chats: Sequence[Chat], sampling: Sampling) -> list[bool]:
         """Returns, for each of *chats*, whether the archive holds a reply that `write` would use; sends nothing."""
-        requests = [request_digest(self.identity, Chat(_sound(chat.system), _sound(chat.user)), sampling)
-                    for chat in chats]  # fmt: skip
-        replies = [self.archive.get(request) for request in requests]
+        replies = [self.archive.get(request_digest(self.identity, _sound(chat), sampling)) for chat in chats]
         return [reply is not None and not (self.again and _without_text(reply)) for reply in replies]
 
     def set_aside(self, chats: Sequence[Chat], sampling: Sampling) -> None:
         """Renames the archived replies to *chats*, so that the LM is asked again; the old replies stay on disk."""
         for chat in chats:
-            sound = Chat(_sound(chat.system), _sound(chat.user))
-            self.archive.set_aside(request_digest(self.identity, sound, sampling))
+            self.archive.set_aside(request_digest(self.identity, _sound(chat), sampling))
 
     def _archived(self, request: str) -> Reply | None:
         reply = self.archive.get(request)
@@ -148,159 +123,96 @@ class HttpWriter:
             return None
         return reply
 
-    def _answer(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
+    def _answer(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
         """Returns the reply to *chat*, from the archive or from the LM. *request* is the digest of the request.
 
         If the batch was stopped or the archive fails, returns a reply that states the reason and is not final.
         """
-        reply = batch.stopped
-        if reply is not None:
-            return reply
+        if gate.stopped is not None:
+            return gate.stopped
         try:
             with self.archive.asking(request):
-                reply = self.archive.get(request)
-                if reply is None:
-                    reply = self._ask(request, chat, sampling, batch)
+                return self.archive.get(request) or self._ask(request, chat, sampling, client, gate)
         except StoreError as error:
-            reply = unanswered_request(str(error)).reply
-            batch.stop(reply)
-        return reply
+            gate.stop(reply := unanswered_request(str(error)).reply)
+            return reply
 
-    def _ask(self, request: str, chat: Chat, sampling: Sampling, batch: Batch) -> Reply:
-        """Sends *chat* until the LM answers or no further attempt is worthwhile; returns the last reply."""
-        empty = False
-        for attempt in range(self.retry_policy.attempts):
-            if not batch.ready():
-                return cast(Reply, batch.stopped)
-            try:
-                answer = self._passed(request, chat, sampling, batch, empty)
-            except BudgetReached as bound:
-                batch.pause(bound, unanswered_request(str(bound)).reply)
-                return cast(Reply, batch.stopped)
-            if answer is None:
-                return cast(Reply, batch.stopped)
+    def _ask(self, request: str, chat: Chat, sampling: Sampling, client: HttpClient, gate: Gate[Reply]) -> Reply:
+        """Sends *chat* until the LM answers or no further attempt is worthwhile; returns the last reply.
+
+        A final reply is archived before its cost is logged. If the process is killed between these two steps, the log
+        lacks a cost, but no paid reply is lost. If the archive or the log cannot be written, the batch stops, so that
+        no further reply is bought.
+        """
+        prompt_tokens, empty = estimated(chat.system + chat.user), False
+        for attempt in count():
+            if not gate.ready():
+                break
+            passing = self.rate_limiter.passing(prompt_tokens, gate.over) if self.rate_limiter else nullcontext(True)
+            with passing as through:
+                if not through:
+                    break
+                try:
+                    if self.model_budget:
+                        self.model_budget.take()
+                except BudgetReached as bound:
+                    return gate.stop(unanswered_request(str(bound)).reply, bound)
+                began = time.monotonic()
+                answer = self._send(chat, sampling, client)
+                seconds = time.monotonic() - began
+                second_empty, empty = empty, empty or answer.reply.outcome == "empty"
+                again = answer.again and not (second_empty and answer.reply.outcome == "empty")
+                wait_s = self.retry_policy.wait(attempt, answer.wait_s) if again else None
+                with _stopping(gate):
+                    if wait_s is None:
+                        self.archive.put(request, answer.reply)
+                with _stopping(gate):
+                    if self.model_budget:
+                        self.model_budget.pay(chat, answer.reply, seconds)
+            if self.rate_limiter:
+                self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
             if answer.stop:
-                batch.stop(answer.reply)
-            empty = empty or answer.reply.outcome == "empty"
-            if not answer.again:
-                batch.answered()
+                gate.stop(answer.reply)
+            if not again:
+                gate.count(lost=False)
+            if not again or (wait_s is None and answer.reply.final):
                 return answer.reply
-            seconds = self.retry_policy.wait(attempt, answer.wait_s)
-            if seconds is None:
-                return self._given_up(request, answer, attempt, batch)
+            if wait_s is None:
+                return self._given_up(answer, attempt, gate)
             if self.rate_limiter and answer.wait_s:
                 self.rate_limiter.hold(answer.wait_s)
-            batch.wait(seconds, answer.wait_s)
-        raise AssertionError("the last attempt has no wait")
+            gate.wait(wait_s, answer.wait_s)
+        return cast(Reply, gate.stopped)
 
-    def _given_up(self, request: str, answer: CompletionResult, attempt: int, batch: Batch) -> Reply:
-        """Returns the reply to a chat after its last attempt, which ended with *answer*.
-
-        *attempt* is the index of the last attempt, from 0. A final reply is archived. If the reply is not final, its
-        detail states why the writer gives up, and the chat counts as failed.
-        """
-        if answer.reply.final:
-            self._archive(request, answer.reply, batch)
-            return answer.reply
-        waits_too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
-        why = (
-            f"endpoint asks to wait {answer.wait_s:.0f} s"
-            if waits_too_long
-            else f"gave up after {attempt + 1} attempts"
-        )
+    def _given_up(self, answer: CompletionResult, attempt: int, gate: Gate[Reply]) -> Reply:
+        """Returns the reply to a chat that failed at its last attempt, with the reason why the writer gives up."""
+        too_long = answer.wait_s is not None and answer.wait_s > self.retry_policy.longest_wait_s
+        why = f"endpoint asks to wait {answer.wait_s:.0f} s" if too_long else f"gave up after {attempt + 1} attempts"
         reply = replace(answer.reply, detail=one_line(f"{why}: {answer.reply.detail}"))
-        batch.given_up(reply)
+        if gate.count(lost=True):
+            gate.stop(reply)
         return reply
 
-    def _passed(
-        self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool
-    ) -> CompletionResult | None:
-        """Waits for the rate limiter, sends one request and returns the result; None if the batch stops while waiting.
-
-        *empty* is true if an earlier attempt for this chat got an empty reply. A second empty reply is final.
-        """
-        prompt_tokens = estimated(chat.system + chat.user)
-        passing: AbstractContextManager[bool] = nullcontext(True)
-        if self.rate_limiter:
-            passing = self.rate_limiter.passing(prompt_tokens, batch.over)
-        with passing as through:
-            if not through:
-                return None
-            answer = self._paid(request, chat, sampling, batch, empty)
-        if self.rate_limiter:
-            self.rate_limiter.add(sum(tokens_of(chat, answer.reply)) - prompt_tokens)
-        return answer
-
-    def _paid(self, request: str, chat: Chat, sampling: Sampling, batch: Batch, empty: bool) -> CompletionResult:
-        """Sends one request, archives its reply if that is final, and charges the request to the budget.
-
-        If a limit of the budget is already reached, raises `BudgetReached` and sends nothing.
-        """
-        if self.model_budget is None:
-            return self._kept(request, self._send(chat, sampling), batch, empty)
-        self.model_budget.take()
-        began = time.monotonic()
-        answer = self._send(chat, sampling)
-        seconds = time.monotonic() - began
-        answer = self._kept(request, answer, batch, empty)
-        try:
-            self.model_budget.pay(chat, answer.reply, seconds)
-        except StoreError as error:
-            batch.stop(unanswered_request(str(error)).reply)  # buy nothing more if its cost cannot be recorded
-        return answer
-
-    def _kept(self, request: str, answer: CompletionResult, batch: Batch, empty: bool) -> CompletionResult:
-        """Masks the API key in *answer*, archives the reply if the reply is final, and returns the masked answer.
-
-        *empty* is true if an earlier attempt for this chat got an empty reply. A second empty reply is final. The reply
-        is archived before its cost is logged. If the process is killed between these two steps, the log lacks a cost,
-        but no paid reply is lost.
-        """
-        answer = replace(answer, reply=self._without_key(answer.reply))
-        if answer.reply.outcome == "empty":
-            answer = replace(answer, again=answer.again and not empty)
-        if not answer.again:
-            self._archive(request, answer.reply, batch)
-        return answer
-
-    def _archive(self, request: str, reply: Reply, batch: Batch) -> None:
-        """Archives *reply*. If the archive cannot be written, stops the batch, so that no further reply is bought."""
-        try:
-            self.archive.put(request, reply)
-        except StoreError as error:
-            batch.stop(unanswered_request(str(error)).reply)
-
-    def _send(self, chat: Chat, sampling: Sampling) -> CompletionResult:
+    def _send(self, chat: Chat, sampling: Sampling, client: HttpClient) -> CompletionResult:
         """Sends one request and returns the result. Transport faults raise no error; the result states them."""
-        import httpx2
-        import openai
-
-        until = time.monotonic() + self.retry_policy.timeout_s
-        try:
-            client: Any = self._client
-            with client.chat.completions.with_streaming_response.create(
-                model=self.model.model,
-                messages=_messages(chat),
-                extra_headers=self._headers,
-                **self._parameters(sampling),
-            ) as response:
-                body = _read(response.iter_bytes(), until)
-        except openai.APIStatusError as error:
-            keyless_body = self._keyless(error.response.content)
-            return read_problem(error.status_code, keyless_body, retry_after(error.response.headers))
-        except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError):
+        body = {"model": self.model.model, "messages": _messages(chat), **self._parameters(sampling)}
+        answer = client.send("POST", "/chat/completions", body)
+        if "Timeout" in answer.fault:
             return unanswered_request(f"endpoint gave no answer in {self.retry_policy.timeout_s:g} s", again=True)
-        except (openai.APIConnectionError, httpx2.HTTPError) as error:
-            return unanswered_request(f"connection to the endpoint failed: {error.__cause__ or error}", again=True)
-        if body is None:
+        if answer.fault and answer.status is not None:
             return unanswered_request(f"endpoint answered with more than {LARGEST_BODY // 2**20} MiB")
-        return self._completion(self._keyless(body))
+        if answer.status is None:
+            return unanswered_request(f"connection to the endpoint failed: {answer.reason}", again=True)
+        if not 200 <= answer.status < 300:
+            result = read_problem(answer.status, answer.body, retry_after(answer.headers))
+        else:
+            result = self._completion(answer.body)
+        # JSON escapes may have hidden the key in the body.
+        texts = {name: client.masked(getattr(result.reply, name) or "") for name in ("text", "detail", "model")}
+        return replace(result, reply=replace(result.reply, **{name: text for name, text in texts.items() if text}))
 
     def _completion(self, body: bytes) -> CompletionResult:
-        """Reads *body*, the content of a response with HTTP status 200.
-
-        Subclasses that request more than text override this method.
-        """
+        """Reads the content of a response; subclasses that request more than text override this method."""
         return read_completion(body)
 
     def _parameters(self, sampling: Sampling) -> dict[str, Any]:
@@ -312,75 +224,25 @@ class HttpWriter:
         }
         return {name: value for name, value in parameters.items() if value is not None}
 
-    def _open(self) -> None:
-        """Opens the client if it is not yet open.
-
-        The environment may name an OpenAI organisation and project. The client sends their names to OpenAI's own
-        endpoint only.
-        """
-        if self._client is not None:
-            return
-        import httpx2
-        import openai
-
-        from gre_bench.http.body_limits import LARGEST_PROBLEM, limited
-
-        host = urlsplit(self.model.endpoint).hostname or ""
-        own = host in ("localhost", "127.0.0.1", "::1")
-        self._key = self.model.key()
-        self._headers = {"Authorization": f"Bearer {self._key}" if self._key else openai.omit}
-        if host != "api.openai.com":
-            self._headers |= {"OpenAI-Organization": openai.omit, "OpenAI-Project": openai.omit}
-        timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
-        limits = httpx2.Limits(max_connections=self.retry_policy.concurrency)
-        # A proxy of the environment must not come between this program and an endpoint on the same machine.
-        bounds = {"response": [limited(LARGEST_BODY + LARGEST_PROBLEM, self.retry_policy.timeout_s)]}
-        transport = httpx2.Client(
-            verify=_certificates(not own),
-            timeout=timeout,
-            limits=limits,
-            trust_env=not own,
-            follow_redirects=False,
-            event_hooks=bounds,
-        )
-        self._client = openai.OpenAI(
-            api_key=self._key or "none",
-            base_url=self.model.endpoint,
-            max_retries=0,
-            timeout=timeout,
-            http_client=transport,
+    def _opened(self) -> HttpClient:
+        """Opens the client. OpenAI's own endpoint alone gets the organisation and project of the environment."""
+        headers = {}
+        if urlsplit(self.model.endpoint).hostname == "api.openai.com":
+            names = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+            headers = {name: value for name, variable in names.items() if (value := os.environ.get(variable))}
+        policy = self.retry_policy
+        return HttpClient(
+            self.model.endpoint, self.model.key(), policy.timeout_s, LARGEST_BODY, policy.concurrency, headers
         )
 
-    def _keyless(self, body: bytes) -> bytes:
-        """Returns *body* with the API key masked, because an endpoint may repeat the key in its response.
 
-        The key must be masked before any text is shortened. A key that was cut in half would not be found.
-        """
-        if not self._secret():
-            return body
-        return masked(body.decode("latin-1"), [self._key or ""], "[key]").encode("latin-1")
-
-    def _without_key(self, reply: Reply) -> Reply:
-        """Returns *reply* with the API key masked in its texts.
-
-        JSON escapes in the response can hide the key from `_keyless`, which reads the raw bytes.
-        """
-        if not self._secret():
-            return reply
-        clean = {
-            name: masked(value, [self._key or ""], "[key]")
-            for name in ("text", "detail", "model")
-            if (value := getattr(reply, name))
-        }
-        return replace(reply, **clean)
-
-    def _secret(self) -> bool:
-        return self._key is not None and len(self._key) >= SHORTEST_SECRET
-
-
-def _without_text(reply: Reply) -> bool:
-    """Whether *reply* holds no text: the LM refused, the reply is empty, or the request failed."""
-    return reply.outcome in ("refused", "empty", "failed")
+@contextmanager
+def _stopping(gate: Gate[Reply]) -> Iterator[None]:
+    """Stops the batch if the archive or the spend log cannot be written."""
+    try:
+        yield
+    except StoreError as error:
+        gate.stop(unanswered_request(str(error)).reply)
 
 
 def _messages(chat: Chat) -> list[dict[str, str]]:
@@ -388,21 +250,112 @@ def _messages(chat: Chat) -> list[dict[str, str]]:
     return [*system, {"role": "user", "content": chat.user}]
 
 
-def _read(chunks: Iterable[bytes], until: float) -> bytes | None:
-    """Returns the *chunks* of a response joined; None if they exceed `LARGEST_BODY` bytes.
+def _without_text(reply: Reply) -> bool:
+    """Whether *reply* holds no text: the LM refused, the reply is empty, or the request failed."""
+    return reply.outcome in ("refused", "empty", "failed")
 
-    Raises `TimeoutError` if the response is incomplete at the time *until*, in seconds of ``time.monotonic``.
+
+def _sound(chat: Chat) -> Chat:
+    """Returns *chat* with each lone surrogate replaced by ``?``, because requests cannot hold lone surrogates."""
+    return Chat(*(text.encode("utf-8", "replace").decode() for text in (chat.system, chat.user)))
+
+
+class LogprobWriter(HttpWriter):
+    """An `HttpWriter` that also returns log-probabilities of the reply's tokens and of the likeliest alternatives.
+
+    The `text` of each reply is a JSON document, which the reply archive stores like any other text: ``{"text": the
+    reply, "tokens": [{"token": ..., "logprob": ..., "top": [[token, logprob], ...]}, ...]}``. Whether the sampling
+    temperature affects the log-probabilities depends on the endpoint.
     """
-    body = bytearray()
-    for chunk in chunks:
-        body += chunk
-        if len(body) > LARGEST_BODY:
-            return None
-        if time.monotonic() > until:
-            raise TimeoutError
-    return bytes(body)
+
+    @property
+    def identity(self) -> str:
+        return f"{self.model.identity} · top {TOP} log-probabilities"
+
+    def _parameters(self, sampling: Sampling) -> dict[str, Any]:
+        return {**super()._parameters(sampling), "logprobs": True, "top_logprobs": TOP}
+
+    def _completion(self, body: bytes) -> CompletionResult:
+        answer = read_completion(body)
+        if answer.reply.outcome not in ("ok", "cut"):
+            return answer
+        tokens = _tokens(json.loads(body))
+        if not tokens:
+            problem = "endpoint returns no log-probabilities of its tokens"
+            return replace(answer, reply=replace(answer.reply, outcome="failed", text=None, detail=problem))
+        document = json.dumps({"text": answer.reply.text, "tokens": tokens}, ensure_ascii=False)
+        # Only the first tokens of a reply are read, so a cut reply is as good as a complete one.
+        return replace(answer, reply=replace(answer.reply, outcome="ok", text=document))
 
 
-def _sound(text: str) -> str:
-    """Returns *text* with each lone surrogate replaced by ``?``, because requests cannot hold lone surrogates."""
-    return text.encode("utf-8", "replace").decode()
+def _tokens(tree: Any) -> list[dict[str, Any]]:
+    """Returns the tokens of *tree*, a parsed response, in the form of the list ``tokens`` of `LogprobWriter`.
+
+    The list is empty if any entry is unusable.
+    """
+    try:
+        content = tree["choices"][0]["logprobs"]["content"]
+        return [
+            {
+                "token": _text(each["token"]),
+                "logprob": _logprob(each["logprob"]),
+                "top": [[_text(other["token"]), _logprob(other["logprob"])] for other in each["top_logprobs"] or []],
+            }
+            for each in content
+        ]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return []
+
+
+def _text(token: object) -> str:
+    if not isinstance(token, str):
+        raise TypeError("a token is no text")
+    return token.encode("utf-8", "replace").decode()
+
+
+def _logprob(value: object) -> float:
+    """Returns the log-probability *value* as a float; values below -9999 become -9999.
+
+    Endpoints write -9999 for an impossible token. Raises `ValueError` if *value* is not a number, or is above 0 by more
+    than a rounding error.
+    """
+    number = float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    if not number <= 1e-6:
+        raise ValueError("not a log-probability")
+    return max(number, -9999.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointCheck:
+    """The answer of an endpoint to a check.
+
+    - *status*: the HTTP status; None if the endpoint did not answer.
+    - *trouble*: the name of the error if the endpoint did not answer, else empty.
+    - *lists*: the names of the endpoint's models; None if the endpoint did not list them.
+    - *ahead_s*: the seconds by which this machine's clock is ahead of the endpoint's clock; None if unknown.
+    """
+
+    status: int | None
+    trouble: str = ""
+    lists: tuple[str, ...] | None = None
+    ahead_s: float | None = None
+
+
+def check_endpoint(model: Model) -> EndpointCheck:
+    """Sends ``GET /models`` with the API key to the endpoint of *model*, and returns the answer.
+
+    Raises `LMError` if the key is missing.
+    """
+    client = HttpClient(model.endpoint, model.key(), CHECK_TIMEOUT_S, LARGEST_LIST)
+    answer = client.send("GET", "/models")
+    if answer.fault:
+        return EndpointCheck(None, answer.fault)
+    try:
+        lists = tuple(str(entry["id"]) for entry in json.loads(answer.body)["data"]) if answer.status == 200 else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        lists = None
+    try:
+        ahead = time.time() - email.utils.parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        ahead = None
+    return EndpointCheck(answer.status, "", lists, ahead)

@@ -6,7 +6,7 @@ are in D.3 and D.4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -20,12 +20,26 @@ from gre_bench.core.errors import ReplyError
 from gre_bench.core.records import Chat, Paper, Reply, Sampling, Writer, Written, digest
 from gre_bench.prompts.conditions import Condition
 from gre_bench.prompts.library import fill, load
-from gre_bench.writing.changing import PROMPTS, answered, one_line, rephrased
 from gre_bench.writing.fit import OverLong, counter, cut, room, verdict
 from gre_bench.writing.rules.synopsis import assw_text
+from gre_bench.writing.rules.writer import answered
 
 RETRIES = 1
 """Number of times that the LM is asked again, with another seed, if its reply is unusable."""
+
+PROMPTS: Mapping[str, tuple[str, ...]] = {
+    "completion": ("completion",),
+    "abstract_only": ("abstract_only",),
+    "rephrase": ("rephrase",),
+    "elongation": ("summary_strengths", "summary_weaknesses"),
+}
+"""Task → the prompts for an LM (Xu et al. 2025, D.3.2, D.3.3, D.4.1, D.4.2)."""
+
+LONGEST_SUMMARY = 60
+"""The largest number of words in a line of strengths or weaknesses."""
+
+SHORTEST_REPHRASING, LONGEST_REPHRASING = 1 / 3, 3
+"""The smallest and largest accepted ratio of words, rephrased to original."""
 
 
 class LMTextWriter:
@@ -89,14 +103,13 @@ class LMTextWriter:
             chats = [fill(task, review=blanked(item)) for item in items]
             return self._answers(items, chats, [partial(completed, material=item) for item in items])
         if task == "abstract_only":
-            return self._answers(
-                items, [fill(task, abstract=item.abstract or "") for item in items], [str] * len(items)
-            )
+            chats = [fill(task, abstract=item.abstract or "") for item in items]
+            return self._answers(items, chats, [str] * len(items))
         if task == "rephrase":
             chats = [fill(task, review=item.text) for item in items]
             return self._answers(items, chats, [partial(rephrased, text=item.text) for item in items])
         strengths, weaknesses = (
-            self._answers(items, [fill(prompt, review=item.text) for item in items], [one_line] * len(items))
+            self._answers(items, [fill(prompt, review=item.text) for item in items], [summary_line] * len(items))
             for prompt in PROMPTS[task]
         )
         return [_elongated(*parts) for parts in zip(items, strengths, weaknesses, strict=True)]
@@ -148,12 +161,8 @@ class LMTextWriter:
             if not again:
                 break
             sampling = replace(self.sampling, seed=(self.sampling.seed or 0) + attempt)
-            some = self._replies_to(
-                [items[index] for index in again],
-                [chats[index] for index in again],
-                [reads[index] for index in again],
-                sampling,
-            )
+            due, due_chats = [items[index] for index in again], [chats[index] for index in again]
+            some = self._replies_to(due, due_chats, [reads[index] for index in again], sampling)
             for index, answer in zip(again, some, strict=True):
                 results[index] = answer if answer.text or answer.outcome == "unparsable" else results[index]
         return results
@@ -161,10 +170,7 @@ class LMTextWriter:
     def _replies_to(
         self, items: Sequence[str], chats: Sequence[Chat], reads: Sequence[Callable[[str], str]], sampling: Sampling
     ) -> list[Written]:
-        """Sends *chats* to the LM and returns the parsed replies, in the same order.
-
-        - *items*: an id for each chat.
-        - *reads*: for each chat, the function that parses its reply.
+        """Sends *chats* to the LM and returns the replies, each parsed by its function in *reads*, by the ids *items*.
 
         If the writer was opened with ``again``, a chat whose archived reply cannot be parsed is sent again.
         """
@@ -179,11 +185,33 @@ class LMTextWriter:
         return results
 
 
-def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
-    """Returns a function that checks the reply to *chat* and then parses the reply with *read*.
+def summary_line(reply: str) -> str:
+    """Returns the LM's summary *reply* without its final full stop, so that it can stand within a sentence.
 
-    The function raises `ReplyError` with the code ``prompt_echoed`` if the reply repeats the instructions of *chat*. It
-    raises `ReplyError` with the code ``repeats_itself`` if the reply ends in a loop.
+    Raises `ReplyError` if the summary is not one line of at most `LONGEST_SUMMARY` words.
+    """
+    lines = [line.strip() for line in reply.splitlines() if line.strip()]
+    if len(lines) != 1 or len(lines[0].split()) > LONGEST_SUMMARY:
+        raise ReplyError(f"no_summary: {len(lines)} lines, instead of one of at most {LONGEST_SUMMARY} words")
+    return lines[0].rstrip(" .")
+
+
+def rephrased(reply: str, text: str) -> str:
+    """Returns *reply*, which rephrases *text*, without white space at its ends.
+
+    Raises `ReplyError` if *reply* has less than a third or more than three times the words of *text*. Such a reply is
+    probably a refusal or a comment.
+    """
+    share = len(reply.split()) / max(1, len(text.split()))
+    if not SHORTEST_REPHRASING <= share <= LONGEST_REPHRASING:
+        raise ReplyError(f"no_rephrasing: {share:.2f} times the words of the review")
+    return reply.strip()
+
+
+def _own(chat: Chat, read: Callable[[str], str]) -> Callable[[str], str]:
+    """Returns a function that parses the reply to *chat* with *read*.
+
+    The function raises `ReplyError` if the reply repeats the instructions of *chat* or ends in a loop.
     """
 
     def own(text: str) -> str:
@@ -202,10 +230,9 @@ def chat_of(task: str, paper: str) -> Chat:
 
 
 def _elongated(item: ChangeInput, strengths: Written, weaknesses: Written) -> Written:
-    """Returns the review *item* with two summaries added: *strengths* and *weaknesses*, which an LM wrote.
+    """Returns the review *item* with two summaries by an LM added, or the reason why a summary could not be made.
 
-    The token counts of the result cover both summaries. If a summary could not be made, the result states the reason
-    instead of a text.
+    The token counts of the result cover both summaries.
     """
     if not strengths.text or not weaknesses.text:
         return weaknesses if strengths.text else strengths
@@ -227,15 +254,9 @@ def _sum(first: int | None, second: int | None) -> int | None:
 def _read(item: str, reply: Reply, read: Callable[[str], str]) -> Written:
     """Returns the text that the function *read* parses from *reply*, under the id *item*.
 
-    If *read* raises `ReplyError`, the result has no text and the outcome ``unparsable``. A reply that was cut at the
-    token limit is parsed like any other.
+    If *read* raises `ReplyError`, the result has no text and the outcome ``unparsable``.
     """
-    more = {
-        "thinking": reply.thinking,
-        "prompt_tokens": reply.prompt_tokens,
-        "reply_tokens": reply.reply_tokens,
-        "archived": reply.archived,
-    }
+    more = {name: getattr(reply, name) for name in ("thinking", "prompt_tokens", "reply_tokens", "archived")}
     if reply.outcome not in ("ok", "cut") or not reply.text:
         return Written(item, None, reply.outcome, reply.detail, reply.final, **more)
     try:

@@ -11,7 +11,6 @@ leaky bucket without burst, as in ITU-T I.371.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import random
@@ -19,12 +18,12 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gre_bench.core.errors import StoreError
 from gre_bench.core.records import digest
+from gre_bench.core.whole_files import locked, usable
 from gre_bench.http.endpoints import Limits
 
 POLL_S = 0.02
@@ -45,6 +44,7 @@ class RateLimiter:
         self.limits = limits
         self.concurrency = limits.concurrency or concurrency
         self.folder = folder / f"{host}-{digest(endpoint)[:8]}"
+        self._owner = f"the rate limiter {self.folder}"
 
     @contextmanager
     def passing(self, tokens: int, over: threading.Event) -> Iterator[bool]:
@@ -53,14 +53,8 @@ class RateLimiter:
         The request counts as running until the ``with`` block ends. Yields True if the request may be sent. Yields
         False if the event *over* was set first; the request must then not be sent.
         """
-        slot = self._slot(over)
-        if slot is None:
-            yield False
-            return
-        try:
-            yield not over.wait(self._owe(1, tokens))
-        finally:
-            os.close(slot)
+        with ExitStack() as slot:
+            yield self._take_slot(slot, over) and not over.wait(self._owe(1, tokens))
 
     def add(self, tokens: int) -> None:
         """Corrects the debt for tokens after a request has ended, when the number of its tokens is known.
@@ -74,19 +68,17 @@ class RateLimiter:
         """Lets no request start within the next *seconds*, because the endpoint asked for this pause."""
         self._owe(0, 0, seconds)
 
-    def _slot(self, over: threading.Event) -> int | None:
-        """Waits for a free slot file, locks it and returns its descriptor; None once the event *over* is set."""
+    def _take_slot(self, slot: ExitStack, over: threading.Event) -> bool:
+        """Waits for a free slot file and locks it until *slot* ends; returns False once the event *over* is set."""
         while not over.is_set():
             first = random.randrange(self.concurrency)
             for number in range(self.concurrency):
-                handle = self._opened(f"place-{(first + number) % self.concurrency}.lock")
-                try:
-                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    return handle
-                except BlockingIOError:
-                    os.close(handle)
+                path = self.folder / f"place-{(first + number) % self.concurrency}.lock"
+                with suppress(BlockingIOError):
+                    slot.enter_context(locked(path, self._owner, wait=False))
+                    return True
             over.wait(POLL_S * random.uniform(0.5, 1.5))
-        return None
+        return False
 
     def _owe(self, requests: int, tokens: int, at_least_s: float = 0.0) -> float:
         """Adds *requests* and *tokens* to the debts; returns the seconds that a new request must wait.
@@ -95,9 +87,7 @@ class RateLimiter:
         requests to at least this many seconds. If the machine's clock is set back, the debts last longer; if it is set
         forward, they end early.
         """
-        handle = self._opened("pace.json")
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+        with usable(self._owner), locked(self.folder / "pace.json", self._owner) as handle:
             now, known = time.time(), _read(os.pread(handle, 4096, 0))
             passed = max(0.0, now - known["at"])
             owed = {name: max(0.0, known[name] - passed) for name in ("requests", "tokens")}
@@ -109,20 +99,6 @@ class RateLimiter:
             os.pwrite(handle, content, 0)
             os.ftruncate(handle, len(content))
             return before
-        except OSError as error:
-            raise self._unusable(error) from None
-        finally:
-            os.close(handle)
-
-    def _opened(self, name: str) -> int:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            return os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-        except OSError as error:
-            raise self._unusable(error) from None
-
-    def _unusable(self, error: OSError) -> StoreError:
-        return StoreError(f"the rate limiter {self.folder} cannot be used: {error.strerror or error}")
 
 
 def _read(content: bytes) -> dict[str, float]:

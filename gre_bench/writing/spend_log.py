@@ -1,17 +1,21 @@
-"""The spend log: a file with one line before each request to an LM and one line after its answer.
+"""The spend log, with one line before each request to an LM and one after its answer, and the budget of an LM.
 
 Lines are only added, never changed. The log lies beside the reply archive, and all processes that use the same state
 share it. If a process is killed, its requests stay counted, in `Spent.unanswered`, but the cost of their answers is
 unknown. Each line ends with a checksum (CRC-32), by which a damaged line is recognized.
+
+The limits of a budget are checked before each request, and the cost is recorded after the answer. The number of
+requests never exceeds its limit. The tokens, the money and the hours can exceed their limits by what the requests in
+flight add.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import threading
+import time
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -22,7 +26,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gre_bench.core.errors import StoreError
+from gre_bench.catalogs.models import Model
+from gre_bench.core.errors import BudgetReached, SettingsError
+from gre_bench.core.records import Chat, Reply
+from gre_bench.core.settings import Bounds, BudgetSettings
+from gre_bench.core.whole_files import locked, usable
 
 FILE = "spending.jsonl"
 Key = tuple[str, str | None]
@@ -71,6 +79,7 @@ class SpendLog:
         self._known: dict[Key, Spent] = defaultdict(Spent)
         self._read_to = 0
         self._own = threading.RLock()
+        self._owner = f"the spend log {path}"
 
     def spent(self, account: str, model: str | None = None) -> Spent:
         """Returns what *account* has spent on *model*.
@@ -87,7 +96,7 @@ class SpendLog:
         The hours are those of the account's runs, not the sum over the models.
         """
         with self._own:
-            total = sum((spent for _, spent in self.models(account).items()), Spent())
+            total = sum(self.models(account).values(), Spent())
             total.hours = self.spent(account).hours
             return total
 
@@ -118,31 +127,23 @@ class SpendLog:
         """
         entry = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, "account": account,
                  "model": model, **more}  # fmt: skip
-        with self._own, self._storing():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX)
-                self._catch_up()
-                if allowed:
-                    allowed()
-                self._append(handle, json.dumps(entry | {"crc": _sum(entry)}).encode() + b"\n")
-                if event == "answered":
-                    os.fdatasync(handle)
-            finally:
-                os.close(handle)
-
-    def _append(self, handle: int, line: bytes) -> None:
-        size = os.fstat(handle).st_size
-        # After a crash, the last line may be incomplete; the new line must not be joined to it.
-        line = b"\n" + line if size > self._read_to else line
-        if os.write(handle, line) < len(line):
-            os.ftruncate(handle, size)
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        with self._own, usable(self._owner), locked(self.path, self._owner) as handle:
+            self._catch_up()
+            if allowed:
+                allowed()
+            line = json.dumps(entry | {"crc": _sum(entry)}).encode() + b"\n"
+            size = os.lseek(handle, 0, os.SEEK_END)
+            # After a crash, the last line may be incomplete; the new line must not be joined to it.
+            line = b"\n" + line if size > self._read_to else line
+            if os.write(handle, line) < len(line):
+                os.ftruncate(handle, size)
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if event == "answered":
+                os.fdatasync(handle)
 
     def _catch_up(self) -> None:
         """Reads the complete lines that were added since the last read, and updates the totals."""
-        with self._storing():
+        with usable(self._owner):
             try:
                 with self.path.open("rb") as file:
                     if os.fstat(file.fileno()).st_size < self._read_to:
@@ -155,24 +156,15 @@ class SpendLog:
             self._read_to += len(lines) + len(last)
             for line in filter(None, lines.split(b"\n")):
                 try:
-                    _count(self._known, _checked(json.loads(line)))
+                    key, spent = _spent(json.loads(line))
+                    self._known[key] += spent
                 except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     self.damaged += 1
-
-    @contextmanager
-    def _storing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise StoreError(f"the spend log {self.path} cannot be used: {error.strerror or error}") from None
 
 
 @cache
 def spend_log_of(state: Path) -> SpendLog:
-    """Returns the spend log in the folder *state*.
-
-    All calls with the same folder return the same object, so that each line is read once.
-    """
+    """Returns the spend log in the folder *state*, the same object each time, so that each line is read once."""
     return SpendLog(state / FILE)
 
 
@@ -180,31 +172,155 @@ def _sum(entry: Mapping[str, Any]) -> str:
     return f"{zlib.crc32(json.dumps(entry).encode()):08x}"
 
 
-def _checked(entry: Any) -> dict[str, Any]:
-    """Returns *entry*, a parsed line, without its checksum; raises `ValueError` if the checksum is wrong.
+def _spent(entry: dict[str, Any]) -> tuple[Key, Spent]:
+    """Returns the account of *entry*, a parsed line, and what the line adds to it.
 
-    A line without a checksum is accepted.
+    Raises `ValueError`, `KeyError` or `TypeError` if the line is damaged. A line without a checksum is accepted.
     """
     kept = {name: value for name, value in entry.items() if name != "crc"}
     if entry.get("crc", _sum(kept)) != _sum(kept):
         raise ValueError("not as it was written")
-    return kept
+    key = (str(entry["account"]), entry["model"])
+    match entry["event"]:
+        case "sent":
+            return key, Spent(requests=1)
+        case "worked":
+            return key, Spent(hours=float(entry["seconds"]) / 3600)
+        case "answered":
+            prompt, reply, usd = int(entry["prompt_tokens"]), int(entry["reply_tokens"]), float(entry["usd"] or 0.0)
+            outcomes, estimated = Counter([str(entry["outcome"])]), int(bool(entry["estimated"]))
+            return key, Spent(0, prompt, reply, usd, 0.0, 1, estimated, outcomes)
+    raise ValueError(entry["event"])
 
 
-def _count(known: dict[Key, Spent], entry: Mapping[str, Any]) -> None:
-    kind, key = entry["event"], (str(entry["account"]), entry["model"])
-    if kind == "sent":
-        known[key].requests += 1
-    elif kind == "worked":
-        known[key].hours += float(entry["seconds"]) / 3600
-    elif kind == "answered":
-        prompt, reply, usd = int(entry["prompt_tokens"]), int(entry["reply_tokens"]), float(entry["usd"] or 0.0)
-        spent = known[key]
-        spent.prompt_tokens += prompt
-        spent.reply_tokens += reply
-        spent.usd += usd
-        spent.answered += 1
-        spent.estimated += bool(entry["estimated"])
-        spent.outcomes[str(entry["outcome"])] += 1
-    else:
-        raise ValueError(kind)
+CHARACTERS_A_TOKEN = 4
+"""Characters per token, to estimate tokens where an endpoint does not state them."""
+
+ANSWERED = frozenset({"ok", "cut", "empty"})
+"""Outcomes of requests that the LM answered, possibly with an empty text."""
+
+_UNITS = {"requests": "requests", "prompt_tokens": "prompt tokens", "reply_tokens": "reply tokens",
+          "usd": "USD", "hours": "hours"}  # fmt: skip
+
+
+class ModelBudget:
+    """Charges the requests to the LM *model*, and enforces the limits of *budget* on them.
+
+    - *spend_log*: the log in which requests and costs are recorded.
+    - *account*: the account of the log that is charged, usually an edition.
+    - *budget*: the limits of the whole account, and those of each model.
+
+    Raises `SettingsError` if the budget limits money and the model has no prices.
+    """
+
+    def __init__(self, spend_log: SpendLog, account: str, budget: BudgetSettings, model: Model):
+        self.spend_log, self.account, self.budget, self.model = spend_log, account, budget, model
+        self._own = budget.models.get(model.name, Bounds())
+        self._began: float | None = None
+        if None in (model.price_in, model.price_out) and (budget.usd or self._own.usd) is not None:
+            raise SettingsError(
+                f"the budget bounds money (usd), and model {model.name} has no prices: give it price_in and price_out "
+                "in the models file (0 if it costs nothing), or bound requests and tokens instead"
+            )
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Measures how long the ``with`` block takes, and adds this time to the model's hours in the spend log."""
+        self._began = time.monotonic()
+        try:
+            yield
+        finally:
+            seconds, self._began = time.monotonic() - self._began, None
+            self.spend_log.add("worked", self.account, self.model.name, seconds=round(seconds, 3))
+
+    def take(self) -> None:
+        """Counts one request before it is sent; raises `BudgetReached` if a limit of the budget is already reached."""
+        self.spend_log.add("sent", self.account, self.model.name, self._allowed)
+
+    def pay(self, chat: Chat, reply: Reply, seconds: float) -> None:
+        """Records the outcome, tokens and cost of the request that sent *chat*, got *reply* and took *seconds*."""
+        guessed = reply.outcome in ANSWERED and None in (reply.prompt_tokens, reply.reply_tokens)
+        prompt, written = tokens_of(chat, reply)
+        self.spend_log.add(
+            "answered", self.account, self.model.name, outcome=reply.outcome, prompt_tokens=prompt,
+            reply_tokens=written, usd=cost(self.model, prompt, written), estimated=guessed, seconds=round(seconds, 3),
+        )  # fmt: skip
+
+    def _allowed(self) -> None:
+        of_model, of_run = self.spend_log.spent(self.account, self.model.name), self.spend_log.whole(self.account)
+        if self._began is not None:
+            of_model.hours += (time.monotonic() - self._began) / 3600
+        stop_at(self.budget, of_run, self.account)
+        stop_at(self._own, of_model, self.account, self.model.name)
+
+
+def estimated(text: str) -> int:
+    """Returns the estimated number of tokens of *text*, at four characters each."""
+    return len(text) // CHARACTERS_A_TOKEN
+
+
+def tokens_of(chat: Chat, reply: Reply) -> tuple[int, int]:
+    """Returns (prompt tokens, reply tokens) of a request, as the endpoint states them.
+
+    A number that the endpoint does not state is estimated if the LM answered. If the LM did not answer, such a number
+    is 0.
+    """
+    if reply.outcome not in ANSWERED:
+        return reply.prompt_tokens or 0, reply.reply_tokens or 0
+    read, written = reply.prompt_tokens, reply.reply_tokens
+    return (
+        estimated(chat.system + chat.user) if read is None else read,
+        (len(reply.text or "") + reply.thinking) // CHARACTERS_A_TOKEN if written is None else written,
+    )
+
+
+def cost(model: Model, prompt_tokens: float, reply_tokens: float) -> float | None:
+    """Returns the cost in USD of *prompt_tokens* read and *reply_tokens* written by *model*.
+
+    The result is None if the model has no prices.
+    """
+    if model.price_in is None or model.price_out is None:
+        return None
+    return (prompt_tokens * model.price_in + reply_tokens * model.price_out) / 1e6
+
+
+def stop_at(bounds: Bounds, spent: Spent, account: str, model: str | None = None) -> None:
+    """Raises `BudgetReached` if an account has reached a limit. The error's message names the setting to raise.
+
+    - *bounds*: the limits.
+    - *spent*: what *account* has spent, in total or on *model*.
+    - *model*: the model to which the limits apply; None if they apply to the whole account.
+    """
+    for name, unit in _UNITS.items():
+        bound, used = getattr(bounds, name), getattr(spent, name)
+        if bound is None or used < bound:
+            continue
+        setting = f"budget.{name}" if model is None else f"budget.models.{model}.{name}"
+        raise BudgetReached(
+            f"paused at {setting}: {_number(used)} of {_number(bound)} {unit} spent on {account} "
+            f"({spending_line(spent)}); what is done is kept. Raise it (--set {setting}=...) and give the same "
+            "command again"
+        )
+
+
+def spending_line(spent: Spent) -> str:
+    """Returns the totals *spent* as a phrase for messages: requests, tokens, USD and hours."""
+    lost = f", {spent.unanswered} without an answer" if spent.unanswered else ""
+    return (
+        f"{spent.requests:,} requests{lost}, {spent.prompt_tokens:,} prompt and {spent.reply_tokens:,} reply tokens, "
+        f"{spent.usd:.2f} USD, {spent.hours:.2f} hours"
+    )
+
+
+def remaining(bounds: Bounds, spent: Spent) -> dict[str, float]:
+    """Returns how much of each limit in *bounds* is left after *spent*, at least 0.
+
+    The result maps the name of a limit, such as ``usd``, to a number in the limit's unit. Limits that are None are left
+    out.
+    """
+    given = {name: getattr(bounds, name) for name in _UNITS}
+    return {name: max(0, round(bound - getattr(spent, name), 6)) for name, bound in given.items() if bound is not None}
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

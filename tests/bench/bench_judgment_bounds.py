@@ -16,10 +16,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow.parquet as parquet
 
-from gre_bench.writing.rules.clause_stance import STANCES
-from gre_bench.writing.rules.judgment_claims import claim_of
+from gre_bench.writing.rules.claims import claim_of
+from gre_bench.writing.rules.clauses import STANCES, clauses_of
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.review_clauses import clauses_of
 from tests.bench.bench_rule_judgments import FILE, judged, words
 
 Words = frozenset[str]

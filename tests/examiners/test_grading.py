@@ -20,9 +20,7 @@ from gre_bench.examiners.templates import TEMPLATES
 from gre_bench.examiners.weighing import grade_by_endpoint
 from gre_bench.examiners.wordings import Item
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.batch import RetryPolicy
-from gre_bench.writing.http_writer import HttpWriter
-from gre_bench.writing.logprob_writer import LogprobWriter
+from gre_bench.writing.http_writer import HttpWriter, LogprobWriter, RetryPolicy
 from tests.conftest import SHARED
 from tests.servers.scripted_chat import MODEL, scripted_chat
 from tests.servers.scripted_examiner import distribution, examiner, reply

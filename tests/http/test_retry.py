@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gre_bench.http.retry import RetryPolicy, passes, retry_after
+from gre_bench.http.client import RetryPolicy, passes, retry_after
 from gre_bench.lm.backends.vllm_client import RetryPolicy as of_the_evaluation_lm
 from gre_bench.writing.http_writer import RetryPolicy as of_the_writers
 

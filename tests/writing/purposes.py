@@ -31,8 +31,7 @@ from gre_bench.metrics import lm_examiner
 from gre_bench.prompts.conditions import SHIPPED, condition
 from gre_bench.tasks import steps
 from gre_bench.writing import lm_writer
-from gre_bench.writing.catalog import WriterContext
-from gre_bench.writing.examiner import open_examiner
+from gre_bench.writing.catalog import WriterContext, open_examiner
 from gre_bench.writing.spend_log import FILE
 from tests.conftest import SIXTEEN
 

@@ -11,15 +11,14 @@ from gre_bench.changes.material import ChangeInput
 from gre_bench.core.errors import SettingsError
 from gre_bench.core.judgments import OPENINGS
 from gre_bench.core.records import Paper
+from gre_bench.core.resources import resource
 from gre_bench.core.review_text import split
 from gre_bench.prompts.library import load
 from gre_bench.writing.catalog import WriterContext, text_writer
-from gre_bench.writing.changing import PROMPTS
-from gre_bench.writing.rules.completion import VAGUE
+from gre_bench.writing.lm_writer import PROMPTS
+from gre_bench.writing.rules.changed_reviews import summaries_of, vague
 from gre_bench.writing.rules.judgments import judgments_of
-from gre_bench.writing.rules.rephrasing import rephrased
-from gre_bench.writing.rules.rephrasing_lexicon import PHRASES
-from gre_bench.writing.rules.summary import summaries_of
+from gre_bench.writing.rules.rephrasing import phrases, rephrased
 from gre_bench.writing.rules.writer import NAMES
 from tests.changes.toy import BLANKED, SPACED, TOY
 from tests.servers.scripted_chat import MODEL, scripted_chat
@@ -206,15 +205,15 @@ def by_rule(task: str, given: ChangeInput, name: str = "rule"):
 def test_a_completion_by_rule_is_one_that_an_lm_s_would_pass_for():
     written = by_rule("completion", item())
     assert completed(written.text, item()) == written.text
-    assert sum(written.text.count(vague) for vague in VAGUE) == 2
+    assert sum(written.text.count(sentence) for sentence in vague()) == 2
     assert by_rule("completion", item("p2")).text != written.text
 
 
 def test_vague_sentences_judge_nothing_and_name_nothing():
-    assert not judgments_of("\n".join(VAGUE))
-    assert len(set(VAGUE)) == len(VAGUE)
+    assert not judgments_of("\n".join(vague()))
+    assert len(set(vague())) == len(vague()) > 20
     assert not {"good", "bad", "novel", "experiments", "results"} & set(
-        " ".join(VAGUE).lower().replace(".", "").split()
+        " ".join(vague()).lower().replace(".", "").split()
     )
 
 
@@ -268,9 +267,9 @@ def test_the_two_styles_differ():
 
 
 def test_the_lexicon_says_each_phrase_once_and_never_by_itself():
-    phrases = [phrase for phrase, _, _ in PHRASES]
-    assert len(set(phrases)) == len(phrases)
-    assert all(phrase == phrase.lower() and phrase not in (one, two) for phrase, one, two in PHRASES)
+    lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
+    assert len(phrases()) == sum(not line.startswith("#") for line in lines) > 100
+    assert all(phrase == phrase.lower() and phrase not in others for phrase, others in phrases().items())
 
 
 @given(

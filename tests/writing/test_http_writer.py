@@ -18,9 +18,10 @@ from gre_bench.catalogs.models import Model
 from gre_bench.core.errors import LMError
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.core.replies import REVIEW_PARTS, assw, judgments, tagged
+from gre_bench.http.client import LARGEST_PROBLEM, Body
 from gre_bench.prompts.library import fill
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
+from gre_bench.writing.http_writer import LARGEST_BODY, HttpWriter, RetryPolicy
 from tests.conftest import ROOT
 from tests.holds import LONGEST_S, wait_for
 from tests.servers.scripted_chat import MODEL, ScriptedChat, scripted_chat
@@ -157,11 +158,21 @@ def test_an_unclosed_block_cut_by_the_limit_is_not_asked_again(tmp_path):
 
 
 def test_a_body_without_end_is_not_read_to_its_end():
-    from gre_bench.writing.http_writer import LARGEST_BODY, _read
+    parts = iter([b"x" * 2**20] * (LARGEST_BODY // 2**20 + 9))
+    body = Body(LARGEST_BODY, 60.0)
+    assert not all(body.add(part, success=True) for part in parts)
+    assert body.too_large == "an answer of more than 32 MiB" and len(list(parts)) == 8
+    problem = Body(LARGEST_BODY, 60.0)
+    assert not all(problem.add(b"x" * 2**10, success=False) for _ in range(10_000))
+    assert len(problem.content) <= LARGEST_PROBLEM + 2**10 and not problem.too_large
 
-    chunks = iter([b"x" * 2**20] * (LARGEST_BODY // 2**20 + 9))
-    assert _read(chunks, time.monotonic() + 60) is None
-    assert len(list(chunks)) == 8
+
+@pytest.mark.parametrize(("behaviour", "detail"), [("ok", "answered with more than 0 MiB"), ("400", "scripted 400")])
+def test_an_answer_larger_than_the_largest_is_not_asked_for_again(tmp_path, monkeypatch, behaviour, detail):
+    monkeypatch.setattr("gre_bench.writing.http_writer.LARGEST_BODY", 9)
+    with scripted_chat(then=behaviour) as server:
+        (reply,) = writer(server, tmp_path).write([CHAT], Sampling())
+        assert (reply.outcome, reply.final, server.count) == ("failed", False, 1) and detail in reply.detail
 
 
 def test_tokens_and_model_are_the_endpoints(tmp_path):

@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from gre_bench.core.errors import SourceError
-from gre_bench.writing.rules import clause_stance
-from gre_bench.writing.rules.clause_stance import NONE, features, load, shipped
-from gre_bench.writing.rules.english_clauses import finite, stated
-from gre_bench.writing.rules.english_forms import (
+from gre_bench.writing.rules import clauses as clauses_of_reviews
+from gre_bench.writing.rules.claims import claim_of
+from gre_bench.writing.rules.clauses import NONE, Clause, clauses_of, features, load, shipped
+from gre_bench.writing.rules.english import (
+    finite,
     gerund,
     past,
+    stated,
     third,
 )
-from gre_bench.writing.rules.judgment_claims import claim_of
-from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_stance_is_the_same_in_whatever_order_the_features_come(monkeypatch):
     found = []
     for backwards in (False, True):
         monkeypatch.setattr(
-            clause_stance, "features", lambda *given, back=backwards: sorted(features(*given), reverse=back)
+            clauses_of_reviews, "features", lambda *given, back=backwards: sorted(features(*given), reverse=back)
         )
         found.append(shipped().probabilities(clauses).tolist())
     assert found[0] == found[1]

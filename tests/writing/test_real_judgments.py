@@ -10,7 +10,7 @@ import pytest
 
 from gre_bench.core.judgments import is_judgment
 from gre_bench.core.review_text import split
-from gre_bench.writing.rules.judgment_claims import LONGEST_LINE
+from gre_bench.writing.rules.claims import LONGEST_LINE
 from gre_bench.writing.rules.judgments import judgments_of
 from tests.bench.bench_judgment_forms import FORMS, plain
 

@@ -16,9 +16,8 @@ from gre_bench.core.errors import BudgetReached, SettingsError, StoreError
 from gre_bench.core.records import Chat, Reply, Sampling
 from gre_bench.core.settings import BudgetSettings
 from gre_bench.writing.archive import ReplyArchive
-from gre_bench.writing.budget import ModelBudget, cost, remaining, spending_line
 from gre_bench.writing.http_writer import HttpWriter, RetryPolicy
-from gre_bench.writing.spend_log import SpendLog
+from gre_bench.writing.spend_log import ModelBudget, SpendLog, cost, remaining, spending_line
 from tests.conftest import ROOT
 from tests.holds import LONGEST_S
 from tests.servers.scripted_chat import MODEL, scripted_chat

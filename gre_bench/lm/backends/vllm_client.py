@@ -1,7 +1,7 @@
 """The client of a vLLM server: it sends requests in parallel, retries transient faults, and stops at once on Ctrl-C.
 
 The requests run in an event loop in a separate thread, so Ctrl-C in the waiting thread can cancel them all. Transient
-faults are retried (`gre_bench.http.retry`). If all attempts fail, the result is a `SpanError` with ``final`` false.
+faults are retried (`gre_bench.http.client`). If all attempts fail, the result is a `SpanError` with ``final`` false.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 
 from gre_bench.core.errors import LMError, SettingsError, SpanError
 from gre_bench.core.urls import base_url
+from gre_bench.http.client import Body, RetryPolicy, passes, retry_after
 from gre_bench.http.masking import masked
-from gre_bench.http.retry import RetryPolicy, passes, retry_after
 
 if TYPE_CHECKING:
-    from httpx2 import AsyncClient, Response
+    from httpx2 import AsyncClient
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -95,24 +95,17 @@ class Client:
     ) -> list[Answer]:
         import httpx2
 
-        from gre_bench.http.body_limits import limited_async
-
         results: dict[int, Answer] = {}
         queue = iter(enumerate(items))
         # A proxy of the environment must not come between this program and a server on the same machine.
         parts = urlsplit(self.endpoint)
         own = parts.hostname in ("localhost", "127.0.0.1", "::1")
-        seconds = self.retry_policy.timeout_s
-        async with httpx2.AsyncClient(
-            base_url=self.endpoint,
-            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
-            limits=httpx2.Limits(max_connections=self.parallel),
-            timeout=httpx2.Timeout(seconds, connect=min(10.0, seconds)),
-            trust_env=not own,
-            # Reading certificates takes longer than a request, and plain HTTP needs none.
-            verify=parts.scheme == "https",
-            event_hooks={"response": [limited_async(LARGEST_BODY, seconds)]},
-        ) as http:
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        limits = httpx2.Limits(max_connections=self.parallel)
+        timeout = httpx2.Timeout(self.retry_policy.timeout_s, connect=min(10.0, self.retry_policy.timeout_s))
+        # Reading certificates takes longer than a request, and plain HTTP needs none.
+        options = {"limits": limits, "timeout": timeout, "trust_env": not own, "verify": parts.scheme == "https"}
+        async with httpx2.AsyncClient(base_url=self.endpoint, headers=headers, **options) as http:
             connections = SharedConnections(http, self.retry_policy, self._key, self.parallel, self._down)
 
             async def work() -> None:
@@ -185,29 +178,39 @@ class SharedConnections:
         """
         import httpx2
 
+        received = Body(LARGEST_BODY, self._retry_policy.timeout_s)
         try:
-            async with asyncio.timeout(self._retry_policy.timeout_s):
-                response = await self._http.request(method, path, json=body)
+            async with (
+                asyncio.timeout(self._retry_policy.timeout_s),
+                self._http.stream(method, path, json=body) as response,
+            ):
+                async for part in response.aiter_bytes():
+                    if not received.add(part, response.status_code == 200):
+                        break
         except (TimeoutError, httpx2.TimeoutException):
             return f"no answer in {self._retry_policy.timeout_s:g} s", None
         except httpx2.HTTPError as error:
             return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", None
-        message = "" if response.status_code == 200 else self._message_of(response)
-        if passes(response.status_code) and "not json compliant" not in message.lower():
+        if received.too_large:
+            return f"ReadError: {received.too_large}", None
+        if passes(response.status_code):
+            message = self._message_of(received.content)
+            if "not json compliant" in message.lower():
+                return Refusal(response.status_code, message)
             return f"{response.status_code}: {message}", retry_after(response.headers)
         if response.status_code != 200:
-            return Refusal(response.status_code, message)
+            return Refusal(response.status_code, self._message_of(received.content))
         try:
-            tree = response.json()
+            tree = json.loads(received.content)
         except (ValueError, RecursionError):
-            return f"an answer that is not JSON: {self._message_of(response)}", None
+            return f"an answer that is not JSON: {self._message_of(received.content)}", None
         if isinstance(tree, dict):
             return tree
-        return Refusal(200, f"JSON that is not an object: {self._message_of(response)}")
+        return Refusal(200, f"JSON that is not an object: {self._message_of(received.content)}")
 
-    def _message_of(self, response: Response) -> str:
-        """Returns the error message in *response* as one line of at most 300 characters; the API key is masked."""
-        text = response.text
+    def _message_of(self, content: bytes | bytearray) -> str:
+        """Returns the error message in a body as one line of at most 300 characters; the API key is masked."""
+        text = content.decode("utf-8", "replace")
         with suppress(ValueError, AttributeError, RecursionError):
             error = json.loads(text)
             error = error.get("error", error.get("detail", error))

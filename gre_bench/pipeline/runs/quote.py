@@ -7,10 +7,9 @@ from typing import Any
 
 from gre_bench.core.records import Chat, Sampling
 from gre_bench.pipeline.runs.spending import over
-from gre_bench.writing.budget import cost
 from gre_bench.writing.catalog import WriterContext
 from gre_bench.writing.http_writer import HttpWriter
-from gre_bench.writing.spend_log import spend_log_of
+from gre_bench.writing.spend_log import cost, spend_log_of
 
 CHARACTERS_A_TOKEN = 4.0
 

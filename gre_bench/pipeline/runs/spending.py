@@ -15,8 +15,7 @@ from gre_bench.core.settings import Bounds, BudgetSettings, load_over
 from gre_bench.store import Store
 from gre_bench.store.binding import QueryRow
 from gre_bench.store.queries import LAST_SETTINGS, OUTCOMES, TEXT_OUTCOMES, Query
-from gre_bench.writing.budget import remaining, stop_at
-from gre_bench.writing.spend_log import SpendLog, Spent, spend_log_of
+from gre_bench.writing.spend_log import SpendLog, Spent, remaining, spend_log_of, stop_at
 
 TICK_S = 10.0
 """Seconds between two entries of the time in the spend log; if the budget limits hours, entries are more frequent."""

@@ -16,8 +16,7 @@ from gre_bench.pipeline.runs.quote import Asking, over_budget, quoted
 from gre_bench.studies.examiners.grid import grid
 from gre_bench.studies.examiners.job import ExaminerJob, needs_model, prepared
 from gre_bench.studies.examiners.pairs import pairs_of
-from gre_bench.writing.catalog import WriterContext
-from gre_bench.writing.examiner import open_examiner, open_logprobs
+from gre_bench.writing.catalog import WriterContext, open_examiner, open_logprobs
 
 
 def estimate(job: ExaminerJob) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
+from gre_bench.writing.rules.english import LISTS
 from gre_bench.writing.rules.synopsis import assw_of, statements, strength_weight
 
 Kind = Literal["full", "abstract"]
@@ -25,11 +26,10 @@ _FEW_DATASETS = 2
 
 _KNOWN_DATA = (
     r"(?:Fashion-?|K|E)?MNIST|CIFAR-?100?|(?:Tiny-?|mini-?|tiered)?ImageNet(?:-\w+)?|SVHN|STL-?10|CelebA|LSUN|"
-    r"MS-?COCO|COCO|Pascal ?VOC|Cityscapes|ADE20K|KITTI|nuScenes|ShapeNet|ModelNet\d*|"
-    r"Kinetics|GLUE|SuperGLUE|SQuAD|MNLI|SST-2|IMDB|WMT ?\d\d|IWSLT ?\d\d|WikiText-?\d*|Penn Treebank|PTB|"
-    r"LibriSpeech|TIMIT|MuJoCo|Atari|DMControl|D4RL|Meta-World|Cora|Citeseer|"
-    r"PubMed|OGB\w*|Reddit|PPI|QM9|ZINC|MovieLens|Omniglot|CUB(?:-200)?|iNaturalist|DomainNet|Office-Home|PACS|C4|"
-    r"LAION|GSM8K|MATH|MMLU|HumanEval|UCI"
+    r"MS-?COCO|COCO|Pascal ?VOC|Cityscapes|ADE20K|KITTI|nuScenes|ShapeNet|ModelNet\d*|Kinetics|GLUE|SuperGLUE|SQuAD|"
+    r"MNLI|SST-2|IMDB|WMT ?\d\d|IWSLT ?\d\d|WikiText-?\d*|Penn Treebank|PTB|LibriSpeech|TIMIT|MuJoCo|Atari|DMControl|"
+    r"D4RL|Meta-World|Cora|Citeseer|PubMed|OGB\w*|Reddit|PPI|QM9|ZINC|MovieLens|Omniglot|CUB(?:-200)?|iNaturalist|"
+    r"DomainNet|Office-Home|PACS|C4|LAION|GSM8K|MATH|MMLU|HumanEval|UCI"
 )
 _DATA = re.compile(
     rf"\b(?:{_KNOWN_DATA})\b|"
@@ -96,147 +96,13 @@ _PERSONS = (
     (re.compile(r"\bthe proposed (?:proposed|novel|new)\b"), "the proposed"),
     (
         re.compile(
-            r"\bthe proposed (results?|"
-            r"experiments?|contributions?|code|work|paper|goals?|knowledge|findings?)\b"
+            r"\bthe proposed (results?|experiments?|contributions?|code|work|paper|goals?|knowledge|findings?)\b"
         ),
         r"the \1",
     ),
 )
 _WORD = re.compile(r"[A-Za-z][A-Za-z-]{2,}")
-_COMMON = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "with",
-        "that",
-        "this",
-        "from",
-        "are",
-        "our",
-        "which",
-        "can",
-        "have",
-        "has",
-        "been",
-        "their",
-        "such",
-        "these",
-        "use",
-        "used",
-        "using",
-        "based",
-        "also",
-        "between",
-        "more",
-        "than",
-        "other",
-        "not",
-        "its",
-        "into",
-        "over",
-        "under",
-        "where",
-        "when",
-        "while",
-        "they",
-        "both",
-        "each",
-        "all",
-        "one",
-        "two",
-        "three",
-        "new",
-        "novel",
-        "propose",
-        "proposed",
-        "paper",
-        "work",
-        "show",
-        "results",
-        "result",
-        "method",
-        "methods",
-        "approach",
-        "approaches",
-        "model",
-        "models",
-        "figure",
-        "table",
-        "section",
-        "different",
-        "given",
-        "data",
-        "set",
-        "sets",
-        "see",
-        "let",
-        "then",
-        "however",
-        "first",
-        "second",
-        "number",
-        "following",
-        "most",
-        "will",
-        "only",
-        "many",
-        "some",
-        "same",
-        "may",
-        "how",
-        "what",
-        "does",
-        "via",
-        "well",
-        "any",
-        "between",
-        "due",
-        "per",
-        "thus",
-        "without",
-        "very",
-        "large",
-        "small",
-        "high",
-        "low",
-        "better",
-        "best",
-        "performance",
-        "training",
-        "train",
-        "test",
-        "learning",
-        "algorithm",
-        "algorithms",
-        "problem",
-        "problems",
-        "task",
-        "tasks",
-        "example",
-        "section",
-        "equation",
-        "appendix",
-        "et",
-        "al",
-        "we",
-        "it",
-        "is",
-        "in",
-        "of",
-        "to",
-        "on",
-        "by",
-        "as",
-        "be",
-        "an",
-        "at",
-        "or",
-        "if",
-        "was",
-        "were",
-    ]
-)
+_COMMON = frozenset(LISTS["common"])
 
 
 def review_of(title: str, abstract: str | None, text: str | None, kind: Kind) -> str:

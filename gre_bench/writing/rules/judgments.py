@@ -8,24 +8,26 @@ the information. First persons, connectives and citations are left out. List mar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from gre_bench.writing.rules import review_lexicon as lexicon
-from gre_bench.writing.rules.clause_stance import (
+from gre_bench.writing.rules.claims import FUNCTION, HOLLOW, LEAD, LONGEST_LINE, WORD, claim_of
+from gre_bench.writing.rules.clauses import (
+    ANY_CASE,
     APPRECIATES,
     CRITICIZES,
     NONE,
     QUESTIONS,
     STANCES,
     SUGGESTS,
+    Clause,
     StanceModel,
+    clauses_of,
     shipped,
 )
-from gre_bench.writing.rules.judgment_claims import LONGEST_LINE, claim_of
-from gre_bench.writing.rules.review_clauses import Clause, clauses_of
 
 __all__ = ["LONGEST_LINE", "WRITER", "judgments_of"]
 
@@ -45,6 +47,27 @@ _ALIKE = 0.7
 
 _COMPARED = 100
 """Number of earlier lines with which a line is compared."""
+
+
+WONDERS = re.compile(
+    r"\b(?:I|we|reviewer)(?: am| was)?(?: also| still| just| really| a bit| therefore| \w+ly)* (?:wonder(?:ing)?|curious|doubt)\b|"
+    r"\b(?:not|un) ?(?:\w+ly |quite |very |so |too |100% )*(?:sure|certain|clear|obvious)(?: to me)?,? (?:why|how|what|whether|if|which|when|"
+    r"where|about)\b|\bunclear(?: to me)?,? (?:why|how|what|whether|if|which|when|where)\b",
+    ANY_CASE,
+)
+"""Matches questions without a question mark."""
+BLAMES = re.compile(
+    r"\b(?:poor(?:ly)?|weak|unclear|insufficient|inadequate|questionable|unconvincing|confusing|missing|lacks?|lacking|wrong|"
+    r"incorrect|flawed|crude|vague|(?:limited|restricted|narrow) (?:to|in)|not (?:novel|new|clear|convincing|enough))\b",
+    ANY_CASE,
+)
+"""Matches words of blame."""
+REQUESTS = re.compile(
+    r"^(?:could|can|would|will) (?:you|the authors?)(?: \w+ly| please| also| maybe)* (?!(?:clarify|explain|elaborate|justify|discuss|comment|"
+    r"describe|specify|know|see|have|state|tell|say|confirm|be|give|provide)\b)\w+",
+    ANY_CASE,
+)
+"""Matches requests in the form of a question."""
 
 
 def judgments_of(review: str) -> str:
@@ -97,15 +120,15 @@ def _line(clause: Clause, chances: np.ndarray, sure: float) -> tuple[str, frozen
     Among the stances that count and give a correct sentence, the line takes the most probable stance.
     """
     stances = [int(stance) for stance in np.argsort(-chances[:NONE], kind="stable") if chances[stance] >= sure]
-    if APPRECIATES in stances and chances[APPRECIATES] < _PLAIN and lexicon.BLAMES.search(clause.text):
+    if APPRECIATES in stances and chances[APPRECIATES] < _PLAIN and BLAMES.search(clause.text):
         stances = [CRITICIZES] if chances[CRITICIZES] >= sure / 2 else []
     judges = chances[:NONE].sum() >= sure
-    if judges and lexicon.WONDERS.search(clause.text):
+    if judges and WONDERS.search(clause.text):
         stances = [QUESTIONS, *stances]
-    elif judges and lexicon.REQUESTS.search(lexicon.LEAD.sub("", clause.text)):
+    elif judges and REQUESTS.search(LEAD.sub("", clause.text)):
         stances = [SUGGESTS, *stances]
     for stance in stances:
         if claim := claim_of(clause, STANCES[stance]):
-            words = frozenset(word.lower() for word in lexicon.WORD.findall(claim)) - lexicon.FUNCTION
-            return (f"The reviewer {STANCES[stance]} {claim}.", words) if words - lexicon.HOLLOW else None
+            words = frozenset(word.lower() for word in WORD.findall(claim)) - FUNCTION
+            return (f"The reviewer {STANCES[stance]} {claim}.", words) if words - HOLLOW else None
     return None

@@ -7,47 +7,27 @@ docstring shows. For clauses of another form, the function returns an empty text
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-from gre_bench.writing.rules.english_clauses import finite
-from gre_bench.writing.rules.english_forms import (
+from gre_bench.writing.rules.clauses import Stance
+from gre_bench.writing.rules.english import (
     DETERMINERS,
     PREPOSITIONS,
     THIRD,
     VERBS,
+    finite,
     gerund,
     listed,
+    pairs,
     participle_of,
 )
 
 _SAYS = re.compile(
-    r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?"
-    r"(?: all| both)? "
-    r"(?P<A>[^,;:]+(?:, [\w -]+)*)",
+    r"(?P<S>[^,;:]{3,120}?) (?:is|are|was|were|(?:seem|appear|look|feel|sound)s?(?: to be)?)(?P<N> not)?(?: all| "
+    r"both)? (?P<A>[^,;:]+(?:, [\w -]+)*)",
     re.I,
 )
-_ACTS = {
-    verb: noun + ("" if noun.endswith((" on", " to")) else " of")
-    for verb, noun in (
-        pair.split(":")
-        for pair in sorted(
-            listed(
-                "consider:consideration explore:exploration investigate:investigation evaluate:evaluation use:use "
-                "identify:identification utilize:use discuss:discussion demonstrate:demonstration study:study "
-                "analyze:analysis analyse:analysis apply:application extend:extension combine:combination test:test "
-                "develop:development validate:validation compare:comparison introduce:introduction cite:citation "
-                "explain:explanation describe:description provide:provision include:inclusion motivate:motivation "
-                "justify:justification verify:verification illustrate:illustration define:definition "
-                "clarify:clarification implement:implementation release:release mention:mention specify:specification "
-                "formalize:formalization incorporate:incorporation integrate:integration derive:derivation employ:use "
-                "leverage:use adopt:adoption examine:examination present:presentation visualize:visualization "
-                "formulate:formulation establish:establishment treat:treatment measure:measurement "
-                "highlight:highlighting structure:structure organize:organization state:statement write:writing"
-            )
-        )
-    )
-}
-"""Verbs with the nouns of their actions, each with its preposition."""
+_ACTS = {verb: f"{noun} of" for verb, noun in pairs("acts").items()}
+"""Verbs with the nouns of their actions, each with "of"."""
 
 _GIVES = listed("provide present introduce include report write state")
 """Verbs after which the object is judged, not the action."""
@@ -61,19 +41,9 @@ _QUALITY = {
 }  # fmt: skip
 """Adjectives with their nouns, where "the novelty of the method" is more usual than "the novel method"."""
 
-_QUALITY_FOR = _QUALITY | {
-    "important": "importance", "useful": "usefulness", "effective": "effectiveness", "relevant": "relevance",
-    "applicable": "applicability", "significant": "significance", "similar": "similarity", "sensitive": "sensitivity",
-    "robust": "robustness", "valuable": "value", "beneficial": "benefit", "close": "closeness", "simple": "simplicity",
-    "crucial": "importance", "helpful": "helpfulness",
-}  # fmt: skip
+_QUALITY_FOR = _QUALITY | pairs("qualities")
 """Adjectives with their nouns, before "for", "to" or "in": "the importance for robotics"."""
-_DENIED = {
-    "clear": "unclear", "convincing": "unconvincing", "sufficient": "insufficient", "consistent": "inconsistent",
-    "fair": "unfair", "necessary": "unnecessary", "realistic": "unrealistic", "surprising": "unsurprising",
-    "complete": "incomplete", "adequate": "inadequate", "correct": "incorrect", "accurate": "inaccurate",
-    "enough": "insufficient", "significant": "insignificant", "reproducible": "irreproducible",
-}  # fmt: skip
+_DENIED = pairs("denied")
 _ADJECTIVE = re.compile(
     r"(?:[\w-]*(?:[a-z]al|ive|ous|ful|ic|able|ible|ant|ent|ary|less|ing)|(?:well|ill|self|over|under|non)-?\w+ed|"
     r"limited|incremental|weak|strong|clear|unclear|novel|good|great|nice|poor|bad|simple|solid|sound|thorough|"
@@ -103,7 +73,7 @@ _FEASIBLE = re.compile(r"\b(easy|hard|difficult|straightforward|simple) to (\w+)
 _WELL = re.compile(r"\b(well|clearly|nicely|poorly|badly) (?=\w+(?:ed|en)\b)", re.I)
 
 
-def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
+def noun_of(text: str, stance: Stance) -> str:
     """Returns ``the long proofs`` for the clause ``the proofs are long``; empty if *text* has another form.
 
     *stance* restricts the forms: a clause with "not" gives a noun phrase only if the stance is ``criticizes``.
@@ -133,7 +103,7 @@ def noun_of(text: str, stance: Literal["appreciates", "criticizes", "questions",
     return f"the {predicate} {subject}" if describes(predicate) else ""
 
 
-def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", "suggests"]) -> str:
+def act_of(text: str, stance: Stance) -> str:
     """Returns ``the exploration of four tasks`` for the clause ``the authors explore four tasks``.
 
     The result is empty if *text* has another form, or if *stance* is ``questions`` or ``suggests``.
@@ -153,10 +123,9 @@ def act_of(text: str, stance: Literal["appreciates", "criticizes", "questions", 
 
 
 def _undone(subject: str, whole: str, predicate: str) -> str:
-    """Returns the noun phrase for the clause "*subject* is not *predicate*"; empty if no rule gives one.
+    """Returns ``the unclear proof`` for "the proof is not clear"; empty if no rule gives a noun phrase.
 
-    For example, "the proof is not clear" gives ``the unclear proof``. *subject* has no article, and *whole* is the
-    subject with its article.
+    *subject* has no article, and *whole* is the subject with its article.
     """
     if predicate in _UNDONE:
         return f"the lack of {whole}"
@@ -172,21 +141,13 @@ def _undone(subject: str, whole: str, predicate: str) -> str:
 
 
 def _manner(adverb: str | None) -> str:
-    """Returns the adjective of *adverb* with a blank after it: ``clear `` for ``clearly``.
-
-    The result is empty if *adverb* is None, "only" or "also".
-    """
+    """Returns the adjective of *adverb* with a blank after it: ``clear `` for ``clearly``; empty for "only", "also"."""
     word = (adverb or "").strip().lower()
-    if word in ("", "only", "also"):
-        return ""
-    return word[:-2] + " "
+    return "" if word in ("", "only", "also") else word[:-2] + " "
 
 
 def _article(thing: str) -> str:
-    """Returns the noun phrase *thing* with a small first letter.
-
-    The phrase is returned unchanged if its first word has a capital after the first letter, as in "GPU" and "ImageNet".
-    """
+    """Returns the noun phrase *thing* with a small first letter, except for names such as "GPU" and "ImageNet"."""
     first = thing.split(" ", 1)[0]
     return thing[0].lower() + thing[1:] if first[1:].islower() or len(first) == 1 else thing
 
@@ -206,11 +167,7 @@ def describes(predicate: str) -> bool:
 
 
 def _thing(subject: str) -> str:
-    """Returns the noun phrase *subject* without its article.
-
-    The result is empty if *subject* is a pronoun, or if it contains more than a noun and the attributes before that
-    noun.
-    """
+    """Returns *subject* without its article; empty if it is not a noun with only attributes before it."""
     words = subject.split()
     while words and words[0].lower() in _ARTICLES:
         words = words[1:]

@@ -1,6 +1,6 @@
 """Rephrases a review by rule in two styles, as a built-in replacement for the two LMs of Xu et al. 2025, D.4.1.
 
-In each sentence, phrases are replaced by other phrases with the same meaning (`rephrasing_lexicon`). Some clauses are
+In each sentence, phrases of ``data/rules/phrases.tsv`` are replaced by others with the same meaning. Some clauses are
 moved. Style 1 turns "Although A, B." into "B, although A."; style 2 turns "B because A." into "Because A, B.".
 Headings, list marks, formulas and line breaks do not change, nor does the meaning of any judgment. Text that no rule
 covers does not change either.
@@ -12,8 +12,8 @@ import re
 from dataclasses import replace
 from functools import cache, partial
 
+from gre_bench.core.resources import resource
 from gre_bench.core.review_text import join, split
-from gre_bench.writing.rules.rephrasing_lexicon import PHRASES
 
 WRITERS = {1: "rule-rephrase-1", 2: "rule-rephrase-2"}
 """Style → the name of its writer in records and signatures."""
@@ -48,7 +48,7 @@ def _sentence(text: str, style: int) -> str:
     if len(text) > _LONGEST_SENTENCE:
         return text
     pieces = _FORMULA.split(_reordered(text, style))
-    pieces[::2] = [_phrases().sub(partial(_other_words, style=style), piece) for piece in pieces[::2]]
+    pieces[::2] = [_any_phrase().sub(partial(_other_words, style=style), piece) for piece in pieces[::2]]
     return "".join(pieces)
 
 
@@ -78,22 +78,28 @@ def _to_the_front(match: re.Match[str]) -> str:
 
 
 @cache
-def _phrases() -> re.Pattern[str]:
-    """Returns a pattern that matches any phrase of the lexicon, and also an "a" or "an" directly before the phrase.
+def phrases() -> dict[str, tuple[str, str]]:
+    """Returns the phrases of reviews: phrase in lower case → its replacements in styles 1 and 2.
 
-    If several phrases match, the longest is taken.
+    The replacements have the same part of speech and number, so the sentence around them stays correct.
     """
-    longest = sorted((phrase for phrase, _, _ in PHRASES), key=len, reverse=True)
-    return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
+    lines = resource("data", "rules", "phrases.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    return {phrase: (first, second) for phrase, first, second in rows}
 
 
 @cache
-def _rows() -> dict[str, tuple[str, str]]:
-    return {phrase: (first, second) for phrase, first, second in PHRASES}
+def _any_phrase() -> re.Pattern[str]:
+    """Returns a pattern that matches any phrase of `phrases`, and also an "a" or "an" directly before the phrase.
+
+    If several phrases match, the longest is taken.
+    """
+    longest = sorted(phrases(), key=len, reverse=True)
+    return re.compile(rf"(?<![\w-])(?:(an?) )?({'|'.join(map(re.escape, longest))})(?![\w-])", re.IGNORECASE)
 
 
 def _other_words(phrase_match: re.Match[str], style: int) -> str:
-    words = _rows()[phrase_match[2].lower()][style - 1]
+    words = phrases()[phrase_match[2].lower()][style - 1]
     if not phrase_match[1]:
         return (
             _capital(words)

@@ -29,46 +29,33 @@ _HEADING = re.compile(
 )
 _ENDS = re.compile(r"\W*(?:[\dA-Z]{0,2}\.?\s*)?(?:references|bibliography|appendi(?:x|ces)|acknowledge?ments?)\b", _I)
 _MODEST = re.compile(r"(?:(?!.*(?:conclu|discussion)).*)\b(?:limitations?|future|broader impact)\b", _I)
-_PLACES = (
-    ("introduction", 2),
-    ("conclu", 2),
-    ("discussion", 1),
-    ("contribution", 2),
-    ("summary", 1),
-    ("related", -3),
-    ("background", -3),
-    ("preliminar", -2),
-    ("proof", -2),
-)
+_HEADING_WEIGHTS = {
+    "introduction": 2, "conclu": 2, "discussion": 1, "contribution": 2, "summary": 1,
+    "related": -3, "background": -3, "preliminar": -2, "proof": -2,
+}  # fmt: skip
 _CLAIM = re.compile(
-    r"\b(?:we|this paper|this work|our (?:\w+ ){0,3}?(?:method|approach|model|framework|algorithm|work|paper|"
-    r"results?|experiments?|"
-    r"analysis|contributions?))\s+(?:\w+ly |also |first |then |further |is the first to )*"
-    r"(?P<verb>propos|introduc|present|develop|show|prove|demonstrat|achiev|outperform|improv|establish|provid|deriv|"
-    r"design|obtain|"
-    r"surpass|reduc|confirm|reveal|indicat|verif|validat|is |are )",
+    r"\b(?:we|this paper|this work|our (?:\w+ ){0,3}?(?:method|approach|model|framework|algorithm|work|paper|results?|"
+    r"experiments?|analysis|contributions?))\s+(?:\w+ly |also |first |then |further |is the first to "
+    r")*(?P<verb>propos|introduc|present|develop|show|prove|demonstrat|achiev|outperform|improv|establish|provid|"
+    r"deriv|design|obtain|surpass|reduc|confirm|reveal|indicat|verif|validat|is |are )",
     _I,
 )
 _RESULT = re.compile(
     r"\b(?:outperform\w*|state-of-the-art|sota|superior|significant(?:ly)?|better (?:than|performance)|improv\w+|"
-    r"achiev\w+|"
-    r"effective\w*|efficient\w*|faster|consistent(?:ly)?|competitive|for the first time|the first|guarantee\w*|"
-    r"robust\w*|novel|"
-    r"simple|up to|orders? of magnitude|\d+(?:\.\d+)? ?(?:%|percent|x|times))",
+    r"achiev\w+|effective\w*|efficient\w*|faster|consistent(?:ly)?|competitive|for the first time|the first|"
+    r"guarantee\w*|robust\w*|novel|simple|up to|orders? of magnitude|\d+(?:\.\d+)? ?(?:%|percent|x|times))",
     _I,
 )
 _OWN = re.compile(r"\b(?:we|our|ours|this paper|this work|the proposed|proposed)\b", _I)
 _ADMITS = re.compile(
     r"\b(?:(?:a|one|another|main|key|potential|important|our|some|several|the) (?:\w+ )?(?:limitations?|drawbacks?|"
-    r"shortcomings?|weakness\w*|caveats?)|"
-    r"limitations? (?:of|is|are|include)|limited (?:to|by|in)|future (?:work|research|direction\w*|stud\w+)|in "
-    r"(?:the )?future|(?:we|is|are) (?:\w+ )?leav\w*|left (?:for|to|as)|beyond the scope|"
-    r"out of (?:the )?scope|remains? (?:an? )?(?:open|unclear|unknown|challeng\w+|difficult|to be)|open (?:question|"
-    r"problem)s?|we (?:do|did|have|can) ?not|not yet|"
-    r"only (?:consider|focus|evaluate|test|study|appl)\w*|may not|might not|fails? (?:to|when|on|in)|cannot|does not "
-    r"(?:hold|scale|generalize|guarantee|improve|address|account)|"
-    r"at the (?:cost|expense) of|requires? (?:more|additional|access|a large|careful)|plan to|would be interesting|"
-    r"promising direction|underperform\w*|worse than)\b",
+    r"shortcomings?|weakness\w*|caveats?)|limitations? (?:of|is|are|include)|limited (?:to|by|in)|future (?:work|"
+    r"research|direction\w*|stud\w+)|in (?:the )?future|(?:we|is|are) (?:\w+ )?leav\w*|left (?:for|to|as)|beyond the "
+    r"scope|out of (?:the )?scope|remains? (?:an? )?(?:open|unclear|unknown|challeng\w+|difficult|to be)|open "
+    r"(?:question|problem)s?|we (?:do|did|have|can) ?not|not yet|only (?:consider|focus|evaluate|test|study|appl)\w*|"
+    r"may not|might not|fails? (?:to|when|on|in)|cannot|does not (?:hold|scale|generalize|guarantee|improve|address|"
+    r"account)|at the (?:cost|expense) of|requires? (?:more|additional|access|a large|careful)|plan to|would be "
+    r"interesting|promising direction|underperform\w*|worse than)\b",
     _I,
 )
 _STRONG_ADMISSION = re.compile(
@@ -77,13 +64,11 @@ _STRONG_ADMISSION = re.compile(
     _I,
 )
 _OTHERS = re.compile(
-    r"\b(?:existing|previous|prior|conventional|traditional) \w+|"
-    r"\b(?:existing|previous|prior|current|traditional|conventional|these|such|other|those|their|standard|recent|"
-    r"most|many|earlier|past|baselines?) (?:\w+ ){0,3}"
-    r"(?:methods?|work|works|approaches?|models?|algorithms?|stud\w+|techniques?|solutions?|literature|limitations?|"
-    r"drawbacks|shortcomings?)\b|"
-    r"\b(?:address|overcom|alleviat|mitigat|tackl|circumvent|remed|without|avoid)\w* (?:\w+ ){0,3}(?:limitations?|"
-    r"drawbacks?|shortcomings?|issues?|problems?)|et al",
+    r"\b(?:existing|previous|prior|conventional|traditional) \w+|\b(?:existing|previous|prior|current|traditional|"
+    r"conventional|these|such|other|those|their|standard|recent|most|many|earlier|past|baselines?) (?:\w+ "
+    r"){0,3}(?:methods?|work|works|approaches?|models?|algorithms?|stud\w+|techniques?|solutions?|literature|"
+    r"limitations?|drawbacks|shortcomings?)\b|\b(?:address|overcom|alleviat|mitigat|tackl|circumvent|remed|without|"
+    r"avoid)\w* (?:\w+ ){0,3}(?:limitations?|drawbacks?|shortcomings?|issues?|problems?)|et al",
     _I,
 )
 _CITATION = re.compile(
@@ -121,12 +106,9 @@ def assw_of(abstract: str | None, text: str) -> tuple[list[str], list[str]]:
     They are sentences of *abstract* and of *text*, the body of the paper, in the order of the paper. Of sentences that
     say nearly the same, only one is returned.
     """
-    candidates = list(statements(abstract, text))
-    weak = _best(candidates, [weakness_weight(statement) for statement in candidates])
-    strong = _best(
-        candidates, [0 if statement.text in weak else strength_weight(statement) for statement in candidates]
-    )
-    return strong, weak
+    read = list(statements(abstract, text))
+    weak = _best(read, [weakness_weight(statement) for statement in read])
+    return _best(read, [0 if statement.text in weak else strength_weight(statement) for statement in read]), weak
 
 
 def assw_text(strengths: Sequence[str], weaknesses: Sequence[str]) -> str:
@@ -182,11 +164,8 @@ def strength_weight(statement: Statement) -> float:
         return 0
     if _OTHERS.search(statement.text) and not claim:
         return 0
-    weight = (
-        (2 if claim else 0)
-        + min(results, 3)
-        + (3 if statement.heading == "abstract" else _heading_weight(statement.heading))
-    )
+    place = next((weight for name, weight in _HEADING_WEIGHTS.items() if name in statement.heading), 0)
+    weight = (2 if claim else 0) + min(results, 3) + (3 if statement.heading == "abstract" else place)
     return weight - (2 if _ADMITS.search(statement.text) else 0)
 
 
@@ -218,10 +197,6 @@ def _best(statements: Sequence[Statement], weights: Sequence[float]) -> list[str
         if words and not any(len(words & other) > 0.6 * min(len(words), len(other)) for other in kept.values()):
             kept[index] = words
     return [statements[index].text for index in sorted(kept)]
-
-
-def _heading_weight(heading: str) -> int:
-    return next((weight for name, weight in _PLACES if name in heading), 0)
 
 
 def _paragraphs(text: str) -> Iterator[str]:

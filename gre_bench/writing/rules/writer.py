@@ -10,16 +10,13 @@ They replace LMs where no LM is available.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
-from gre_bench.changes.catalog import WriterTask
+from gre_bench.changes.catalog import CHANGES, WriterTask, check
 from gre_bench.changes.elongation import elongated
 from gre_bench.changes.material import ChangeInput
-from gre_bench.core.errors import SettingsError
+from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Paper, Written
-from gre_bench.writing.changing import answered
-from gre_bench.writing.rules import abstract_only, completion, extractive, rephrasing, summary, synopsis
-from gre_bench.writing.rules import judgments as rule_judgments
+from gre_bench.writing.rules import changed_reviews, extractive, judgments, rephrasing, synopsis
 from gre_bench.writing.rules.synopsis import assw_text
 
 RULE = "rule"
@@ -31,13 +28,7 @@ STYLES = {RULE: 1, "rule-2": 2}
 
 NAMES = (RULE, *EXTRACTIVE, *(name for name in STYLES if name != RULE))
 
-_IDENTITIES = {
-    "judgments": rule_judgments.WRITER,
-    "assw": synopsis.WRITER,
-    "completion": completion.WRITER,
-    "abstract_only": abstract_only.WRITER,
-    "elongation": summary.WRITER,
-}
+_IDENTITIES = {"judgments": judgments.WRITER, "assw": synopsis.WRITER, **changed_reviews.WRITERS}
 
 
 class RuleTextWriter:
@@ -57,7 +48,7 @@ class RuleTextWriter:
         return _IDENTITIES.get(task, f"{self.name}-1")
 
     def judgments(self, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-        return [_by_rule(item, rule_judgments.judgments_of(text), "no_judgments") for item, text in reviews]
+        return [_by_rule(item, judgments.judgments_of(text), "no_judgments") for item, text in reviews]
 
     def assw(self, papers: Sequence[Paper]) -> list[Written]:
         return [_by_rule(paper.paper_id, _assw_of(paper), "no_text") for paper in papers]
@@ -65,16 +56,11 @@ class RuleTextWriter:
     def reviews(self, papers: Sequence[Paper]) -> list[Written]:
         if self.name not in EXTRACTIVE:
             raise SettingsError(f"writer {self.name} writes no reviews; reviewers by rule: {', '.join(EXTRACTIVE)}")
-        return [self._review(paper) for paper in papers]
+        return [_review(paper, EXTRACTIVE[self.name]) for paper in papers]
 
     def changed(self, task: WriterTask, items: Sequence[ChangeInput]) -> list[Written]:
-        makers: dict[str, Callable[[ChangeInput], Written]] = {
-            "completion": _completed,
-            "abstract_only": _from_abstract,
-            "elongation": _elongated,
-        }
-        make = makers[task] if task in makers else partial(_rephrased, style=self._style(task))
-        return answered(task, items, lambda able: [make(item) for item in able])
+        style = 0 if task in changed_reviews.WRITERS else self._style(task)
+        return answered(task, items, lambda able: [_changed(task, item, style) for item in able])
 
     def _style(self, task: str) -> int:
         if self.name not in STYLES:
@@ -82,33 +68,46 @@ class RuleTextWriter:
             raise SettingsError(f"writer {self.name} cannot do the task {task}; writers by rule that can: {known}")
         return STYLES[self.name]
 
-    def _review(self, paper: Paper) -> Written:
-        kind = EXTRACTIVE[self.name]
-        if not (paper.text if kind == "full" else paper.abstract):
-            return Written(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
-        return _by_rule(
-            paper.paper_id, extractive.review_of(paper.title, paper.abstract, paper.text, kind), "no_review"
-        )
+
+def answered(
+    task: WriterTask, items: Sequence[ChangeInput], write: Callable[[Sequence[ChangeInput]], list[Written]]
+) -> list[Written]:
+    """Changes those of *items* that *task* can change; returns one result for each item, in their order.
+
+    *write* changes the items that it gets, and returns one result for each. An item that cannot be changed gets the
+    code and the message of its `ChangeError` as its result.
+    """
+    change = next(change.name for change in CHANGES.values() if change.task == task)
+    results: dict[int, Written] = {}
+    for index, item in enumerate(items):
+        try:
+            check(change, "review", item)
+        except ChangeError as error:
+            results[index] = Written(item.key, None, error.code, str(error))
+    able = [index for index in range(len(items)) if index not in results]
+    results |= dict(zip(able, write([items[index] for index in able]) if able else (), strict=True))
+    return [results[index] for index in range(len(items))]
 
 
-def _completed(item: ChangeInput) -> Written:
-    return _by_rule(item.key, completion.completed(item), "no_text")
-
-
-def _from_abstract(item: ChangeInput) -> Written:
-    return _by_rule(item.key, abstract_only.review_of(item.title, item.abstract or ""), "no_review")
-
-
-def _rephrased(item: ChangeInput, style: int) -> Written:
-    return _by_rule(item.key, rephrasing.rephrased(item.text, style), "no_text")
-
-
-def _elongated(item: ChangeInput) -> Written:
-    strengths, weaknesses = summary.summaries_of(item.text)
+def _changed(task: WriterTask, item: ChangeInput, style: int) -> Written:
+    if task == "completion":
+        return _by_rule(item.key, changed_reviews.completed(item), "no_text")
+    if task == "abstract_only":
+        return _by_rule(item.key, changed_reviews.review_of(item.title, item.abstract or ""), "no_review")
+    if task == "rephrase":
+        return _by_rule(item.key, rephrasing.rephrased(item.text, style), "no_text")
+    strengths, weaknesses = changed_reviews.summaries_of(item.text)
     if not strengths or not weaknesses:
         lacking = "strengths" if not strengths else "weaknesses"
         return Written(item.key, None, "no_summary", f"no {lacking} were found by rule")
     return Written(item.key, elongated(item, strengths, weaknesses), "ok")
+
+
+def _review(paper: Paper, kind: extractive.Kind) -> Written:
+    if not (paper.text if kind == "full" else paper.abstract):
+        return Written(paper.paper_id, None, "no_text" if kind == "full" else "no_abstract")
+    review = extractive.review_of(paper.title, paper.abstract, paper.text, kind)
+    return _by_rule(paper.paper_id, review, "no_review")
 
 
 def _assw_of(paper: Paper) -> str:

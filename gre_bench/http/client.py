@@ -1,0 +1,293 @@
+"""Requests to LM endpoints: bounded in size and time, with the key masked, retried by one policy, in bounded threads.
+
+Writers, examiners and evaluation LMs share all of this. Only faults that may pass are retried: no connection, no answer
+in time, or a status for which `passes` is true. The wait before a retry is the one that the endpoint states. Without a
+stated wait, it doubles with each try. Random jitter is added to both. Lasting faults, such as a bad request, are not
+retried.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+from gre_bench.http.masking import masked
+
+if TYPE_CHECKING:
+    import ssl
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+GRACE_S = 2.0
+"""Seconds that a stopped run waits for requests in flight, because they are paid for."""
+
+LARGEST_PROBLEM = 64 * 2**10
+"""Largest number of bytes read from the body of an answer that is no success; error messages are short."""
+
+PASSING = frozenset({408, 409, 425, 429})
+"""The statuses below 500 of faults that may pass; all statuses from 500 count as such too."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often an endpoint is tried, and how many requests run at once.
+
+    *concurrency*: the most requests in flight, unless a caller sets another limit.
+    *timeout_s*: seconds for one complete answer.
+    *attempts*: the number of tries of one request, the first included.
+    *first_wait_s*: seconds before the second try, if the endpoint states no wait.
+    *longest_wait_s*: the longest wait in seconds.
+    """
+
+    concurrency: int = 8
+    timeout_s: float = 600.0
+    attempts: int = 6
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 120.0
+
+    def wait(self, attempt: int, stated_s: float | None = None) -> float | None:
+        """Returns the seconds to wait after a failed try; None if the request should not be tried again.
+
+        *attempt*: the index of the failed try, from 0.
+        *stated_s*: the wait that the endpoint states; None if it states none. A wait beyond *longest_wait_s* ends the
+        tries.
+        With a stated wait, the result is ``stated + U(0, 0.5) · first``. Without one, it is ``U(0.5, 1) · min(longest,
+        first · 2^attempt)``. The random part spreads the retries of clients that failed at the same moment.
+        """
+        if attempt + 1 >= self.attempts or (stated_s is not None and stated_s > self.longest_wait_s):
+            return None
+        if stated_s is not None:
+            return stated_s + self.first_wait_s * random.uniform(0.0, 0.5)
+        return min(self.longest_wait_s, self.first_wait_s * 2**attempt) * random.uniform(0.5, 1.0)
+
+
+def passes(status: int) -> bool:
+    """Whether a fault with the HTTP *status* may pass, so that another try may succeed."""
+    return status in PASSING or status >= 500
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Returns the seconds to wait that the header Retry-After states, as a number or a date; None if there are none.
+
+    *headers*: a mapping with lower-case names, or one that ignores case.
+    """
+    stated = headers.get("retry-after", "").strip()
+    try:
+        seconds = float(stated)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(stated).timestamp() - time.time()
+        except (ValueError, TypeError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else max(0.0, seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a request.
+
+    - *status*: the HTTP status; None if the connection failed or the answer took too long.
+    - *body*: the body with the key masked. If the request had no success, it is only the beginning.
+    - *headers*: the headers; their names ignore case.
+    - *fault*: the name of the error, such as ``ConnectTimeout``, if no complete answer came. *reason*: its message.
+    """
+
+    status: int | None
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    fault: str = ""
+    reason: str = ""
+
+
+class Body:
+    """The body of an answer while it arrives, limited to *most* bytes and *seconds* seconds from now.
+
+    An HTTP client's own timeouts limit the wait for each part of a body, but not for the whole body. With both limits,
+    no server can fill our memory or stall us.
+    """
+
+    def __init__(self, most: int, seconds: float):
+        self.content = bytearray()
+        self.too_large = ""
+        self._most, self._seconds, self._until = most, seconds, time.monotonic() + seconds
+
+    def add(self, part: bytes, success: bool) -> bool:
+        """Adds *part*, and returns whether to read on; raises ``httpx2.ReadTimeout`` if the time is over.
+
+        If the body of a *success* is too large, `too_large` says so. Any other body is read up to `LARGEST_PROBLEM`
+        bytes.
+        """
+        import httpx2
+
+        self.content += part
+        if time.monotonic() > self._until:
+            raise httpx2.ReadTimeout(f"no complete answer in {self._seconds:g} s")
+        if success and len(self.content) > self._most:
+            self.too_large = f"an answer of more than {self._most // 2**20} MiB"
+        return len(self.content) <= (self._most if success else LARGEST_PROBLEM)
+
+
+class HttpClient:
+    """A client of the server at *url*, for any number of threads.
+
+    - *key*: the API key. It is sent in headers and masked in all answers; None means no key.
+    - *timeout_s*: the most seconds for one complete answer.
+    - *largest*: the most bytes in the body of an answer.
+    - *connections*: the most requests in flight at once.
+    - *headers*: further headers.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: str | None,
+        timeout_s: float,
+        largest: int,
+        connections: int = 1,
+        headers: Mapping[str, str] | None = None,
+    ):
+        import httpx2
+
+        self.url, self._key, self._timeout_s, self._largest = url, key, timeout_s, largest
+        parts = urlsplit(url)
+        # A proxy of the environment must not come between this program and an endpoint on the same machine.
+        own = parts.hostname in ("localhost", "127.0.0.1", "::1")
+        self._http = httpx2.Client(
+            headers={**(headers or {}), **({"Authorization": f"Bearer {key}"} if key else {})},
+            # Reading certificates takes longer than a request, and plain HTTP needs none.
+            verify=_certificates(not own) if parts.scheme == "https" else False,
+            timeout=httpx2.Timeout(timeout_s, connect=min(10.0, timeout_s)),
+            limits=httpx2.Limits(max_connections=connections),
+            trust_env=not own,
+            follow_redirects=False,
+        )
+
+    def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Answer:
+        """Sends one request with *body* as JSON, without retries. Faults raise no error; the answer states them."""
+        import httpx2
+
+        received = Body(self._largest, self._timeout_s)
+        try:
+            with self._http.stream(method, self.url + path, json=body) as response:
+                for part in response.iter_bytes():
+                    if not received.add(part, response.is_success):
+                        break
+        except (httpx2.HTTPError, OSError) as error:
+            return Answer(None, fault=type(error).__name__, reason=self.masked(str(error)))
+        if received.too_large:
+            return Answer(response.status_code, fault="ReadError", reason=received.too_large)
+        # The key must be masked before any text is shortened: a key that was cut in half would not be found.
+        clean = self.masked(received.content.decode("latin-1")).encode("latin-1")
+        return Answer(response.status_code, clean, response.headers)
+
+    def masked(self, text: str) -> str:
+        """Returns *text* with the API key masked, because an endpoint may repeat the key in its answer."""
+        return masked(text, [self._key], "[key]") if self._key else text
+
+
+@cache
+def _certificates(from_environment: bool) -> ssl.SSLContext:
+    """Returns the trusted certificates, also those of environment variables if *from_environment*; loads them once."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=from_environment)
+
+
+class Gate(Generic[T]):
+    """The state that the threads of one batch of requests share: when to wait, and when to stop.
+
+    - *enough*: after this number of failed requests in a row, the endpoint counts as down, and the batch stops.
+    - `over`: an event that is set when the batch stops.
+    - `stopped`: after a stop, the result of every unanswered request; None while the batch runs.
+    - `bound`: the error that names the budget limit at which the batch stopped; None if no limit stopped it.
+    """
+
+    def __init__(self, enough: int):
+        self._enough = enough
+        self._lock = threading.Lock()
+        self.over = threading.Event()
+        self._not_before = 0.0
+        self._lost = 0
+        self.stopped: T | None = None
+        self.bound: Exception | None = None
+
+    def stop(self, result: T, bound: Exception | None = None) -> T:
+        """Stops the batch; returns the result that every unanswered request gets: *result* of the first call."""
+        with self._lock:
+            self.stopped = stopped = self.stopped or result
+            self.bound = self.bound or bound
+        self.over.set()
+        return stopped
+
+    def ready(self) -> bool:
+        """Waits while the endpoint asked for a pause; returns False if the batch stops, so that nothing may be sent."""
+        while (left := self._not_before - time.monotonic()) > 0:
+            if self.over.wait(left):
+                break
+        return not self.over.is_set()
+
+    def wait(self, seconds: float, stated_s: float | None) -> None:
+        """Waits *seconds* before this thread repeats its request; returns early if the batch stops.
+
+        *stated_s*: the pause in seconds that the endpoint asked for, if any. No thread sends a request during it.
+        """
+        if stated_s is not None:
+            with self._lock:
+                self._not_before = max(self._not_before, time.monotonic() + stated_s)
+        self.over.wait(seconds)
+
+    def count(self, lost: bool) -> bool:
+        """Counts a request that was answered or *lost* after all retries; returns whether the endpoint seems down."""
+        with self._lock:
+            self._lost = self._lost + 1 if lost else 0
+            return self._lost >= self._enough
+
+
+def by_threads(work: Callable[[T], R], items: Iterable[T], count: int, stop: Callable[[], object]) -> list[R]:
+    """Calls *work* with each of *items* in at most *count* threads, and returns the results in the order of *items*.
+
+    If *work* raises, *stop* is called. When all threads have ended, the first error is raised. If a signal interrupts
+    the call, *stop* is called, and the threads get `GRACE_S` seconds to end. Threads that still run then do not keep
+    the process alive.
+    """
+    todo = list(items)
+    indices = iter(range(len(todo)))
+    results: dict[int, R] = {}
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            # next() of a range iterator is atomic in the interpreter: no two threads get the same index.
+            for index in indices:
+                results[index] = work(todo[index])
+                if errors:
+                    return
+        except BaseException as error:
+            errors.append(error)
+            stop()
+
+    threads = [threading.Thread(target=run, name=f"writer-{n}", daemon=True) for n in range(min(count, len(todo)))]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    except BaseException:
+        stop()
+        until = time.monotonic() + GRACE_S
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join(max(0.0, until - time.monotonic()))
+        raise
+    if errors:
+        raise errors[0]
+    return [results[index] for index in range(len(todo))]

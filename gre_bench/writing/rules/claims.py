@@ -1,0 +1,410 @@
+"""Turns a clause of a review into a claim: the words that follow "The reviewer criticizes", "suggests" and so on.
+
+A claim is a noun phrase, a clause with "that", an indirect question or a gerund. The claim is empty if no rule gives a
+correct sentence, because a broken sentence would be worse than none.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Literal
+
+from gre_bench.writing.rules.clauses import ANY_CASE, LABEL, Clause, Stance
+from gre_bench.writing.rules.english import (
+    AMBIGUOUS,
+    AUXILIARIES,
+    BE,
+    DETERMINERS,
+    LISTS,
+    MODALS,
+    PREPOSITIONS,
+    THIRD,
+    VERB,
+    VERBS,
+    WH,
+    YES,
+    dangles,
+    ends_with_verb,
+    finite,
+    gerund,
+    indirect,
+    listed,
+    lowered,
+    participle_of,
+    third,
+)
+from gre_bench.writing.rules.noun_claims import act_of, describes, noun_of, request_of
+
+LEAD = re.compile(
+    r"^(?:(?:however|moreover|furthermore|besides|additionally|also|and|but|yet|so|thus|hence|therefore|overall|in "
+    r"general|generally(?: speaking)?|\w+ly|first|second|third|last|next|then|in addition|in particular|for example|"
+    r"for instance|e\.g\.?|i\.e\.?|nevertheless|nonetheless|(?:having |that being |that )said|on the (?:other|one) "
+    r"hand|in (?:summary|conclusion|short|sum)|to (?:sum up|summarize|me|conclude|be honest|be fair)|as a result|"
+    r"indeed|further|still|again|otherwise|(?:in|from) my (?:\w+ )?(?:opinion|view|understanding|perspective)|(?:to|"
+    r"from) (?:the best of )?my (?:knowledge|understanding)|as far as i \w+|for me|imo|imho|meanwhile|at the same "
+    r"time|in fact|of course|(?:apart|other|aside) (?:from|than) that|(?:most|more) (?:importantly|specifically)|"
+    r"major|minor|nit(?:pick)?|typo|(?:question|q|weakness|w|s|strength|comment|c|point|concern|con|pro)s? "
+    r"?#?\d*)\s*[\],:]\s*|(?:however|moreover|furthermore|additionally|and|but|so|thus|hence|therefore|overall|also|"
+    r"besides) (?=(?:i|the|it|there|this|some|we|in|authors?|its|their)\b)|(?:i|we)(?:['’](?:m|d|ve))?(?: (?:\w+ly|am|"
+    r"was|have|had|do|would|can|could|will|also|still|just|a bit))* (?:(?:think|believe|feel|guess|suspect|say|argue|"
+    r"assume|note|noticed?|wish|hope)(?: that)?,? (?!(?:of|about|to|like|in|for|on)\b)|(?:find|found|agree|consider|"
+    r"convinced|aware|afraid|happy|glad|point out|worried|concerned|want to (?:point out|note|mention)) that |"
+    r"(?:worried|concerned) about )|it (?:also )?(?:seems?|appears?|looks?)(?: to me)? (?:like |that |as if |as "
+    r"though )|it (?:should|must) be noted that |note that |one (?:can|may|could) (?:argue|say) that |(?:my(?: "
+    r"\w+){0,3}|one|another|(?:the|a|an|some|one|another)(?: \w+){1,3}) (?:concern|weakness|issue|problem|drawback|"
+    r"limitation|strength|question|worry|complaint|criticism|impression|understanding|opinion|comment|downside|"
+    r"suggestion|shortcoming)(?:s|es)?(?: (?:here|i have|(?:of|with|in|for|about) (?:this|the) (?:paper|work|method|"
+    r"approach|submission)))* (?:is|are|was|would be)(?: that| about| with| on| regarding)?:?,? )",
+    ANY_CASE,
+)
+FILLER = re.compile(
+    r"\b(?:very|quite|really|basically|actually|simply|just|definitely|certainly|obviously|probably|perhaps|"
+    r"maybe|i (?:think|believe|feel|guess)(?: that)?|(?:at least )?(?:to|for) me|a (?:little )?bit|somewhat|some(?= (?!of|other|are|is|cases|extent|sense)\w)|"
+    r"(?:kind|sort) of|in general|of course|as well(?! as)|etc\.?|also|please|kindly|so far|"
+    r"respectively|(?:in|from) my (?:\w+ )?(?:opinion|view|point of view|perspective|understanding)|to (?:the best of )?my (?:knowledge|understanding)|"
+    r"(?:in|of) (?:this|the) (?:paper|work|manuscript|submission)|as far as i \w+)\b(?!['’-]),?\s?",
+    ANY_CASE,
+)
+WORD = re.compile(r"[A-Za-z][\w'’-]*")
+FUNCTION = frozenset(LISTS["function"])
+"""Words that say little about the judged thing."""
+HOLLOW = frozenset(LISTS["hollow"])
+"""Words of lead-ins such as "The main issue": a claim of these alone judges nothing."""
+UNFINISHED = frozenset(LISTS["unfinished"]) | (
+    FUNCTION - {"paper", "authors", "work", "manuscript", "submission", "article", "it", "this", "more"}
+)
+"""Words that no claim ends with."""
+ASIDE = re.compile(r"\s*\([^()]{0,300}\)|\s*\[[^\[\]]{0,100}\]")
+FIRST_PERSON = re.compile(r"\bI ((?:(?:\w+ly|also|still|just|even) )*)(?!is\b|are\b|and\b|or\b|in\b|of\b)([a-z]+)\b")
+PERSONS = tuple(
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"\b[Yy]ours?\b", "the"),
+        (r"\b[Yy]ou\b", "the authors"),
+        (r"\bI\b(?![.)])", "the reviewer"),
+        (r"\b[Mm]y\b", "the"),
+        (r"\bme\b", "the reviewer"),
+        (r"\bmyself\b", "the reviewer"),
+    )
+)
+SOFT = re.compile(
+    r",? (?:which|because|since|so that|where|whereas|while|although|and (?:the|it|this|there|they|is|are|does|do)\b|but|so)(?= )|;|:|, (?=\w+ing\b|e\.g|i\.e|such as|especially|and|or|as|if|when|for|in|with)|\s[-–—]+\s"
+)
+PHRASE = re.compile(
+    r" (?=(?:in|for|on|with|by|from|at|across|under|when|if|such as|compared|without|during|through|over|and|using)\b)"
+)
+BROKEN = re.compile(
+    r"->|=>|[|<>~¤]|==|\b(?:in|of|by|with|from|than|for|the|an?|and|as|at|that|to)(?:[,;:]| (?:is|are|was|were)\b)(?<!that is)(?<!that are)(?<!that was)|"
+    r"\b(?:how|why|where) (?:is|are) \w+ed\b|\b(?:how|why|where|when) (?:is|are|do|does|did|can|should|was|were) (?:the|this|these|it|they|authors)\b|\b(?:I|[Ww]e['’](?:re|ve))\b|^that (?:to|so|not|better to|(?:what|how|why) (?:is|are|do|does)|only \w+ed|which|that|who|because|and|or|but|[,.:])\b|"
+    r" and \w$|\b(?!that|had)(\w+) \1\b|\b(?:arxiv|proceedings|https?)\b|[.?!] [A-Z]|[.?!]['\"]? (?=[a-z]+ )(?<!al. )(?<!eq. )",
+)
+
+Part = Literal["noun", "clause", "verb", "wh", "any"]
+"""A kind of words: those without a verb of their own, those with a verb, those that begin with the base form of a verb
+(which becomes a gerund), a question such as "how it works", or any."""
+
+
+def _forms(*rows: tuple[str, str, Part]) -> tuple[tuple[re.Pattern[str], str, Part], ...]:
+    return tuple(
+        (re.compile(re.sub("(?<!P)<X>", "(?P<X>.+)", pattern) + "$", re.I), made, part) for pattern, made, part in rows
+    )
+
+
+_I = r"(?:the reviewer|we)"
+_ADVERB = r"(?:\w+ly |also |still |even )?"
+_PAPER = r"(?:the |this )?(?:paper|work|authors?|manuscript|submission|article|it|they)"
+_NO = r"(?:do(?:es)?|did|ha(?:s|ve)|could|can) ?not " + _ADVERB
+_GOOD = (
+    r"(?:better|good|great|nice|helpful|useful|interesting|beneficial|valuable|ideal|best|desirable|recommended|"
+    r"encouraged|suggested|informative|important|worthwhile|necessary)"
+)
+_ASKED = r"(?:wonder(?:s|ing|ed)?|curious|(?:not |un)?sure|certain|unclear|clear|obvious|unsure|puzzled|confused)"
+_WOULD = r"(?:would|might|could|will|may|can|is|['’]d)"
+
+_CONCERN: tuple[str, str, Part] = (
+    rf"{_I} (?:has|have|had) (?:\w+ ){{0,2}}(?:concerns?|doubts?|reservations?|issues?|problems?|questions?) (?:about|on|regarding|with|for) <X>",
+    "{X}",
+    "noun",
+)
+
+# Each row: a pattern of a whole clause, the claim that the clause becomes, and the kind of words that X must match.
+FORMS: dict[Stance, tuple[tuple[re.Pattern[str], str, Part], ...]] = {
+    "appreciates": _forms(
+        (rf"{_PAPER} (?:\w+ly |also )?(?:proposes?d?|presents?|presented|provides?d?|introduces?d?|offers?|gives?|contains?|includes?|conducts?|"
+         r"conducted|performs?|performed|develops?|developed|ha(?:s|ve)) (?P<X>.+)", "{X}", "noun"),
+        (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) (?:that|how) <X>", "that {X}", "clause"),
+        (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) <X>", "{X}", "noun"),
+        (rf"(?:{_I} )?{_ADVERB}(?:does )?(?:appreciate[sd]?|like[sd]?|enjoy(?:s|ed)?|loves?) <X>", "that {X}", "clause"),
+        (rf"{_PAPER} is (?:overall |generally |mostly )?(?P<X>well[- ]\w+|clear|novel|interesting|clearly written|easy to \w+)", "the {X} paper", "any"),
+    ),
+    "criticizes": _forms(
+        (r"(?:(?:in|from|with|without|based) [^,]{3,60}, )?(?:it is |it was |it becomes |is )?(?:hard|difficult|challenging)(?: for \w+(?: \w+)?)? to <X>", "the difficulty of {X}", "verb"),
+        (r"(?:it|this|that) makes it (?:hard|difficult|challenging)(?: for \w+(?: \w+)?)? to <X>", "the difficulty of {X}", "verb"),
+        (r"there (?:is|are|exists?|seems to be) (?:an? |some )?(?:\w+ )?(?:lacks?|absence) of <X>", "the lack of {X}", "noun"),
+        (r"there (?:is|are) (?:no|not (?:any|enough|much|sufficient)|little|insufficient) <X>", "the lack of {X}", "noun"),
+        (rf"{_PAPER} (?:lacks?|misses|is missing|are missing|is lacking|lacked)(?: of| in)? <X>", "the lack of {X}", "noun"),
+        (r"(?:the )?(?:lacks?|lacking|absence|missing|no|not (?:much|many|enough|any|sufficient))(?: of)? <X>", "the lack of {X}", "noun"),
+        (rf"(?:{_PAPER}|{_I}) {_NO}(?:provide[d]?|include[d]?|give[n]?|find|see|offer|contain|present|have|report|show) (?:any |enough |sufficient )?<X>", "the lack of {X}", "noun"),
+        (rf"(?:{_PAPER}) {_NO}compared? (?P<W>with|to|against) <X>", "the lack of comparison {W} {X}", "noun"),
+        (r"(?P<X>.{3,80}) (?:is|are) (?:missing|absent|lacking)", "the lack of {X}", "noun"),
+        (r"there (?:is|are|exists?) <X>", "{X}", "noun"),
+        (rf"{_I} (?:miss|missed|misses) <X>", "the lack of {X}", "noun"),
+        _CONCERN,
+        (r"(?:the )?(?P<X>\w+(?: \w+)?) (?:is|are) (?P<A>limited|incremental|weak|unclear|poor|insufficient)", "the {A} {X}", "any"),
+    ),
+    "questions": _forms(
+        (rf"(?:{_I} )?(?:\w+ly )?doubts? (?:that |if |whether )?<X>", "whether {X}", "clause"),
+        (rf"(?:.{{0,60}}\b)?(?:{_ASKED}|understand|see|get|know|interested in|tell|follow|grasp|learn|hear)(?: to (?:the reviewer|see|know))?"
+         r"(?:,? (?:about|of|on))?,? (?P<X>(?:whether|if|how|why|(?:in |under |to |for |by )?(?:what|which)|where|when|who)\b.+)", "{X}", "wh"),
+        (r"(?:.{0,30}\b)(?:curious|wonder(?:s|ing)?|interested|confused|puzzled|unclear|(?:not |un)sure|questions?) (?:about|on|by|in|regarding|of) <X>", "{X}", "noun"),
+        (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced)(?: that)? <X>", "whether {X}", "clause"),
+        (rf"{_I} (?:is|was) (?:not|un)(?: \w+)? ?(?:sure|certain|convinced) (?:about|of|on|by|with) <X>", "{X}", "noun"),
+        (rf"{_I} (?:cannot|can not|could not) (?:\w+ly )?(?:judge|check|verify|evaluate|assess|tell) (?P<X>(?:whether|if|how|why|what|which) .+)", "{X}", "wh"),
+        (rf"{_I} (?:cannot|can not|could not) (?:\w+ly )?(?:judge|check|verify|evaluate|assess|tell) <X>", "{X}", "noun"),
+        (r"<X> (?:is|are|seems?|remains?) (?:\w+ )?(?:questionable|debatable|unclear(?: to the reviewer)?|not (?:\w+ )?clear(?: to the reviewer)?)", "{X}", "noun"),
+        _CONCERN,
+        (rf"{_I} {_NO}(?:\w+ly )?(?:understand|see|get|follow|grasp) <X>", "{X}", "noun"),
+        (r"(?:(?:could|can|would|will) (?:the )?authors? )?(?:\w+ly )?(?:clarify|explain|comment on|elaborate on|elaborate|justify|"
+         r"discuss|describe|specify|provide|give|say|tell)(?: (?:more|a bit more|further))?(?: (?:on|about))?,? "
+         r"(?P<X>(?:whether|if|how|why|what|which|where|when)\b.+)", "{X}", "wh"),
+        (r"(?:(?:could|can|would|will) (?:the )?authors? )?(?:\w+ly )?(?:clarify|explain|comment on|elaborate on|elaborate|justify|"
+         r"describe|specify)(?: (?:more|further))?(?: (?:on|about))?,? <X>", "{X}", "noun"),
+        (r"(?:what|how) (?:about|is|are|was|were) (?P<X>(?:the|its|their) .+)", "{X}", "noun"),
+        (r"any <X>", "whether there is any {X}", "noun"),
+    ),
+    "suggests": _forms(
+        (rf"(?:(?:{_I}|it|this) )?(?:think )?{_WOULD} (?:be )?(?:\w+ ){{0,2}}{_GOOD}(?: for the (?:authors|readers?))? (?:to|if the (?:authors|paper) (?:can|could)?) ?(?:\w+ly )?<X>", "{X}", "verb"),
+        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s?(?: that)? (?:the )?authors? (?:should |could |can )?(?:to )?(?:\w+ly )?(?:consider )?<X>", "{X}", "verb"),
+        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s? (?:to )?<X>", "{X}", "verb"),
+        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s? (?:that )?<X>", "that {X}", "clause"),
+        (rf"(?:{_I} )?(?:would )?(?:\w+ly )?(?:suggest|recommend|encourage|advise)s? <X>", "{X}", "noun"),
+        (rf"{_I} (?:would|will) (?:\w+ )?(?:like|love|appreciate)(?:d)?(?: to)? (?:see|have|suggest) <X>", "{X}", "noun"),
+        (rf"{_I} (?:would|will) (?:\w+ )?like(?:d)? to (?:see|know|understand) (?P<X>(?:how|whether|why|what|if) .+)", "showing {X}", "wh"),
+        (rf"{_I} (?:would|will) appreciate <X>", "{X}", "noun"),
+        (r"(?:can|could|would|will) (?:the )?authors? (?:\w+ly )?<X>", "{X}", "verb"),
+        (r"(?:the )?authors? (?:is|are) (?:\w+ly )?(?:suggested|encouraged|advised|recommended|expected|requested|asked) to (?:\w+ly )?<X>", "{X}", "verb"),
+        (r"(?:the )?(?:authors?|paper) (?:might|may|would) (?:want|wish|like) to (?:\w+ly )?<X>", "{X}", "verb"),
+        (r"(?:the )?(?:authors?|paper) (?:should|could|may|might|can|needs? to|must|ha(?:s|ve) to)(?: consider)? (?:\w+ly )?<X>", "{X}", "verb"),
+        (r"(?:what|how) about <X>", "{X}", "noun"),
+        (r"why not <X>", "{X}", "verb"),
+        (r"(?:to )?<X>", "{X}", "verb"),
+    ),
+}  # fmt: skip
+
+LONGEST_LINE = 30
+"""The largest number of words in a claim."""
+
+_LATE = 9
+"""The smallest number of blanks before the cut when a claim is shortened."""
+
+_OPEN_QUOTE, _END_QUOTE = re.compile(r"(?<![\w.,)])['‘“](?=\w)"), re.compile(r"(?<=[\w.,)])(?<!s)['’”](?!\w)")
+_LATER = re.compile(rf"[;,:] (?:and |so |but |then )?(?:{VERB}|how|why|what|which|where)\b", re.I)
+_HIDDEN_VERB = re.compile(
+    r"(?:this|it) (?!is\b|has\b)[a-z]{2,}(?<!s)s [a-z]|"
+    r"(?!that |whether |how )(?:[\w'-]+,? ){1,9}(?<!the )(?<!a )(?<!no )(?<!of )(?<!to )(?<!this )"
+    r"(?:need|require|deserve) (?:to be|to |more |some |a |further |major |much |additional |improvement)",
+    re.I,
+)
+"""Beginnings of sentences whose verb `finite` cannot find, because it could as well be a noun."""
+_LATE_SUBJECT = re.compile(r"(?<=\w), (?:the authors|authors|we|it|they) (?:must|should|need|have to)\b")
+_LED = re.compile(r"that (?:because|since|if|while|although|when|as|though|given|despite|unlike)\b", re.I)
+_TAG = re.compile(r"[, ]+(?:right|correct|no|or not|why|am I right)$", re.I)
+_PREDICATE = re.compile(
+    r"(?:(?:well|clearly|nicely|badly|poorly|easily)[- ]\w+|(?:easy|hard|difficult|straightforward) to|not (?:\w+ )?"
+    r"(?:clear|sure|convincing|novel|well|easy|convinced|surprising)|(?:un)?clear"
+    r"(?:ly written| and| how| why| what| whether| if| that)\b|interesting and|too \w+|good to)",
+    re.I,
+)
+
+
+def claim_of(clause: Clause, stance: Stance) -> str:
+    """Returns the claim that *clause* makes: the words that follow "The reviewer" and *stance*, such as "criticizes".
+
+    The claim is empty if no rule gives a correct sentence.
+    """
+    text = _bare(clause.text)
+    if len(text) < 3:
+        return ""
+    return _shortened(_question_claim(text, stance) if clause.asks else _statement_claim(text, stance))
+
+
+def _bare(text: str) -> str:
+    """Returns the clause *text* without lead-ins, labels, fillers and asides, in the third person."""
+    text = ASIDE.sub("", text).strip(" \t-–—:;,*.?!\"'()[]<>•")
+    for _ in range(3):
+        text = LEAD.sub("", text).strip(" ,:;")
+        if label := LABEL.match(text):
+            text = text[label.end() :]
+    text = " ".join(FILLER.sub("", text).split())
+    text = FIRST_PERSON.sub(lambda match: _third_person(match[1], match[2]), text)
+    for pattern, word in PERSONS:
+        text = pattern.sub(word, text)
+    return text.strip(" ,:;-")
+
+
+def _third_person(adverb: str, verb: str) -> str:
+    inflected = "is" if verb == "am" else third(verb) if verb in VERBS and verb not in ("put", "read") else verb
+    return f"the reviewer {adverb}{inflected}"
+
+
+def _by_form(text: str, stance: Stance) -> str:
+    """Returns the claim by the first row of `FORMS` that applies to the clause *text*; empty if none does."""
+    for pattern, made, part in FORMS[stance]:
+        if (match := pattern.match(text)) and (words := _part(match["X"], part, inner=match.start("X") > 0)):
+            return made.format(**{name: group for name, group in match.groupdict().items() if group} | {"X": words})
+    return ""
+
+
+def _statement_claim(text: str, stance: Stance) -> str:
+    noun = request_of(text) if stance == "suggests" else noun_of(text, stance) or act_of(text, stance)
+    if claim := noun or _by_form(text, stance):
+        return claim
+    first, _, rest = text.partition(" ")
+    relative = first.lower().strip(",") in ("which", "who")
+    if stance == "questions":
+        return ("" if relative else indirect(text)) or _part(text, "noun")
+    return _stated(f"this {rest}" if relative else text, stance)
+
+
+def _stated(text: str, stance: Stance) -> str:
+    """Returns the claim for a statement that no row of `FORMS` matches, usually "that", followed by the statement."""
+    first, _, rest = text.partition(" ")
+    first = first.lower().strip(",")
+    if first in ("because", "since", "if", "while", "although", "when", "as", "though") and "," not in text:
+        return ""
+    if _PREDICATE.match(text) and finite(text) < 0:
+        return f"that the paper is {lowered(text)}"
+    if first in MODALS:
+        return ""
+    if (claim := _without_subject(text, first, rest)) is not None:
+        return claim
+    if finite(text) > 0:
+        return "" if WH.match(text) and stance != "criticizes" else f"that {lowered(text)}"
+    if describes(text):
+        return f"that the paper is {lowered(text)}"
+    return f"that {lowered(text)}" if _ACTS.match(text) else _part(text, "noun", open_article=True)
+
+
+def _without_subject(text: str, first: str, rest: str) -> str | None:
+    """Returns the claim for *text*, a statement that lacks a subject: "that the paper is clear" for "is clear".
+
+    Returns None if *text* does not start with its verb, and an empty text if no words follow the verb.
+    """
+    if first in AUXILIARIES or (first in THIRD and finite(text) < 0 and not rest.startswith("of ")):
+        return f"that the paper {lowered(text)}" if rest else ""
+    if first in VERBS and rest.partition(" ")[0].lower() in DETERMINERS:
+        return f"that the paper {third(first)} {rest}"
+    if participle_of(first) and finite(text) < 0 and rest.partition(" ")[0].lower() in DETERMINERS | _NEW:
+        return f"that the paper {lowered(text)}"
+    return None
+
+
+def _question_claim(text: str, stance: Stance) -> str:
+    claim = _by_form(text, stance) if stance in ("suggests", "questions") else ""
+    if stance == "questions":
+        claim = claim or indirect(text)
+    if claim or stance != "questions":
+        return claim
+    statement = _TAG.sub("", text)
+    if _LATER.search(statement) or finite(statement) <= 0 or WH.match(statement) or YES.match(statement):
+        return ""
+    return f"whether {lowered(statement)}"
+
+
+def _part(text: str, part: Part, open_article: bool = False, inner: bool = False) -> str:
+    """Returns *text* in the form in which a claim can contain it; empty if *text* is not of the kind *part*.
+
+    - *open_article*: whether to put "the" before a noun that needs an article.
+    - *inner*: whether *text* comes from the middle of its clause. A capital first letter is then kept, except in a
+      determiner such as "The".
+    """
+    text = text.strip(" ,")
+    first, _, rest = text.partition(" ")
+    low = first.lower().strip(",")
+    small = text if inner and low not in DETERMINERS else lowered(text)
+    if part == "any":
+        return small
+    if part == "clause":
+        return small if finite(text) > 0 and not WH.match(text) else ""
+    if part == "wh":
+        return indirect(text)
+    if part == "verb":
+        if low not in VERBS or low == "be" or not rest or rest.split()[0].lower() in AUXILIARIES | {"of", "to"}:
+            return ""
+        return f"{gerund(low)} {_parallel(rest)}"
+    if finite(text) > 0 or low in _OPENERS or (low.endswith("ly") and low != "early"):
+        return ""
+    if text.split()[-1].lower() in PREPOSITIONS or _SENTENCE.search(text) or (low in THIRD and low not in AMBIGUOUS):
+        return ""
+    if ((participle_of(low) or low in VERBS) and rest.split(" ")[0].lower() in DETERMINERS) or _AUTHORS.match(text):
+        return ""
+    bare = low in DETERMINERS or low.endswith(("ing", "s")) or not open_article
+    return ("" if bare else "the ") + small
+
+
+_OPENERS = AUXILIARIES | PREPOSITIONS | frozenset(LISTS["openers"])
+_AUTHORS = re.compile(r"(?:the )?(?:authors?|reviewer) (?!of\b)", re.I)
+_ACTS = re.compile(
+    r"(?:the |this )(?:paper|work|author|method|approach) (?:\w+ly )?\w+[^su\W]s (?!of\b|and\b|in\b)", re.I
+)
+_SENTENCE = re.compile(r" and (?:it|they) |: ")
+_AFTER_VERB = DETERMINERS | {"how", "why", "if"}
+_NEW = listed("extensive new novel thorough comprehensive several various many")
+
+
+def _parallel(text: str) -> str:
+    """Turns "a study and compare it", the words after a gerund such as "adding", into "a study and comparing it"."""
+    words = text.split()
+    for index, (first, second) in enumerate(pairwise(words)):
+        later = words[index + 2] if index + 2 < len(words) else ""
+        plainly = later.lower() in _AFTER_VERB or second not in AMBIGUOUS
+        if first in ("and", "or", "and/or") and second in VERBS and plainly:
+            words[index + 1] = gerund(second)
+        elif first in ("and", "or") and second.endswith("ly") and later in VERBS and later not in AMBIGUOUS:
+            words[index + 2] = gerund(later)
+    return " ".join(words)
+
+
+def _shortened(text: str) -> str:
+    """Returns the claim *text* as it is, or cut at the end of a phrase if the claim is too long or broken.
+
+    The result is empty if every cut leaves a broken claim.
+    """
+    words = text.split()
+    if len(words) <= LONGEST_LINE and (whole := _checked(text)):
+        return whole
+    text = " ".join(words[: LONGEST_LINE + 1])
+    for pattern in (SOFT, PHRASE):
+        for cut in reversed(list(pattern.finditer(text))):
+            part = _checked(text[: cut.start()], cut=True) if text.count(" ", 0, cut.start()) >= _LATE else ""
+            if part and not ends_with_verb(part):
+                return part
+    return ""
+
+
+def _checked(text: str, cut: bool = False) -> str:
+    """Returns the claim *text* without trailing words that cannot end a sentence, such as "the".
+
+    The result is empty if the claim would still make a broken sentence. *cut* is true if *text* is only the beginning
+    of a claim.
+    """
+    words = text.split()
+    asks = bool(WH.match(text))
+    kept = frozenset() if not asks else BE if cut else BE | PREPOSITIONS
+    whole = len(words)
+    while words and words[-1].lower().strip(",") in (UNFINISHED | MODALS) - kept:
+        words.pop()
+    text = " ".join(words[:LONGEST_LINE]).rstrip(" ,;:.-([?!\"'")
+    if len(_OPEN_QUOTE.findall(text)) != len(_END_QUOTE.findall(text)) or text.count('"') % 2:
+        text = _END_QUOTE.sub("", _OPEN_QUOTE.sub("", text)).replace('"', "")
+    if not text or BROKEN.search(text) or text.count("(") != text.count(")") or dangles(text):
+        return ""
+    if len(words) < whole and (ends_with_verb(text) or participle_of(words[-1].lower())):
+        return ""
+    if (asks and len(words) < 3) or (_LED.match(text) and finite(text.partition(", ")[2]) < 1):
+        return ""
+    text = _LATE_SUBJECT.split(text, maxsplit=1)[0]
+    if _HIDDEN_VERB.match(text) and not asks:
+        text = f"that {text}"
+    return "" if text.startswith("that ") and finite(text[5:]) < 0 and not _HIDDEN_VERB.match(text[5:]) else text
