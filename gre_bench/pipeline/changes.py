@@ -17,7 +17,6 @@ from gre_bench.core.errors import ChangeError, SettingsError
 from gre_bench.core.records import Candidate, Review, Written
 from gre_bench.core.settings import Settings, ValidationSettings
 from gre_bench.metrics.cases import Entry, Lack, Response
-from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.domains import headings_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
@@ -120,7 +119,7 @@ def write_changes(store: Store, job: Job, run: Steps, entries: Sequence[Entry], 
         if CHANGES[change].control:
             continue
         name = maker(job.settings.validation, change)
-        writer = run.change_identity(change, name, writer_context(store, job), materials[0])
+        writer = run.change_identity(change, name, job.writer_context, materials[0])
         if made_by.get(candidate, writer) != writer:
             raise SettingsError(_mixed(change, store.key, made_by[candidate], writer))
         makers[candidate] = writer

@@ -23,7 +23,7 @@ from gre_bench.ingest.snapshot.publication import may_publish
 from gre_bench.pipeline.import_summary import described
 from gre_bench.store import Store, now
 from gre_bench.store.queries.ingest import PAPERS, REVIEWS
-from gre_bench.store.queries.writing import JUDGMENTS
+from gre_bench.store.queries.writing import JUDGMENTS, SYNOPSES
 
 EXAMPLES = 3
 UNKNOWN_LICENCE = "unknown"
@@ -116,6 +116,11 @@ def known_papers(store: Store) -> list[Paper]:
 def known_reviews(store: Store) -> list[Review]:
     """Returns all stored reviews of the edition, by humans and by all other candidates."""
     return [Review(**row) for row in store.rows(REVIEWS)]
+
+
+def given_categories(store: Store) -> dict[str, str]:
+    """Returns paper id → the categories that a file gave for the paper."""
+    return {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
 
 
 def keep(

@@ -20,7 +20,6 @@ from gre_bench.core.records import Review
 from gre_bench.core.settings import Settings
 from gre_bench.core.terminal import counted
 from gre_bench.ingest.records.merge_index import CONFLICT, Imported
-from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.import_summary import described
 from gre_bench.pipeline.intake import EXAMPLES, keep, known_reviews, read_reviews, unknown_papers
 from gre_bench.pipeline.removal import forgetting, own_name
@@ -48,9 +47,7 @@ def import_candidate(
     """
     with store.lock("rank", job.wait_s), recorded(store, "rank", job.settings, shown=False) as progress:
         with limited(job.settings.inputs.memory, job.settings.inputs.seconds):
-            report = import_own_reviews(
-                store, job, run, progress.status["run_id"], file, name, writer, replace, licence
-            )
+            report = import_own_reviews(store, job, run, progress.run_id, file, name, writer, replace, licence)
         job = changed(job, candidates=(name,), limit=limit_of(store))
         progress.end("done")
     return job, report
@@ -160,7 +157,7 @@ def writer_of_boards(store: Store, job: Job, run: Steps) -> tuple[str | None, st
     if not signed:
         return None, None
     writer, named = signed[0]["writer"], job.settings.writing.judgments
-    configured = None if named is None else run.writer_identity(named, "judgments", writer_context(store, job))
+    configured = None if named is None else run.writer_identity(named, "judgments", job.writer_context)
     if configured is not None and configured != writer:
         raise SettingsError(
             f"{store.key} is scored with judgments by {writer}, and {named} now writes as {configured}; judgments by "

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import Any
 
-from gre_bench.catalogs.domains import GIVEN, Part, domain_of
+from gre_bench.catalogs.domains import Part, domain_of
 from gre_bench.changes.catalog import is_changed
 from gre_bench.core.controls import CONTROLS
 from gre_bench.core.errors import SettingsError, SourceError
 from gre_bench.core.known_names import listed, nearest
 from gre_bench.core.metrics import recipe_of
-from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Signature, Source, SynopsisKind
+from gre_bench.core.records import HUMAN, Candidate, Paper, Planned, Review, Signature, Source, SynopsisKind
 from gre_bench.core.settings import EditionSettings
 from gre_bench.ingest.records.sampling import draw
 from gre_bench.ingest.records.source_files import read_ids
 from gre_bench.metrics.cases import Entry, Lack, Response, plan, scored_writer
 from gre_bench.metrics.chance import Moved, moved_responses
-from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.changes import changed, changed_judgments
-from gre_bench.pipeline.intake import known_papers, known_reviews
+from gre_bench.pipeline.intake import given_categories, known_papers, known_reviews
 from gre_bench.pipeline.learnt import Learnt, learnt_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
@@ -166,15 +165,9 @@ def sample(
     - *parts*: the parts of an item, such as its abstract, that make its synopsis.
     - *without*: ids of papers to leave out.
     """
-    judged: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in store.rows(JUDGMENTS):
-        judged[row["review_id"]][row["writer"]] = row["text"]
-    lacking = lacks(store, "judgments", judgments_by)
-    responses, by_candidate = {}, defaultdict(dict)
-    for review in known_reviews(store):
-        own: dict[Source, Lack] = {"judgments": lacking[review.review_id]} if review.review_id in lacking else {}
-        response = Response(review.review_id, review.text, judged.get(review.review_id, {}), own)
-        responses[review.review_id] = response
+    by_id, by_candidate = {}, defaultdict(dict)
+    for review, response in responses(store, judgments_by):
+        by_id[review.review_id] = response
         if review.candidate != HUMAN:
             by_candidate[review.paper_id][review.candidate] = response
     for name, writer in reviewers.items():
@@ -184,11 +177,11 @@ def sample(
     assw = lacks(store, "assw", assw_by) | {
         row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="assw", writer=assw_by)
     }
-    categories = {row["paper_id"]: row["text"] for row in store.rows(SYNOPSES, kind="categories", writer=GIVEN)}
+    categories = given_categories(store)
     every_reference = store.rows(DRAW)[0]["reference_count"] == "all"
     roles: dict[str, list[Response]] = {}
     for row in store.rows(SAMPLE):
-        roles.setdefault(row["paper_id"], []).append(responses[row["review_id"]])
+        roles.setdefault(row["paper_id"], []).append(by_id[row["review_id"]])
     return [
         Entry(
             paper,
@@ -201,6 +194,21 @@ def sample(
         for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
         if paper.paper_id not in without
     ]
+
+
+def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
+    """Yields each stored review, and the review as a response with its judgments by every writer.
+
+    If the writer *judgments_by* failed on a review, the response states why.
+    """
+    judged: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in store.rows(JUDGMENTS):
+        judged[row["review_id"]][row["writer"]] = row["text"]
+    lacking = lacks(store, "judgments", judgments_by)
+    for review in known_reviews(store):
+        name = review.review_id
+        own: dict[Source, Lack] = {"judgments": lacking[name]} if name in lacking else {}
+        yield review, Response(name, review.text, judged.get(name, {}), own)
 
 
 def lacks(store: Store, task: str, writer: str | None) -> dict[str, Lack]:
@@ -255,7 +263,7 @@ def plan_pairs(
     # A validation tests the chosen metrics only; it needs no score by chance.
     metrics = scoring.metrics if job.changes else scoring.with_chance
     every = scoring.model_copy(update={"metrics": metrics})
-    identity, signatures = run.sign_metrics(backends(store, job), every, writer, assw_by)
+    identity, signatures = run.sign_metrics(job.backends, every, writer, assw_by)
     candidates = _candidates(store, job, entries, [signatures[metric].signature_id for metric in scoring.metrics])
     entries, generic = changed_judgments(job, entries, writer), domain_of(job.settings.edition.domain).generic
     recipes = {metric: recipe_of(metric) for metric in metrics}

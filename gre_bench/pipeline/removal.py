@@ -65,7 +65,7 @@ def remove(store: Store, settings: Settings, state: Path, name: str, wait_s: flo
         signatures = store.rows(CANDIDATE_SIGNATURES, candidate_id=name)
         counts = store.rows(CANDIDATE_COUNTS, candidate=name)[0]
         store.write(*forgetting(store, name))
-        store_rank_statistics(store, Job(settings, state), signatures, progress.status["run_id"])
+        store_rank_statistics(store, Job(settings, state), signatures, progress.run_id)
         progress.end("done")
     return {"edition": store.key, "candidate": name} | counts | {"notes": coming_back(settings, name)}
 

@@ -17,7 +17,6 @@ from gre_bench.core.records import HUMAN, Case, Problem, Score, Signature, SpanL
 from gre_bench.core.settings import ScoringSettings
 from gre_bench.metrics.logprobs import needed
 from gre_bench.metrics.scoring import MetricWork, Scored
-from gre_bench.pipeline.backends import backends
 from gre_bench.pipeline.learnt import Learnt
 from gre_bench.pipeline.planning import Work
 from gre_bench.pipeline.runs.job import Job
@@ -27,7 +26,9 @@ from gre_bench.store import Store, now
 from gre_bench.store.queries.score import (
     ANY_SPAN,
     MISSING,
+    PROGRESS,
     PROGRESS_OF,
+    REASONS,
     REASONS_OF,
     SCORED_PAIRS,
     SPANS_OF,
@@ -55,12 +56,12 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
     def values_of(chunk: Chunk) -> dict[str, Any]:
         works = works_of(chunk, work)
         known = known_spans(store, job.settings.scoring, work.lm_id, works) if any_known else {}
-        settings = {"backends": backends(store, job), "scoring": job.settings.scoring}
+        settings = {"backends": job.backends, "scoring": job.settings.scoring}
         return {"name": chunk[0][0], **settings, "works": works, "known": known}
 
     for chunk, result in workers.scored(chunks, values_of):
         scored = result if isinstance(result, Scored) else unscored(works_of(chunk, work), result)
-        commit(store, work, scored, progress.status["run_id"])
+        commit(store, work, scored, progress.run_id)
         work.notes += [remark for remark in scored.remarks if remark not in work.notes]
         progress.advance(len(scored.scores))
         store.copy_for_readers(job.settings.run.read_copy_every_s)
@@ -189,6 +190,35 @@ def counts(store: Store, work: Work) -> list[ProgressRow]:
 def reasons_of(store: Store, work: Work) -> list[ReasonRow]:
     """Returns why pairs have no score, one row per metric, state and reason; only the candidates of *work* count."""
     return store.rows(REASONS_OF, signature_ids=work.signature_ids, candidates=work.candidates)
+
+
+def conclude(
+    store: Store, work: Work, progress: Progress, every_candidate: bool = False, **more: Any
+) -> dict[str, Any]:
+    """Ends the run of *work* and updates the read-only copy of the store; returns the run's summary.
+
+    The summary has the numbers of pairs by state, the reasons why pairs have no score, and *more*. *every_candidate*:
+    whether pairs of candidates that the run did not plan count, too.
+
+    - The outcome ``done`` means that every pair has a score or a final reason for having none.
+    - ``incomplete`` means that pairs are missing, and the next run tries them.
+    - ``fault`` means that the evaluation LM misbehaved.
+    """
+    store.copy_for_readers()
+    ids = work.signature_ids
+    metrics = store.rows(PROGRESS, signature_ids=ids) if every_candidate else counts(store, work)
+    reasons = store.rows(REASONS, signature_ids=ids) if every_candidate else reasons_of(store, work)
+    broken = [row for row in reasons if row["broken"]]
+    missing = sum(row["missing"] for row in metrics)
+    outcome, message = "done", ""
+    if broken:
+        outcome, message = "fault", f"{sum(row['pairs'] for row in broken)} pairs failed, first {broken[0]['example']}"
+    elif missing:
+        why = next((f": {row['example'] or row['reason']}" for row in reasons if row["state"] == "missing"), "")
+        outcome, message = "incomplete", f"{missing} pairs are still missing{why}; run it again to try them"
+    progress.end(outcome, message, metrics)
+    summary = {"edition": store.key, "run_id": progress.run_id, "outcome": outcome, "message": message}
+    return summary | {"writer": work.writer, "metrics": metrics, "reasons": reasons, "notes": work.notes} | more
 
 
 def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None:

@@ -17,7 +17,6 @@ from gre_bench.core.errors import SettingsError
 from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Judgments, Paper, Review, Written
 from gre_bench.metrics.cases import Entry, Response
-from gre_bench.pipeline.backends import writer_context
 from gre_bench.pipeline.intake import judged
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
@@ -44,10 +43,10 @@ def reviewers(store: Store, job: Job, run: Steps) -> dict[str, str]:
     imported = {row["candidate"] for row in store.rows(REVIEWS)} - before.keys()
     named = dict.fromkeys((*job.settings.writing.candidates, *(row["candidate"] for row in rows)))
     others = [name for name in job.candidates or () if name not in named and name not in imported]
-    able = run.reviewers_among([*named, *others], writer_context(store, job))
+    able = run.reviewers_among([*named, *others], job.writer_context)
     unknown = [name for name in job.settings.writing.candidates if name not in able]
     chosen = [name for name in (*unknown, *able) if job.candidates is None or name in job.candidates]
-    identities = {name: run.writer_identity(name, "review", writer_context(store, job)) for name in chosen}
+    identities = {name: run.writer_identity(name, "review", job.writer_context) for name in chosen}
     for name, identity in identities.items():
         if before.get(name, identity) != identity:
             raise SettingsError(
@@ -95,7 +94,7 @@ def judge_responses(
     name, scoring = job.settings.writing.judgments, job.settings.scoring
     if name is None or not any(recipe_of(metric).source == "judgments" for metric in scoring.metrics):
         return None
-    writer = run.writer_identity(name, "judgments", writer_context(store, job))
+    writer = run.writer_identity(name, "judgments", job.writer_context)
     if scoring.writer not in (None, writer):
         return None
     lost = lost_for_good(store, "judgments", writer)
@@ -121,7 +120,7 @@ def write_assw(store: Store, job: Job, run: Steps, papers: Sequence[Paper], prog
     if not any(recipe_of(metric).synopsis == "assw" for metric in job.settings.scoring.metrics):
         return None
     name = job.settings.writing.assw
-    writer = run.writer_identity(name, "assw", writer_context(store, job))
+    writer = run.writer_identity(name, "assw", job.writer_context)
     known = {row["paper_id"] for row in store.rows(SYNOPSES, kind="assw", writer=writer)}
     lost = lost_for_good(store, "assw", writer)
     due = [paper for paper in papers if paper.paper_id not in known | lost]
@@ -163,10 +162,10 @@ def write(
     progress.expect(len(due))
     items, owner, unanswered = iter(due), candidate or name, 0
     while unanswered < DOWN and (chunk := list(islice(items, job.settings.writing.chunk))):
-        written = step(name, writer_context(store, job), chunk)
+        written = step(name, job.writer_context, chunk)
         store.write(
             rows([item for item in written if item.text]),
-            ("add_replies", [_reply(task, writer, owner, item, progress.status["run_id"]) for item in written]),
+            ("add_replies", [_reply(task, writer, owner, item, progress.run_id) for item in written]),
         )
         for item in written:
             if item.outcome != "ok":

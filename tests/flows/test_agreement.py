@@ -43,7 +43,7 @@ def asked(*overrides):
 def bring(state):
     store = Store(state, KEY)
     with store.lock("import"), recorded(store, "import", asked(), shown=False) as progress:
-        import_graded(store, progress.status["run_id"], PROPOSALS, "proposals", None, None)
+        import_graded(store, progress.run_id, PROPOSALS, "proposals", None, None)
         progress.end("done")
 
 

@@ -523,7 +523,7 @@ def test_graded_reviews_of_an_edition_are_texts_too(job, tmp_path):
     with store.lock("import"), recorded(store, "import", settings.load_over(tree), shown=False) as progress:
         import_graded(
             store,
-            progress.status["run_id"],
+            progress.run_id,
             resource("data", "sample_proposals", "proposals.jsonl"),
             "proposals",
             None,

@@ -214,7 +214,7 @@ def import_into(
     if not (new or store.exists):
         raise SettingsError(f"{no_edition(state, store.key)} (to start a new edition of that name: --new)")
     with store.lock(f"import {kind}", wait), recorded(store, f"import {kind}", chosen, shown=False) as progress:
-        report = work(store, progress.status["run_id"], chosen)
+        report = work(store, progress.run_id, chosen)
         progress.end("done")
     if as_json:
         screen.print_json(report)
