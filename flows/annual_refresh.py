@@ -22,7 +22,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.settings import Settings
 from gre_bench.lm.catalog import check_here
 from gre_bench.pipeline.changes import write_changes
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.learnt import learnt_papers
 from gre_bench.pipeline.planning import Work, draw_sample, plan_pairs, sample, sampled_papers
 from gre_bench.pipeline.ranking import clear_rank_statistics, store_exposures, store_rank_statistics

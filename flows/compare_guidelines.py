@@ -61,17 +61,13 @@ class GuidelineJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What the study's LMs need to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
 
 @flow(name="compare-guidelines", flow_run_name="{job.name}", persist_result=False)
 def compare_guidelines(job: GuidelineJob) -> dict[str, Any]:
-    """Compares guidelines as *job* says; the summary has the results of each condition.
-
-    The summary also names the folder that holds the files of the study.
-    """
+    """Compares guidelines as *job* says; the summary has the results of each condition, and the study's folder."""
     return ended(compare, job, steps.under_prefect())
 
 

@@ -42,10 +42,7 @@ from gre_bench.writing.budget import cost
 
 @flow(name="examiner-study", flow_run_name="{job.name}", persist_result=False)
 def examiner_study(job: ExaminerJob) -> dict[str, Any]:
-    """Compares examiners as *job* says; the summary has the results of each examiner.
-
-    The summary also names the folder that holds the files of the study.
-    """
+    """Compares examiners as *job* says; the summary has the results of each examiner, and the study's folder."""
     return ended(study, job, steps.under_prefect())
 
 

@@ -75,7 +75,6 @@ class QualityJob:
 
     @property
     def writer_context(self) -> WriterContext:
-        """What the judge needs to write replies: models file, reply archive, spending account and budget."""
         return WriterContext(self.state / "replies", self.models_file, self.again,
                     account=study_account(KIND, self.name), budget=self.budget)  # fmt: skip
 
@@ -134,10 +133,7 @@ def estimate(job: QualityJob) -> dict[str, Any]:
 
 
 def _judgeable(job: QualityJob, reviews: Sequence[FieldedReview]) -> dict[str, list[FieldedReview]]:
-    """Returns criterion → the reviews that the judge can be asked about for this criterion.
-
-    These are the reviews that have all fields that the criterion needs. The result is empty if the job names no judge.
-    """
+    """Returns criterion → the reviews that have all fields that it needs; nothing if the job names no judge."""
     if job.judge is None:
         return {}
     return {name: [review for review in reviews if not review.lacking(criterion.needs)]

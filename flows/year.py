@@ -30,7 +30,7 @@ from gre_bench.pipeline.runs.prefect_engine import DONE, PAUSED, ended, run_depl
 from gre_bench.pipeline.validation_records import verdicts
 from gre_bench.reports.history import history
 from gre_bench.reports.publishing import key_of, publish_edition, releases
-from gre_bench.store import Store, find_editions
+from gre_bench.store import find_editions
 from gre_bench.store.queries.plan import CURRENT_SIGNATURES
 from gre_bench.tasks import steps
 from gre_bench.tasks.protocol import Steps
@@ -60,10 +60,6 @@ class YearJob:
     gpu: bool = False
     retry_failed: bool = False
     reached: tuple[tuple[str, Summary], ...] = ()
-
-    @property
-    def store(self) -> Store:
-        return self.work.store
 
     @property
     def work(self) -> Job:
@@ -134,7 +130,7 @@ def make_board(job: YearJob, run: Steps, run_stage: Callable[[str, Callable[[], 
         published = dict(job.reached)["publish"]
         outcome = DONE if published["new"] else "unchanged"
         message = f"{published['release']}: {published['folder']}"
-    return {"edition": job.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
+    return {"edition": job.work.store.key, "outcome": outcome, "message": message, "stages": dict(job.reached)}
 
 
 def fetched(job: YearJob, run: Steps) -> Summary:
@@ -169,7 +165,7 @@ def validated(job: YearJob, run: Steps) -> Summary:
 
     A record counts only if it has the metric's signature, and so the same evaluation LM and writers.
     """
-    board = verdicts(job.state, job.store.key, job.store.read(CURRENT_SIGNATURES))
+    board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:
         return {"outcome": DONE, "metrics": [], "message": "every metric has been validated with this LM and writer"}
@@ -186,7 +182,7 @@ def judged(job: YearJob, run: Steps) -> Summary:
     ``unproven`` has the metrics that failed validation or have no record. The setting release.unvalidated decides
     about them; ``hidden`` has those whose boards are left out. The outcome is ``refused`` if nothing is published.
     """
-    board = verdicts(job.state, job.store.key, job.store.read(CURRENT_SIGNATURES))
+    board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
     bad = [row for row in board if row["verdict"] in ("fail", "missing")]
     policy = job.settings.release.unvalidated
     reasons = "; ".join(f"{row['metric']}: {row['verdict']} ({row['detail']})" for row in bad)
@@ -205,13 +201,13 @@ def published(job: YearJob, run: Steps) -> Summary:
     """Stage *publish*: publishes a release of the edition, unless the latest release holds the same tables."""
     hidden = dict(job.reached)["verdicts"]["hidden"]
     key = key_of(job.settings.release.sign, job.state)
-    made = publish_edition(job.store, releases(job.state, job.store.key), key=key, hidden=hidden)
+    made = publish_edition(job.work.store, releases(job.state, job.work.store.key), key=key, hidden=hidden)
     return {"outcome": DONE, "release": made.name, "folder": str(made.folder), "digest": made.digest, "new": made.new}
 
 
 def compared(job: YearJob, run: Steps) -> Summary:
     """Stage *history*: compares the candidates across the venue's editions up to this year."""
-    own = edition_of(job.store.key)
+    own = edition_of(job.work.store.key)
     others = {key: edition_of(key) for key in find_editions(job.state)}
     same = [key for key, other in others.items()
             if (other.venue, other.sample) == (own.venue, own.sample) and other.year <= own.year]  # fmt: skip

@@ -16,7 +16,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Paper
 from gre_bench.metrics.cases import Entry, Response, plan
 from gre_bench.metrics.scoring import MetricWork
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.own_reviews import limit_of, rule_edition_command, writer_of_boards
 from gre_bench.pipeline.planning import sample, sampled_papers
 from gre_bench.pipeline.runs.job import Job, settings_of

@@ -13,11 +13,11 @@ from gre_bench.catalogs.domains import domain_of
 from gre_bench.changes.addition import OTHER_REVIEWS
 from gre_bench.changes.catalog import CHANGES, apply, candidate_of, named
 from gre_bench.changes.material import ChangeInput
-from gre_bench.core.errors import ChangeError, SettingsError
+from gre_bench.core.errors import ChangeError, SettingsError, SourceError
 from gre_bench.core.records import Candidate, Written
 from gre_bench.core.settings import Settings, ValidationSettings
+from gre_bench.ingest.records.venues import venue_of
 from gre_bench.metrics.cases import Entry, Lack, Response
-from gre_bench.pipeline.domains import headings_of
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.pipeline.runs.progress import Progress
 from gre_bench.pipeline.writing import write
@@ -175,3 +175,16 @@ def material(settings: Settings, entries: Sequence[Entry], index: int, writer: s
         entry.paper.paper_id, text_of(entry), entry.paper.title, entry.paper.abstract, others, validation.seed,
         validation.splitter, headings_of(settings),
     )  # fmt: skip
+
+
+def headings_of(settings: Settings) -> tuple[str, ...]:
+    """Returns the headings of the review form.
+
+    They are those in the settings, or else those of the venue-year, or else those of the domain.
+    """
+    if settings.validation.headings is not None:
+        return settings.validation.headings
+    try:
+        return venue_of(settings.edition.venue, settings.edition.year).headings
+    except (SettingsError, SourceError):
+        return domain_of(settings.edition.domain).headings

@@ -25,7 +25,7 @@ from gre_bench.pipeline.intake import given_categories, known_papers, known_revi
 from gre_bench.pipeline.learnt import Learnt, learnt_papers
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.prompts.conditions import guided
-from gre_bench.store import Row, Store, now
+from gre_bench.store import Store, now
 from gre_bench.store.queries.ingest import TEXTS
 from gre_bench.store.queries.plan import DRAW, PLANNED_CANDIDATES, SAMPLE
 from gre_bench.store.queries.writing import ASKED_FOR, JUDGMENTS, SYNOPSES, UNWRITTEN
@@ -69,7 +69,7 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
     """Draws the edition's sample and stores it, unless there is one already; returns notes for users.
 
     Raises `SourceError` if the edition has no papers. Raises `SettingsError` if the stored sample was drawn with other
-    settings.
+    settings, or holds papers that ``edition.only``, a file of paper ids, does not list.
     """
     papers, notes = known_papers(store), list[str]()
     if not store.rows(DRAW):
@@ -78,17 +78,21 @@ def draw_sample(store: Store, settings: EditionSettings) -> list[str]:
                 f"edition {store.key} has no papers; import some, or name files in the settings (sources)"
             )
         sampled = draw(papers, known_reviews(store), settings)
-        store.write(
-            (
-                "add_draw",
-                drawn_by(settings) | {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()},
-            ),
-            ("add_sample", sampled.roles),
-        )
+        counts = {"known": sampled.known, "eligible": sampled.eligible, "drawn_at": now()}
+        store.write(("add_draw", drawn_by(settings) | counts), ("add_sample", sampled.roles))
         notes += sampled.notes
-    stored = store.rows(DRAW)[0]
-    _same_draw(store.key, settings, stored)
-    _same_papers(store, settings)
+    stored, wanted = store.rows(DRAW)[0], drawn_by(settings)
+    if changed_names := [name for name, value in wanted.items() if value != stored[name]]:
+        name = changed_names[0]
+        raise SettingsError(
+            f"edition {store.key} was drawn with {_SETTING.get(name, name)} = {stored[name]}, the settings ask for "
+            f"{wanted[name]}; a drawn sample never changes: set edition.sample to a new name for another one"
+        )
+    if settings.only and (others := {row["paper_id"] for row in store.rows(SAMPLE)} - set(read_ids(settings.only))):
+        raise SettingsError(
+            f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
+            "sample never changes: set edition.sample to a new name for another one"
+        )
     late = len(papers) - stored["known"]
     return notes + ([f"{late} papers came after the sample was drawn and are not in it"] if late else [])
 
@@ -108,31 +112,6 @@ def drawn_by(settings: EditionSettings) -> dict[str, Any]:
     }
 
 
-def _same_papers(store: Store, settings: EditionSettings) -> None:
-    """Raises `SettingsError` if the drawn sample holds papers that ``edition.only`` does not list.
-
-    ``edition.only`` is a setting that names a file of paper ids.
-    """
-    if settings.only is None:
-        return
-    listed = set(read_ids(settings.only))
-    if others := {row["paper_id"] for row in store.rows(SAMPLE)} - listed:
-        raise SettingsError(
-            f"edition {store.key} was drawn with {len(others)} papers that {settings.only.name} does not name; a drawn "
-            "sample never changes: set edition.sample to a new name for another one"
-        )
-
-
-def _same_draw(key: str, settings: EditionSettings, stored: Row) -> None:
-    for name, wanted in drawn_by(settings).items():
-        if wanted != stored[name]:
-            setting = _SETTING.get(name, name)
-            raise SettingsError(
-                f"edition {key} was drawn with {setting} = {stored[name]}, the settings ask for {wanted}; "
-                "a drawn sample never changes: set edition.sample to a new name for another one"
-            )
-
-
 def sampled_papers(store: Store, limit: int | None = None, without: Container[str] = ()) -> list[Paper]:
     """Returns the first *limit* papers of the sample, in the sample's order; None means all.
 
@@ -149,13 +128,9 @@ def sampled_papers(store: Store, limit: int | None = None, without: Container[st
 
 
 def sample(
-    store: Store,
-    reviewers: Mapping[str, str],
-    judgments_by: str | None = None,
-    assw_by: str | None = None,
-    parts: Sequence[Part] = ("abstract",),
-    without: Container[str] = (),
-) -> list[Entry]:
+    store: Store, reviewers: Mapping[str, str], judgments_by: str | None = None, assw_by: str | None = None,
+    parts: Sequence[Part] = ("abstract",), without: Container[str] = (),
+) -> list[Entry]:  # fmt: skip
     """Returns an entry per sampled paper, with all its responses and synopses.
 
     A response is a review with its judgments. If a text is missing, the entry holds the reason if one is known.
@@ -183,17 +158,11 @@ def sample(
     for row in store.rows(SAMPLE):
         roles.setdefault(row["paper_id"], []).append(by_id[row["review_id"]])
     return [
-        Entry(
-            paper,
-            human,
-            tuple(references),
-            by_candidate[paper.paper_id],
-            synopses(paper, assw, categories, parts),
-            every_reference,
-        )
+        Entry(paper, human, tuple(references), by_candidate[paper.paper_id], synopses(paper, assw, categories, parts),
+              every_reference)
         for paper, (human, *references) in zip(sampled_papers(store), roles.values(), strict=True)
         if paper.paper_id not in without
-    ]
+    ]  # fmt: skip
 
 
 def responses(store: Store, judgments_by: str | None) -> Iterator[tuple[Review, Response]]:
@@ -309,14 +278,9 @@ def _awaiting(entry: Entry, writer: str) -> Entry:
 
 
 def add_plan(
-    store: Store,
-    job: Job,
-    run_id: str,
-    planned: Sequence[tuple[str, Planned]],
-    signatures: Mapping[str, Signature],
-    candidates: Sequence[Candidate],
-    moved: Sequence[Moved] = (),
-) -> None:
+    store: Store, job: Job, run_id: str, planned: Sequence[tuple[str, Planned]], signatures: Mapping[str, Signature],
+    candidates: Sequence[Candidate], moved: Sequence[Moved] = (),
+) -> None:  # fmt: skip
     """Stores the plan of a run, and deletes older plans for the same signatures and candidates.
 
     - *planned*: (signature id, pair) for each pair.
@@ -327,37 +291,19 @@ def add_plan(
     earlier review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the
     refresh's, because a board shows the last refresh.
     """
-    ids = [signature.signature_id for signature in signatures.values()]
     beside = {item.candidate_id for item in candidates if job.changes and item.kind not in ("change", "graded")}
     whole = not (job.candidates or job.changes or all(candidate.kind == "graded" for candidate in candidates))
     chosen = None if whole else [item.candidate_id for item in candidates if item.candidate_id not in beside]
-    clear = (
-        []
-        if job.limit is not None
-        else [
-            ("clear_plan", {"signature_id": signature_id, "run_id": run_id, "candidates": chosen})
-            for signature_id in ids
-        ]
-    )
+    clear = [("clear_plan", {"signature_id": signature.signature_id, "run_id": run_id, "candidates": chosen})
+             for signature in signatures.values() if job.limit is None]  # fmt: skip
+    place, result = ("paper_id", "candidate_id", "reference_id"), ("state", "reason", "detail")
     rows = [
-        {
-            "signature_id": signature_id,
-            "paper_id": pair.paper_id,
-            "candidate_id": pair.candidate_id,
-            "reference_id": pair.reference_id,
-            "state": pair.state,
-            "reason": pair.reason,
-            "detail": pair.detail,
-            "run_id": run_id,
-        }
+        {name: getattr(pair, name) for name in (*place, *result)} | {"signature_id": signature_id, "run_id": run_id}
         for signature_id, pair in planned
     ]
-    places = ("signature_id", "paper_id", "candidate_id", "reference_id")
-    sources = [
-        {"writer": item.writer, "candidate_id": item.candidate_id, "paper_id": item.paper_id,
-                 "review_id": item.response.review_id, "swap": item.swap}
-                for item in moved
-    ]  # fmt: skip
+    again = [{name: row[name] for name in ("signature_id", *place)} for row in rows] if job.retry_failed else []
+    sources = [{"writer": item.writer, "candidate_id": item.candidate_id, "paper_id": item.paper_id,
+                "review_id": item.response.review_id, "swap": item.swap} for item in moved]  # fmt: skip
     store.write(
         ("forget_moved_scores", [{name: row[name] for name in row if name != "swap"} for row in sources]),
         ("put_moved", sources),
@@ -366,7 +312,7 @@ def add_plan(
         ("add_plan", [row for row in rows if row["candidate_id"] not in beside]),
         ("add_plan_beside", [row for row in rows if row["candidate_id"] in beside]),
         *clear,
-        *([("forget_failed", [{name: row[name] for name in places} for row in rows])] if job.retry_failed else []),
+        *([("forget_failed", again)] if job.retry_failed else []),
     )
 
 
@@ -396,8 +342,13 @@ def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict
 def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: list[str]) -> list[Candidate]:
     if job.changes:
         return [Candidate(HUMAN, "human"), *CONTROLS.values(), *changed(store, job)]
-    models = sorted({name for entry in entries for name in entry.responses if not is_changed(name)})
-    known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS | {name: _written_by(name) for name in models}
+    known = {HUMAN: Candidate(HUMAN, "human")} | CONTROLS
+    for name in sorted({name for entry in entries for name in entry.responses if not is_changed(name)}):
+        if name in EXTRACTIVE:
+            known[name] = Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
+        else:
+            model, guideline = guided(name)
+            known[name] = Candidate(name, "model", model, guideline=guideline)
     chosen = job.candidates or job.settings.scoring.candidates or tuple(known)
     unknown = [name for name in chosen if name not in known]
     if unknown:
@@ -411,10 +362,3 @@ def _candidates(store: Store, job: Job, entries: list[Entry], signature_ids: lis
         chosen = (HUMAN, *(name for name in CONTROLS if name in planned), *chosen)
     writers = {row["candidate"]: row["writer"] for row in store.rows(ASKED_FOR) if row["wrote"]}
     return [replace(known[name], prompt=writers.get(name)) for name in dict.fromkeys(chosen)]
-
-
-def _written_by(name: str) -> Candidate:
-    if name in EXTRACTIVE:
-        return Candidate(name, "control", change=f"a review by rule, from the {EXTRACTIVE[name]} text")
-    model, guideline = guided(name)
-    return Candidate(name, "model", model, guideline=guideline)

@@ -73,14 +73,8 @@ def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
     *works*: the cases of the chunk. *lost*: states the message of the problem.
     """
     problem = Problem("worker_died", lost.why, final=False)
-    cases = [(item.signature_id, case) for item in works for case in item.cases]
-    return Scored(
-        [
-            Score(signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
-            for signature_id, case in cases
-        ],
-        {},
-    )
+    return Scored([Score(item.signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
+                   for item in works for case in item.cases], {})  # fmt: skip
 
 
 def due_cases(store: Store, work: Work) -> dict[str, dict[str, list[Case]]]:
@@ -132,54 +126,34 @@ def commit(store: Store, work: Work, scored: Scored, run_id: str) -> None:
     next run scores the pair again.
     """
     at = now()
-    finished = [item for item in scored.scores if item.problem is None or item.problem.final]
-    transient = [item for item in scored.scores if item.problem is not None and not item.problem.final]
     spans = [
-        {
-            "lm_id": work.lm_id,
-            "prediction": prediction,
-            "total": span.total,
-            "ids": span.ids,
-            "logprobs": span.logprobs,
-            "escaped": span.escaped,
-        }
+        {"lm_id": work.lm_id, "prediction": prediction, "total": span.total, "ids": span.ids,
+         "logprobs": span.logprobs, "escaped": span.escaped}
         for prediction, span in scored.spans.items()
-    ]
+    ]  # fmt: skip
     scores = [
-        {
-            "signature_id": item.signature_id,
-            "paper_id": item.paper_id,
-            "candidate_id": item.candidate_id,
-            "reference_id": item.reference_id,
-            "value": item.value,
-            "problem": item.problem.code if item.problem else None,
+        _place(item) | {
+            "value": item.value, "problem": item.problem.code if item.problem else None,
             "problem_message": item.problem.message if item.problem else None,
-            "broken": bool(item.problem and item.problem.broken),
-            "predictions": item.predictions,
-            "run_id": run_id,
+            "broken": bool(item.problem and item.problem.broken), "predictions": item.predictions, "run_id": run_id,
         }
-        for item in finished
-    ]
+        for item in scored.scores if item.problem is None or item.problem.final
+    ]  # fmt: skip
     problems = [
-        {
-            "run_id": run_id,
-            "signature_id": item.signature_id,
-            "paper_id": item.paper_id,
-            "candidate_id": item.candidate_id,
-            "reference_id": item.reference_id,
-            "problem": item.problem.code,
-            "message": item.problem.message,
-            "happened_at": at,
-        }
-        for item in transient
-        if item.problem
-    ]
+        _place(item) | {"run_id": run_id, "problem": item.problem.code, "message": item.problem.message,
+                        "happened_at": at}
+        for item in scored.scores if item.problem is not None and not item.problem.final
+    ]  # fmt: skip
     try:
         store.write(("add_spans", spans), ("add_scores", scores), ("add_problems", problems))
     except Clash:
         # Two papers with an equal reference share its marginal. This is rare, and a check before each write would
         # become slower as the store grows.
         store.write(("add_new_spans", spans), ("add_scores", scores), ("add_problems", problems))
+
+
+def _place(score: Score) -> dict[str, Any]:
+    return {name: getattr(score, name) for name in ("signature_id", "paper_id", "candidate_id", "reference_id")}
 
 
 def counts(store: Store, work: Work) -> list[ProgressRow]:
@@ -237,10 +211,8 @@ def store_separation(store: Store, signature: Signature, learnt: Learnt) -> None
         store.write(("clear_separation", {"signature_id": signature_id}))
         return
     auc = stats.separation(
-        [row["value"] for row in same],
-        [row["paper_id"] for row in same],
-        [row["value"] for row in other],
-        [row["paper_id"] for row in other],
-    )
+        [row["value"] for row in same], [row["paper_id"] for row in same],
+        [row["value"] for row in other], [row["paper_id"] for row in other],
+    )  # fmt: skip
     store.write(("put_separation", asdict(auc) | {"signature_id": signature_id, "same": HUMAN, "other": OTHER_PAPER,
                  "left_out": len(left_out)}))  # fmt: skip

@@ -73,14 +73,9 @@ class ValidationRecord:
 
 
 def write_validation_record(
-    state: Path,
-    edition: str,
-    signature: Signature,
-    effects: Sequence[Mapping[str, Any]],
-    untried: Sequence[str],
-    settings: ValidationSettings,
-    learnt: Learnt,
-) -> ValidationRecord:
+    state: Path, edition: str, signature: Signature, effects: Sequence[Mapping[str, Any]], untried: Sequence[str],
+    settings: ValidationSettings, learnt: Learnt,
+) -> ValidationRecord:  # fmt: skip
     """Writes the validation record of *signature* into the folder *state*, and returns it.
 
     - *edition*: the validated edition, or several as ``ICLR-2023+ICLR-2024``; its earlier record is replaced.
@@ -102,20 +97,11 @@ def write_validation_record(
     detail += f"; unknown what {' and '.join(unread)} was learnt from" if unread else ""
     detail += f"; not {', '.join(wanting)}" if wanting else ""
     record = ValidationRecord(
-        signature.signature_id,
-        overall(changes.values()),
-        edition,
-        detail,
-        now().isoformat(timespec="seconds"),
-        asdict(signature),
-        changes,
-        {row["change"]: row["made_by"] for row in effects},
-        papers,
-        rules,
-        learnt.registers,
-        len(learnt.papers),
+        signature.signature_id, overall(changes.values()), edition, detail, now().isoformat(timespec="seconds"),
+        asdict(signature), changes, {row["change"]: row["made_by"] for row in effects}, papers, rules,
+        learnt.registers, len(learnt.papers),
         {row["change"]: {name: row.get(name) for name in EFFECT} for row in effects},
-    )
+    )  # fmt: skip
     folder = state / "validations" / edition
     folder.mkdir(parents=True, exist_ok=True)
     beside = folder / f".{record.signature_id}.json"

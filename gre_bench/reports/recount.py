@@ -17,7 +17,7 @@ from gre_bench.core.metrics import recipe_of
 from gre_bench.core.records import Candidate, Case
 from gre_bench.metrics.cases import Entry, Response, plan, response_of
 from gre_bench.metrics.scoring import MetricWork, Scored
-from gre_bench.pipeline.domains import in_domain
+from gre_bench.pipeline.intake import in_domain
 from gre_bench.pipeline.planning import sample
 from gre_bench.pipeline.runs.job import Job
 from gre_bench.reports.signatures import with_specific

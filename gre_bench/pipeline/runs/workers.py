@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, contextmanager
 from contextvars import copy_context
 from copy import copy
@@ -48,11 +49,9 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Pending(Protocol[Result_co]):
-    """A step that was submitted to a runner; `result` waits for it."""
+    """A step that was submitted to a runner; `result` waits for it, and returns its result or raises its exception."""
 
-    def result(self) -> Result_co:
-        """Waits for the step, and returns its result or raises its exception."""
-        ...
+    def result(self) -> Result_co: ...
 
 
 class Runner(Protocol):
@@ -127,12 +126,10 @@ class Threads:
 class Processes:
     """A `Runner` of processes on this machine. If there are several GPUs, workers get them in turn."""
 
+    deaths = (BrokenProcessPool,)
     die_together = True
 
     def __init__(self, settings: RunSettings):
-        from concurrent.futures.process import BrokenProcessPool
-
-        self.deaths = (BrokenProcessPool,)
         self._workers = settings.workers
         self._stack = ExitStack()
         self._runner: Any = None
@@ -142,7 +139,11 @@ class Processes:
 
         self._stack.enter_context(_one_server())
         threads = max(1, len(os.sched_getaffinity(0)) // self._workers)
-        devices = self._stack.enter_context(_gpus_for_workers())
+        devices = gpus()
+        if devices and (visible := os.environ.pop(VISIBLE, None)) is not None:
+            # Each worker sets this variable to its own GPU. With each step, Prefect copies this process's environment
+            # to the worker, so a value here would overwrite the worker's.
+            self._stack.callback(os.environ.__setitem__, VISIBLE, visible)
         count = multiprocessing.get_context("spawn").Value("i", 0)
         begun = (os.getpid(), threads, devices, count)
         self._runner = ProcessPoolTaskRunner(self._workers, initializer=_begin, initargs=begun)
@@ -190,6 +191,7 @@ class Ray:
         self._out: set[Any] = set()
 
     def __enter__(self) -> Ray:
+        import ray
         from prefect_ray import RayTaskRunner
         from prefect_ray.context import remote_options
 
@@ -201,16 +203,25 @@ class Ray:
             cluster = {"num_cpus": self._settings.workers, "include_dashboard": False}
         # RayTaskRunner(address="auto") would start a new cluster.
         self._runner = RayTaskRunner(init_kwargs=quiet | cluster)
-        with _own_signals():
-            self._stack.enter_context(self._runner)
+        # Ray installs a handler of its own for SIGTERM when it is started.
+        signs = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+        handlers = [(sign, signal.getsignal(sign)) for sign in signs]
         try:
-            _look_for_gpus(self._settings.gpus_per_worker)
-        except SettingsError:
+            self._stack.enter_context(self._runner)
+        finally:
+            for sign, handler in handlers:
+                signal.signal(sign, handler)
+        wanted = self._settings.gpus_per_worker
+        most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
+        if wanted > most:
+            # Ray would wait for ever.
             self._stack.close()
-            raise
+            raise SettingsError(
+                f"run.gpus_per_worker = {wanted:g}, but no machine of the Ray cluster has more than {most:g} GPUs"
+            )
         # By default a worker with a GPU ends after each step, and so would lose its evaluation LM. A worker's death is
         # not retried: its chunk is left to the next run.
-        options = {"num_gpus": self._settings.gpus_per_worker, "max_calls": 0, "max_retries": 0}
+        options = {"num_gpus": wanted, "max_calls": 0, "max_retries": 0}
         self._stack.enter_context(remote_options(**options))
         return self
 
@@ -253,10 +264,8 @@ def runner_of(settings: RunSettings) -> Runner | None:
         raise SettingsError("run.gpus_per_worker and run.ray_address are for Ray: set run.runner = ray")
     if settings.runner == "here":
         return None
-    if settings.runner == "threads":
-        return Threads(settings)
-    if settings.runner == "processes":
-        return Processes(settings)
+    if settings.runner != "ray":
+        return Threads(settings) if settings.runner == "threads" else Processes(settings)
     if settings.ray_address and not os.environ.get("PREFECT_API_URL"):
         raise SettingsError(
             "run.ray_address: workers elsewhere report to a Prefect server that they can reach; start one "
@@ -266,10 +275,7 @@ def runner_of(settings: RunSettings) -> Runner | None:
 
 
 def check_runner(settings: Settings) -> None:
-    """Raises `SettingsError` if the runner of *settings* cannot work with the evaluation LM of *settings*.
-
-    Also raises `SettingsError` if the settings of the runner contradict each other.
-    """
+    """Raises `SettingsError` if the runner of *settings* contradicts itself or does not suit the evaluation LM."""
     runner_of(settings.run)
     if settings.run.runner == "threads" and not settings.evaluation_lm.elsewhere:
         raise SettingsError(
@@ -289,48 +295,6 @@ def _one_server() -> Any:
     if PREFECT_API_URL.value():
         return ExitStack()
     return temporary_settings({PREFECT_API_URL: SubprocessASGIServer().api_url})
-
-
-def _look_for_gpus(wanted: float) -> None:
-    """Raises `SettingsError` if no machine of the Ray cluster has *wanted* GPUs, because Ray would wait for ever."""
-    import ray
-
-    most = max((node["Resources"].get("GPU", 0.0) for node in ray.nodes() if node["Alive"]), default=0.0)
-    if wanted > most:
-        raise SettingsError(
-            f"run.gpus_per_worker = {wanted:g}, but no machine of the Ray cluster has more than {most:g} GPUs"
-        )
-
-
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    """Restores this process's signal handlers at the end of the block.
-
-    Ray is started within the block, and installs a handler of its own for SIGTERM.
-    """
-    signs = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
-    handlers = [(sign, signal.getsignal(sign)) for sign in signs]
-    try:
-        yield
-    finally:
-        for sign, handler in handlers:
-            signal.signal(sign, handler)
-
-
-@contextmanager
-def _gpus_for_workers() -> Iterator[tuple[str, ...]]:
-    """Yields the CUDA names of the GPUs that this process may use; ``CUDA_VISIBLE_DEVICES`` is unset inside the block.
-
-    Each worker sets that variable to its own GPU. With each step, Prefect copies this process's environment to the
-    worker, so a value here would overwrite the worker's.
-    """
-    devices = gpus()
-    visible = os.environ.pop(VISIBLE, None) if devices else None
-    try:
-        yield devices
-    finally:
-        if visible is not None:
-            os.environ[VISIBLE] = visible
 
 
 def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
@@ -390,11 +354,10 @@ class Workers:
     def __init__(self, run: Steps, settings: RunSettings):
         self._run = run
         self._settings = settings
-        runner = runner_of(settings)
-        elsewhere = runner is not None and settings.runner != "threads"
+        self._distributed = runner_of(settings) is not None
+        elsewhere = self._distributed and settings.runner != "threads"
         if elsewhere and not hasattr(run.score_papers, "submit"):
             raise SettingsError(f"run.runner = {settings.runner} needs the Prefect engine: leave out --no-prefect")
-        self._distributed = runner is not None
         self._runner: Runner | None = None
         self.steps = self._distributed_steps() if elsewhere else run
 
@@ -451,10 +414,7 @@ class Workers:
         return self._runner
 
     def _distributed_steps(self) -> Steps:
-        """Returns the steps of the run, changed so that a worker computes the signatures of metrics.
-
-        This process then need not load the evaluation LM.
-        """
+        """Returns the steps of the run, but a worker signs metrics; this process need not load the evaluation LM."""
 
         def sign_metrics(
             backends: Backends, scoring: ScoringSettings, writer: str, assw_writer: str | None = None

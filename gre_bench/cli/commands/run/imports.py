@@ -153,7 +153,7 @@ def import_inspect(
     """
     from gre_bench.ingest.records.inspect_logs import logs_in
     from gre_bench.pipeline import intake
-    from gre_bench.pipeline.removal import own_name
+    from gre_bench.pipeline.own_reviews import own_name
 
     if by is not None:
         own_name(by)
