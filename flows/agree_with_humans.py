@@ -126,10 +126,8 @@ def graded_items(
 ) -> list[GradedItem]:
     """Returns every item that has a graded review, with all its reviews, judgments and synopses, sorted by item id.
 
-    - *parts*: the parts of an item, such as its abstract, that make its synopsis.
-    - *judged_by*: the identity of the writer of judgments. If this writer failed on a review, the failure is stated as
-      the reason why the review has no judgments.
-    - *ungraded*: whether to return instead every item with two or more human reviews, and only these reviews.
+    *parts*: the parts of an item that make its synopsis. *judged_by*: as in `responses`. *ungraded*: whether to return
+    instead every item with two or more human reviews, and only these reviews.
     """
     by_paper: dict[str, list[Response]] = defaultdict(list)
     grades: dict[str, dict[str, float]] = defaultdict(dict)

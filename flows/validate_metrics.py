@@ -212,13 +212,9 @@ def effects_of(editions: Sequence[Scores], job: Job, metric: str, signature_id: 
 
 
 def verdicts_of(signatures: Mapping[str, Signature], effects: list[Row], untried: list[str]) -> list[Row]:
-    """Returns one row per metric with its verdict over all changes.
+    """Returns one row per metric with its verdict over all changes; a metric without effects is undecided.
 
-    - *signatures*: metric → signature.
-    - *effects*: rows that `judge` returns.
-    - *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
-
-    A metric without effects is undecided.
+    *untried*: changes of Xu et al. 2025 that the settings leave out. No metric passes while a change is left out.
     """
     by_metric: dict[str, list[Row]] = {metric: [] for metric in signatures}
     for row in effects:

@@ -81,8 +81,7 @@ def year(
 ) -> Summary:
     """Makes the board of a venue's year and publishes it; the summary has the summaries of all stages.
 
-    - *roster*: the name of a list of models to rank. If None, the models are those that the settings name. If the
-      settings name none either, the roster is ``yearly``.
+    - *roster*: a list of models to rank. If None, they are those that the settings name, or else of ``yearly``.
     - *year*: if None, the newest year whose reviews are public on the day *on*.
     - *on*: a day; None means today.
     - *gpu*: whether scoring and validation run in the work pool of GPUs.
@@ -153,18 +152,12 @@ def written(job: YearJob, run: Steps) -> Summary:
 
 
 def scored(job: YearJob, run: Steps) -> Summary:
-    """Stage *score*: plans, scores and ranks, by a refresh of the edition.
-
-    The stage *write* has already written the texts that the refresh needs.
-    """
+    """Stage *score*: plans, scores and ranks, by a refresh of the edition, whose texts are written already."""
     return _in_pool(SCORE, job, job.settings) if job.gpu else refresh(job.work, run)
 
 
 def validated(job: YearJob, run: Steps) -> Summary:
-    """Stage *validate*: validates the board's metrics that have no validation record yet.
-
-    A record counts only if it has the metric's signature, and so the same evaluation LM and writers.
-    """
+    """Stage *validate*: validates the board's metrics that have no validation record under their signature yet."""
     board = verdicts(job.state, job.work.store.key, job.work.store.read(CURRENT_SIGNATURES))
     new = [row["metric"] for row in board if row["verdict"] == "missing"]
     if not new:

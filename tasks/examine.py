@@ -46,10 +46,7 @@ def rate_papers(
 def judge_reviews(
     name: str, writer_context: WriterContext, criterion: str, reviews: Sequence[FieldedReview]
 ) -> list[ParsedReply[int]]:
-    """Returns the points that the LM *name* gives to each of *reviews* for *criterion*.
-
-    *criterion*: a key of `CRITERIA`. A review without a usable reply has a problem instead of points.
-    """
+    """Returns the points of each review for *criterion*, a key of `CRITERIA`; a problem without a usable reply."""
     from gre_bench.guidelines.asking import ask
     from gre_bench.guidelines.consistency import CRITERIA
 
@@ -59,10 +56,7 @@ def judge_reviews(
 
 @writing("generate guideline", "guideline by {name}")
 def generate_guideline(name: str, writer_context: WriterContext, reviews: Sequence[FieldedReview]) -> ParsedReply[str]:
-    """Returns a guideline that the LM *name* makes from a group of *reviews*.
-
-    If there is no usable reply, the result has a problem instead of a guideline.
-    """
+    """Returns a guideline that the LM *name* makes from a group of *reviews*; a problem without a usable reply."""
     from gre_bench.guidelines.generation import generate
 
     lm = listed_lm(name, writer_context)
@@ -82,11 +76,9 @@ def listed_lm(name: str, writer_context: WriterContext) -> ExaminerLM:
 
 
 def grader_of(
-    examiner: Examiner,
-    name: str | None,
-    writer_context: WriterContext,
+    examiner: Examiner, name: str | None, writer_context: WriterContext,
     evaluation_lm: EvaluationLMSettings | None = None,
-) -> tuple[Grader, LMIdentity]:
+) -> tuple[Grader, LMIdentity]:  # fmt: skip
     """Returns a function that grades items with *examiner*, and the identity of the grader for signatures.
 
     *name* is the LM's name in the models file; None for an examiner that asks no such LM. An examiner with the
@@ -113,12 +105,9 @@ def grader_of(
 
 @writing("grade by examiner", "{examiner.name} by {name}")
 def grade_items(
-    name: str | None,
-    writer_context: WriterContext,
-    examiner: Examiner,
-    items: Sequence[Item],
+    name: str | None, writer_context: WriterContext, examiner: Examiner, items: Sequence[Item],
     evaluation_lm: EvaluationLMSettings | None = None,
-) -> list[Grade]:
+) -> list[Grade]:  # fmt: skip
     """Returns one grade per item, in order, by *examiner* with the LM *name* (parameters as in `grader_of`).
 
     An item without a usable reply has a problem instead of a grade. Grades are not binned here.

@@ -22,10 +22,7 @@ def writer_identity(name: str, task_name: str, writer_context: WriterContext) ->
 
 
 def reviewers_among(names: Sequence[str], writer_context: WriterContext) -> list[str]:
-    """Returns the names in *names* of candidates that can be asked for reviews.
-
-    All other candidates have only imported reviews.
-    """
+    """Returns those of *names* that can be asked for reviews; other candidates have only imported reviews."""
     return [name for name in names if writes_reviews(name, writer_context)]
 
 
@@ -70,17 +67,11 @@ def write_changes(
 
 @writing("write judgments", "judgments by {name}")
 def write_judgments(name: str, writer_context: WriterContext, reviews: Sequence[tuple[str, str]]) -> list[Written]:
-    """Returns the judgments of each review, in order, by the writer *name* (Xu et al. 2025, C.1).
-
-    *reviews* are (review id, text).
-    """
+    """Returns the judgments of each of *reviews*, (review id, text), in order (Xu et al. 2025, C.1)."""
     return text_writer(name, writer_context).judgments(reviews)
 
 
 @writing("write synopses", "synopses by {name}")
 def write_assw(name: str, writer_context: WriterContext, papers: Sequence[Paper]) -> list[Written]:
-    """Returns the author-stated strengths and weaknesses of each paper, in order, by the writer *name*.
-
-    Source: Xu et al. 2025, C.4.
-    """
+    """Returns the author-stated strengths and weaknesses of each paper, in order (Xu et al. 2025, C.4)."""
     return text_writer(name, writer_context).assw(papers)

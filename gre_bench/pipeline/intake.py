@@ -46,10 +46,7 @@ Step = tuple[str, Sequence[Any] | Mapping[str, Any]]
 def import_papers(
     store: Store, run_id: str, path: Path, rows: range | None = None, licence: str | None = None
 ) -> dict[str, Any]:
-    """Imports the papers in the file *path*; returns the report of `keep`.
-
-    *rows*: import only these rows. *licence*: as in `keep`.
-    """
+    """Imports the papers in the file *path*, or only its *rows*; returns the report of `keep`."""
     known = {paper.paper_id: paper for paper in known_papers(store)}
     return keep(store, run_id, path, "papers", papers_from(path, known, rows), licence=licence)
 
@@ -60,13 +57,11 @@ def import_reviews(
 ) -> dict[str, Any]:  # fmt: skip
     """Imports the reviews and judgments in the file *path*; returns the report of `keep`.
 
-    - *rows*: import only these rows.
     - *by*: the candidate to assume for rows without a named candidate.
     - *only*: whether all rows belong to *by*, even rows that name another candidate.
     - *writer*: the writer to assume for judgments without a named writer.
     - *make_papers*: whether to add the papers that the rows name.
     - *epoch*: the epoch to read from inspect_ai logs, which may hold several.
-    - *licence*: as in `keep`.
 
     Raises `SourceError` if *by* is given, every row names a candidate, and not all of them are *by*. With *only*, this
     is no error.
@@ -84,7 +79,7 @@ def import_reviews(
 
 
 def read_reviews(store: Store, path: Path, known: Sequence[Review], **how: Any) -> Imported:
-    """Reads the file *path*, and returns its new reviews and judgments and the refused rows; stores nothing.
+    """Returns the new reviews and judgments of the file *path* and the refused rows; stores nothing.
 
     *known*: the reviews that are stored already. *how*: further keyword arguments of `reviews_from`.
     """
@@ -225,10 +220,7 @@ def judged(judgments: Judgments) -> dict[str, Any]:
 def unknown_papers(store: Store, imported: Imported) -> dict[str, Any] | None:
     """Returns a report on the refused rows that name papers unknown to the edition; None without such rows.
 
-    - *rows*: the number of these rows.
-    - *papers*: the ids of the unknown papers.
-    - *known*: the number of known papers.
-    - *line*: one line of text for users.
+    ``known`` is the number of known papers, and ``line`` one line of text for users.
     """
     rows = [str(refusal.paper_id) for refusal in imported.refusals if refusal.code == UNKNOWN]
     if not rows:
@@ -326,8 +318,8 @@ def import_yelp(
 ) -> dict[str, Any]:
     """Imports a sample of restaurants, with reviews and categories, from Yelp's files *businesses* and *reviews*.
 
-    *terms* decide which restaurants are sampled. *licence*: as in `intake.keep`. Returns the report of `intake.keep`
-    with ``left_out`` added, the numbers of records left out by reason.
+    *terms* decide which restaurants are sampled. Returns the report of `keep` with ``left_out`` added, the numbers of
+    records left out by reason.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}
@@ -344,14 +336,10 @@ def import_graded(
     store: Store, run_id: str, path: Path, domain: str | None, grade_column: str | None, grades: Sequence[str] | None,
     licence: str | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Imports the items in *path* and their reviews with grades; returns the report of `intake.keep`, with notes.
+    """Imports the items in *path* and their reviews with grades; returns the report of `keep`, with notes.
 
-    - *domain*: the domain of the items.
-    - *grade_column*: the column that holds the grades.
-    - *grades*: the names of the grades, the worst first.
-    - *licence*: as in `intake.keep`.
-
-    A value of None means that the layout of the file decides.
+    *grades*: the names of the grades, the worst first. If *domain*, *grade_column* or *grades* is None, the layout of
+    the file decides.
     """
     papers = {paper.paper_id: paper for paper in known_papers(store)}
     known = {review.review_id: review for review in known_reviews(store)}

@@ -37,10 +37,8 @@ from gre_bench.writing.catalog import EXTRACTIVE
 class Work:
     """The plan of a run: the pairs to score and what they are scored under.
 
-    - *planned*: (signature id, pair) for each pair.
-    - *signatures*: metric → signature.
-    - *lm_id*: the identity of the evaluation LM.
-    - *writer*: the identity of the writer whose judgments are scored.
+    - *planned*: (signature id, pair) for each pair. *signatures*: metric → signature.
+    - *lm_id*: the identity of the evaluation LM. *writer*: that of the writer whose judgments are scored.
     - *papers*: the number of planned papers.
     - *sampled*: the number of papers in the sample; a pilot plans fewer. A validation does not count those learnt.
     - *learnt*: the papers that the evaluation LM or the writer was learnt from; a validation leaves them out.
@@ -194,9 +192,8 @@ def synopses(
 ) -> dict[SynopsisKind, str | Lack]:
     """Returns kind of synopsis → the synopsis of *paper*, or why it is missing.
 
-    - *assw*: paper id → the paper's ASSW, or why it is missing.
-    - *categories*: paper id → the paper's categories.
-    - *parts*: the parts of an item that make the synopsis of the kind ``abstract``.
+    *assw*: paper id → the paper's ASSW, or why it is missing. *categories*: paper id → the paper's categories. *parts*:
+    the parts of an item that make the synopsis of the kind ``abstract``.
 
     The synopsis of the kind ``assw`` is the abstract followed by the ASSW (Xu et al. 2025, C.4).
     """
@@ -283,9 +280,8 @@ def add_plan(
 ) -> None:  # fmt: skip
     """Stores the plan of a run, and deletes older plans for the same signatures and candidates.
 
-    - *planned*: (signature id, pair) for each pair.
-    - *signatures*: metric → signature.
-    - *moved*: reviews that are scored on other papers, to measure the score by chance.
+    *planned*: (signature id, pair) for each pair. *signatures*: metric → signature. *moved*: reviews that are scored on
+    other papers, to measure the score by chance.
 
     A pilot (``job.limit``) deletes no plan. If another review than before is moved to a paper, the scores of the
     earlier review there are deleted. A validation may plan a pair that a refresh planned. The pair then stays the
@@ -317,10 +313,7 @@ def add_plan(
 
 
 def _scorable(key: str, planned: Sequence[tuple[str, Planned]], signatures: dict[str, Signature]) -> None:
-    """Raises `SourceError` if a metric can score no human review, because such a run would score nothing and look done.
-
-    *key*: the name of the edition. *planned*, *signatures*: as in `add_plan`.
-    """
+    """Raises `SourceError` if a metric can score no human review: such a run would score nothing and look done."""
     lacking = {}
     for metric, signature in signatures.items():
         signature_id = signature.signature_id

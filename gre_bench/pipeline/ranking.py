@@ -78,10 +78,7 @@ def store_exposures(store: Store, job: Job, signatures: Sequence[SignatureRow], 
 
 
 def lms_behind(signature: SignatureRow) -> dict[Role, str]:
-    """Returns role → name, for each LM that makes the scores of *signature*.
-
-    The roles are evaluation LM, writer of judgments, and writer of synopses.
-    """
+    """Returns role → name, for each LM that makes the scores of *signature*."""
     return {
         "evaluation_lm": signature["evaluation_lm"],
         "writer": signature["writer"],
@@ -149,10 +146,10 @@ def store_rank_statistics(store: Store, job: Job, signatures: Sequence[Signature
 def _group_by_group(
     pairs: Pairs, ranked: Mapping[str | None, Mapping[str, int]], above: Mapping[str, float]
 ) -> list[RankStatistics]:
-    """Returns the rank statistics of each ranked candidate.
+    """Returns the rank statistics of each ranked candidate; only candidates of the same group are compared.
 
-    *ranked*: group → candidate → rank. Only candidates of the same group are compared, and p-values are corrected
-    within each group. *above*: candidate → p-value of the test that its score lies above chance.
+    P-values are corrected within each group. *ranked*: group → candidate → rank. *above*: candidate → p-value of the
+    test that its score lies above chance.
     """
     return [row for names in ranked.values() for row in rank_statistics(pairs, names, above)]
 
@@ -189,9 +186,7 @@ def specific_of(signature: SignatureRow, signatures: Sequence[SignatureRow]) -> 
 def against_chance(store: Store, signature_id: str, specific_id: str | None) -> dict[str, AboveChance]:
     """Returns candidate → how far its scores lie above its scores by chance.
 
-    Scores by chance are those of the candidate's reviews of other papers. *signature_id*: the signature of the metric.
-    *specific_id*: the signature of its chance-corrected form, as `specific_of` returns it. The result is empty if
-    *specific_id* is None.
+    *specific_id*: the signature of the metric's chance-corrected form (see `specific_of`); None: the result is empty.
     """
     if specific_id is None:
         return {}

@@ -111,11 +111,9 @@ def isolate_server() -> None:
 def ended(work: Callable[..., dict[str, Any]], *arguments: Any, strict: bool = False) -> Any:
     """Calls *work* with *arguments*, and returns what the flow that calls this function must return.
 
-    - If the outcome is done, the flow must return the summary that *work* returned.
-    - For another outcome, it must return a Prefect state with the outcome's name, such as ``Incomplete``. The state
-      holds the run's message and the summary.
-    - If *work* raised `Paused`, it must return the Prefect state ``Paused``. The state holds the message and the
-      exception (see `summary_of`).
+    If the outcome is done, that is the summary that *work* returned. For another outcome, it is a Prefect state with
+    the outcome's name, such as ``Incomplete``, which holds the message and the summary. If *work* raised `Paused`, it
+    is the state ``Paused``, which holds the message and the exception (see `summary_of`).
 
     *strict*: whether to raise `UnfinishedError` for an outcome that is neither done nor in `WELL`. The exception fails
     the flow run, so that monitoring sees it.
