@@ -67,6 +67,7 @@ LINE = "The reviewer criticizes the lack of an ablation of the second stage."
 HEALTH_S = 10.0
 ONE_TRY = RetryPolicy(timeout_s=10.0, whole_s=30.0, attempts=1)
 OURS = {"deployments": {"tags": {"all_": ["gre-bench"]}}}
+SAME_PREFECT = "install the same on both (constraints.txt names it); an older server refuses requests of a newer client"
 DEPLOY = "prefect --no-prompt deploy --all --prefect-file deployments/prefect.yaml"
 
 Verdict = Literal["ok", "warning", "problem"]
@@ -145,11 +146,10 @@ def gpu(settings: Settings, state: Path) -> Iterator[Finding]:
     needed = lm.backend in TORCH_BACKENDS or settings.embedder.backend == "sentence-transformers"
     if torch is None:
         todo = "pip install 'gre-bench[lm]'"
-        yield (
-            Finding("torch", "problem", f"not installed; {lm.backend} needs it", todo)
-            if needed
-            else Finding("torch", "ok", f"not installed, and {lm.backend} does not need it")
-        )
+        if needed:
+            yield Finding("torch", "problem", f"not installed; {lm.backend} needs it", todo)
+        else:
+            yield Finding("torch", "ok", f"not installed, and {lm.backend} does not need it")
         return
     built = f"for CUDA {torch.cuda}" if torch.cuda else "for CPUs"
     yield Finding("torch", "ok", f"{torch.version}, built {built}")
@@ -175,9 +175,8 @@ def state_folder(settings: Settings, state: Path) -> Iterator[Finding]:
         to_be_made = "" if existing == state.resolve() else f" (to be made in {existing})"
         yield Finding("state", "ok", f"{state} can be written{to_be_made}")
     except OSError as error:
-        yield Finding(
-            "state", "problem", f"{existing} cannot be written: {error.strerror}", "choose another by --state"
-        )
+        why = f"{existing} cannot be written: {error.strerror}"
+        yield Finding("state", "problem", why, "choose another by --state")
 
 
 def clock(settings: Settings, state: Path) -> Iterator[Finding]:
@@ -288,9 +287,8 @@ def budget(settings: Settings, state: Path) -> Iterator[Finding]:
     }  # fmt: skip
     over = [f"budget.{name}" for name, value in left.items() if value <= 0]
     if over:
-        yield Finding(
-            "budget", "warning", f"reached: {', '.join(over)}; spent: {spending_line(spent)}", "raise it to go on"
-        )
+        reached = f"reached: {', '.join(over)}; spent: {spending_line(spent)}"
+        yield Finding("budget", "warning", reached, "raise it to go on")
     else:
         yield Finding("budget", "ok", f"spent: {spending_line(spent)}" if spent.requests else "nothing spent yet")
 
@@ -314,9 +312,8 @@ def evaluation_lm(settings: Settings, state: Path) -> Iterator[Finding]:
             yield Finding("evaluation LM", "problem", str(broken), "use another model, dtype or engine")
         elif conditional.total <= marginal.total:
             line = f"{lm.identity.name}: a review is no likelier after the same review than without it"
-            yield Finding(
-                "evaluation LM", "warning", line, "its scores may say nothing: gre-bench study validate tells"
-            )
+            todo = "its scores may say nothing: gre-bench study validate tells"
+            yield Finding("evaluation LM", "warning", line, todo)
         else:
             seconds = time.monotonic() - began
             yield Finding("evaluation LM", "ok", f"{lm.identity.name}, {seconds:.1f} s to open and to ask")
@@ -354,9 +351,8 @@ def endpoints(settings: Settings, state: Path) -> Iterator[Finding]:
             continue
         where, key = urlsplit(model.endpoint).netloc, f", key in {model.key_env}" if model.key_env else ""
         if answer.status is None:
-            yield Finding(
-                check, "problem", f"{where} does not answer: {answer.trouble}", "start it or correct endpoint"
-            )
+            silent = f"{where} does not answer: {answer.trouble}"
+            yield Finding(check, "problem", silent, "start it or correct endpoint")
         elif answer.status in (401, 403):
             yield Finding(check, "problem", f"{where} refuses the key ({answer.status})", f"renew {model.key_env}")
         elif answer.lists is None:
@@ -390,9 +386,8 @@ def fit(settings: Settings, state: Path) -> Iterator[Finding]:
         if row.max_output is not None and row.reply > row.max_output:
             yield Finding(check, "problem", row.trouble, "lower sampling.max_tokens in the models file")
         elif row.unknown:
-            yield Finding(
-                check, "warning", f"{described}: its context is not known", "state context in the models file"
-            )
+            unknown = f"{described}: its context is not known"
+            yield Finding(check, "warning", unknown, "state context in the models file")
         elif row.trouble:
             verdict = "warning" if row.over_long == "truncate" or not row.does_not_fit else "problem"
             yield Finding(check, verdict, row.trouble if papers else f"{usual}: {row.trouble}", todo)
@@ -434,19 +429,15 @@ def prefect_server(settings: Settings, state: Path) -> Iterator[Finding]:
         return
     yield Finding("prefect", "ok", f"server at {where} is healthy")
     try:
-        yield _same_version(_request(url, "/admin/version"))
+        theirs, ours = _request(url, "/admin/version"), importlib.metadata.version("prefect")
+        if theirs == ours:
+            yield Finding("prefect", "ok", f"server and client are {ours}")
+        else:
+            yield Finding("prefect", "warning", f"the server is {theirs}, this client {ours}", SAME_PREFECT)
         yield from _pools(url)
     except (OSError, ValueError, KeyError, TypeError) as error:
         yield Finding("prefect", "problem", f"server at {where} does not say what it has: {type(error).__name__}",
                       "is its version ours, and PREFECT_API_KEY or PREFECT_API_AUTH_STRING right?")  # fmt: skip
-
-
-def _same_version(theirs: object) -> Finding:
-    ours = importlib.metadata.version("prefect")
-    if theirs == ours:
-        return Finding("prefect", "ok", f"server and client are {ours}")
-    todo = "install the same on both (constraints.txt names it); an older server refuses requests of a newer client"
-    return Finding("prefect", "warning", f"the server is {theirs}, this client {ours}", todo)
 
 
 def _pools(url: str) -> Iterator[Finding]:
@@ -466,17 +457,12 @@ def _pools(url: str) -> Iterator[Finding]:
         elif pools[name]["is_paused"]:
             yield Finding("work pools", "warning", f"{name} is paused; {due}", f"prefect work-pool resume {name}")
         else:
-            yield _workers(name, _request(url, f"/work_pools/{quote(name, safe='')}/workers/filter", {}), waiting, due)
-
-
-def _workers(pool: str, workers: list[dict[str, Any]], waiting: list[str], due: str) -> Finding:
-    online = sum(worker["status"] == "ONLINE" for worker in workers)
-    if online:
-        return Finding("work pools", "ok", f"{pool} has {online} worker{'s' * (online > 1)} online; {due}")
-    if not waiting:
-        return Finding("work pools", "ok", f"{pool} has no worker online; {due}")
-    todo = f"prefect worker start --pool {pool}"
-    return Finding("work pools", "warning", f"{pool} has no worker online; {due}", todo)
+            workers = _request(url, f"/work_pools/{quote(name, safe='')}/workers/filter", {})
+            online = sum(worker["status"] == "ONLINE" for worker in workers)
+            count = f"{online} worker{'s' * (online > 1)}" if online else "no worker"
+            idle = waiting and not online
+            todo = f"prefect worker start --pool {name}" if idle else ""
+            yield Finding("work pools", "warning" if idle else "ok", f"{name} has {count} online; {due}", todo)
 
 
 def _request(url: str, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -512,22 +498,20 @@ def openreview(settings: Settings, state: Path) -> Iterator[Finding]:
         return
     elif not fetch.host:
         todo = "export OPENREVIEW_USERNAME and OPENREVIEW_PASSWORD, or name notes or a snapshot in the settings"
-        yield (
-            Finding("OpenReview", "ok", "no login, and these settings need none")
-            if has_sources
-            else Finding("OpenReview", "warning", "no login: gre-bench fetch would be refused", todo)
-        )
+        if has_sources:
+            yield Finding("OpenReview", "ok", "no login, and these settings need none")
+        else:
+            yield Finding("OpenReview", "warning", "no login: gre-bench fetch would be refused", todo)
         return
     else:
         account = "no login"
     try:
         origin(settings)
     except SettingsError as error:
-        yield (
-            Finding("OpenReview", "ok", f"{account}; not tried: {error}")
-            if has_sources
-            else Finding("OpenReview", "warning", f"{account}; {error}", "or name notes or a snapshot in the settings")
-        )
+        if has_sources:
+            yield Finding("OpenReview", "ok", f"{account}; not tried: {error}")
+        else:
+            yield Finding("OpenReview", "warning", f"{account}; {error}", "or name notes or a snapshot in the settings")
         return
     yield _login_trial(settings, state, login, account, "warning" if has_sources and not fetch.host else "problem")
 
