@@ -61,23 +61,7 @@ def import_candidate(
         recorded(store, "rank", job.settings, shown=False) as progress,
         limited(inputs.memory, inputs.seconds),
     ):
-        own_name(name)
-        if not store.rows(CURRENT_SIGNATURES):
-            raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
-        known = known_reviews(store)
-        before = [review for review in known if review.candidate == name]
-        if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows(ASKED_FOR)):
-            raise SettingsError(
-                f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace"
-            )
-        others = [review for review in known if review.candidate != name]
-        imported = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
-        lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
-        if before and not replace and lost:
-            raise SettingsError(
-                f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
-                "replace them with --replace, or give another name with --as"
-            )
+        imported, before, others = _read(store, file, name, writer, replace)
         sampled = list(dict.fromkeys(row["paper_id"] for row in store.rows(SAMPLE)))
         reviews = {review.paper_id: review for review in (*(() if replace else before), *imported.reviews)}
         matched = [paper for paper in sampled if paper in reviews]
@@ -110,6 +94,31 @@ def import_candidate(
         job = changed(job, candidates=(name,), limit=limit_of(store))
         progress.end("done")
     return job, report
+
+
+def _read(
+    store: Store, file: Path, name: str, writer: str | None, replace: bool
+) -> tuple[Imported, list[Review], list[Review]]:
+    """Reads *file*; returns its content, the stored reviews by *name*, and those by others.
+
+    The parameters and errors are those of `import_candidate`.
+    """
+    own_name(name)
+    if not store.rows(CURRENT_SIGNATURES):
+        raise UnfinishedError(f"edition {store.key} has no board yet; run: gre-bench refresh --edition {store.key}")
+    known = known_reviews(store)
+    before = [review for review in known if review.candidate == name]
+    if before and not replace and any(row["candidate"] == name and row["wrote"] for row in store.rows(ASKED_FOR)):
+        raise SettingsError(f"{name} wrote its reviews for {store.key} here; give another name with --as, or --replace")
+    others = [review for review in known if review.candidate != name]
+    imported = read_reviews(store, file, others if replace else known, by=name, only=True, writer=writer)
+    lost = [refusal.paper_id for refusal in imported.refusals if refusal.code == CONFLICT]
+    if before and not replace and lost:
+        raise SettingsError(
+            f"{name} has other reviews of {len(lost)} of these papers in {store.key} ({_some(lost)}): "
+            "replace them with --replace, or give another name with --as"
+        )
+    return imported, before, others
 
 
 def limit_of(store: Store) -> int | None:

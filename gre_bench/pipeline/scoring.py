@@ -68,10 +68,7 @@ def score(store: Store, job: Job, workers: Workers, work: Work, progress: Progre
 
 
 def unscored(works: Sequence[MetricWork], lost: Lost) -> Scored:
-    """Returns a problem in place of every score of a chunk whose worker died; the next run scores the chunk again.
-
-    *works*: the cases of the chunk. *lost*: states the message of the problem.
-    """
+    """Returns a problem in place of every score of a chunk whose worker died; the next run scores the chunk again."""
     problem = Problem("worker_died", lost.why, final=False)
     return Scored([Score(item.signature_id, case.paper_id, case.candidate_id, case.reference_id, None, problem)
                    for item in works for case in item.cases], {})  # fmt: skip

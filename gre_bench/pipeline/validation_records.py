@@ -112,10 +112,7 @@ def write_validation_record(
 
 
 def store_validation_records(store: Store, state: Path, signature_ids: Sequence[str]) -> None:
-    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run.
-
-    The records lie in the folder *state* or among the shipped files (see `validation_record`).
-    """
+    """Copies the validation record of each signature into *store*, where it replaces the copy of an earlier run."""
     records = [record for name in signature_ids if (record := validation_record(state, name, store.key))]
     rows = [asdict(record) | {"validated_at": datetime.fromisoformat(record.validated_at)} for record in records]
     store.write(
@@ -162,8 +159,8 @@ def _deciding(records: Iterable[ValidationRecord], edition: str | None) -> Valid
 def verdicts(state: Path, edition: str, signatures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Returns what is known of the validation of each signature of an edition's board.
 
-    *signatures*: rows with metric and signature_id. A returned row has metric, signature_id, verdict and detail. The
-    verdict is that of `validation_record`, or ``missing`` if there is no record.
+    *signatures*: rows with metric and signature_id. A returned row adds verdict and detail. The verdict is that of
+    `validation_record`, or ``missing`` if there is no record.
     """
     return [
         {"metric": row["metric"], "signature_id": row["signature_id"]}

@@ -57,6 +57,8 @@ class Pending(Protocol[Result_co]):
 class Runner(Protocol):
     """Runs steps in workers; a context manager. If an exception ends its block, running steps are killed.
 
+    `submit` has a worker call a step with keyword arguments. `first_done` waits for one of several submitted steps.
+
     - *deaths*: the types of exceptions that mean that a worker died.
     - *die_together*: whether the death of one worker ends all other workers and the runner.
     """
@@ -70,13 +72,9 @@ class Runner(Protocol):
 
     def __exit__(self, *error: Any) -> None: ...
 
-    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]:
-        """Submits *step* to a worker, which calls it with the keyword arguments *values*; returns the pending step."""
-        ...
+    def submit(self, step: Callable[..., Result], values: dict[str, Any]) -> Pending[Result]: ...
 
-    def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]:
-        """Waits until at least one of *futures* is done, and returns a future that is done."""
-        ...
+    def first_done(self, futures: Sequence[Pending[Result]]) -> Pending[Result]: ...
 
 
 class Threads:
@@ -311,12 +309,9 @@ def gpus(folder: Path = Path("/dev")) -> tuple[str, ...]:
 def _begin(parent: int, threads: int, devices: Sequence[str], count: Any) -> None:
     """Initialises a worker process.
 
-    The worker ignores Ctrl-C, because the run's own process handles it. The worker is killed when that process ends.
-
-    - *parent*: the id of the run's process.
-    - *threads*: the number of threads that the worker computes with.
-    - *devices*: the names of the GPUs; the worker takes the next one in turn.
-    - *count*: the number of workers started so far, a value shared by all workers.
+    The worker ignores Ctrl-C, because the run's own process handles it. The worker is killed when that process,
+    *parent*, ends. It computes with *threads* threads, and takes the next of *devices*, the GPUs, in turn. *count*: the
+    number of workers started so far, a value shared by all workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(threads))
